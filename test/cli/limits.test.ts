@@ -190,6 +190,32 @@ describe('the file that LIMITS names', () => {
     expect(await subjects()).toEqual([`${person?.id}`, `${app?.id}`])
   })
 
+  test.for([
+    ['user', 120],
+    ['app', 120],
+    ['provider', 120],
+    ['model', 200],
+    ['group', 200],
+    ['room', 20],
+    ['token', 20],
+  ] as const)(
+    'the file that LIMITS names takes for a %s a name as long as there can be, and refuses longer ones',
+    async ([kind, longest]) => {
+      await using machine = await host()
+      const { DATABASE_URL } = machine.env
+      const start = async (name: string) => {
+        const entry = { name: 'long', for: `${kind}:${name}`, cap: 3, unit: 'tokens', per: 'week' }
+        return startApp({ DATABASE_URL, LIMITS: await file(machine.folder, JSON.stringify({ limits: [entry] })) })
+      }
+
+      await (await start('7'.repeat(longest)))[Symbol.asyncDispose]()
+      expect(await machine.json('limits', 'list')).toMatchObject([{ name: 'long', active: true }])
+
+      await expect(start('7'.repeat(longest + 1))).rejects.toThrow('limits.0.for: has a longer name than there can be')
+      if (kind === 'user') await expect(start('İ'.repeat(120))).rejects.toThrow('has a longer name than there can be')
+    },
+  )
+
   test('the file that LIMITS names is refused at start with a time zone that the database does not know', async () => {
     await using machine = await host()
     const LIMITS = await file(machine.folder, 'timeZone: SystemV/AST4\nlimits: []\n')

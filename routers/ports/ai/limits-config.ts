@@ -9,6 +9,10 @@ export interface LimitTarget {
   subjectId: string | null
 }
 
+/** How long the names of one of a kind are; ids are shorter. */
+const MAX_NAME: Partial<Record<LimitSubject, number>> = { provider: 120, model: 200, group: 200, app: 120, user: 120 }
+const MAX_ID = 20
+
 /** Each one of a kind (`user`), or one of them (`user:alice`, `app:Portal`, `model:gpt-5`). */
 function subjectOf(target: string): LimitTarget | undefined {
   const [kind = '', ...rest] = target.split(':')
@@ -21,7 +25,18 @@ function subjectOf(target: string): LimitTarget | undefined {
 const target = z
   .string()
   .max(300)
-  .refine(subjectOf, `must be one of ${limitSubjects.join(', ')}, or one of a kind as in user:alice`)
+  .refine(subjectOf, {
+    error: `must be one of ${limitSubjects.join(', ')}, or one of a kind as in user:alice`,
+    abort: true,
+  })
+  .refine(hasPossibleName, 'has a longer name than there can be')
+
+function hasPossibleName(target: string): boolean {
+  const { subject, subjectId } = subjectOf(target) as LimitTarget
+  // Usernames are kept in lower case, in which a letter may become two.
+  const name = (subject === 'user' ? subjectId?.toLowerCase() : subjectId) ?? ''
+  return name.length <= (MAX_NAME[subject] ?? MAX_ID)
+}
 
 const timeZone = z.string().max(64).refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
 
