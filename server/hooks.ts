@@ -1,4 +1,4 @@
-import { claimLimits } from '../routers/ai/limits/claim-limits.ts'
+import { claimLimits, returnLimits } from '../routers/ai/limits/claim-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
@@ -13,7 +13,8 @@ import { requireAcceptance } from '../routers/system/announcements/require-accep
 export function createServiceHooks(): HookRegistry {
   const hooks = createHooks()
   hooks.on('user-type-changed', lockKeychain)
-  hooks.on('caller-added', claimLimits)
+  hooks.on('name-taken', claimLimits)
+  hooks.on('name-freed', returnLimits)
   hooks.on('user-erasing', letGoOfRooms)
   hooks.on('user-erasing', letGoOfAttachments)
   hooks.on('user-keys-changed', askForNewKeysOf)

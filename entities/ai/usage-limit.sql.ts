@@ -106,6 +106,13 @@ export const claimLimitsOf = `with claimed as (
   insert into usage_limit_versions (id, version) select 1, 1 where exists (select from claimed)
   on conflict (id) do update set version = usage_limit_versions.version + 1`
 
+/** Takes the limits of the file back from whoever gives up their name; what administrators made stays theirs. Values: `unclaimed` name, kind, id. */
+export const returnLimitsOf = `with returned as (
+    update usage_limits set subject_id = ? where subject = ? and subject_id = ? and from_file and active returning id
+  )
+  insert into usage_limit_versions (id, version) select 1, 1 where exists (select from returned)
+  on conflict (id) do update set version = usage_limit_versions.version + 1`
+
 /** Makes every process read the limits anew; in the transaction that changes them. */
 export const raiseLimitVersion = `insert into usage_limit_versions (id, version) values (1, 1)
   on conflict (id) do update set version = usage_limit_versions.version + 1`

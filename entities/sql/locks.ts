@@ -13,3 +13,6 @@ export const locks = {
 
 /** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */
 export const waitForTurn = 'select pg_advisory_xact_lock(?)'
+
+/** As `waitForTurn`, beside others who wait like this. */
+export const shareTurn = 'select pg_advisory_xact_lock_shared(?)'

@@ -27,7 +27,7 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...given }:
       afterFlush: async ({ em, row }) => {
         credential = await addCredential(em, row.id, credentialExpiresAt as string | null)
         const name = String(given['name'])
-        await ctx.services.hooks.settle('caller-added', { subject: 'app', id: row.id, name, em })
+        await ctx.services.hooks.settle('name-taken', { subject: 'app', id: row.id, name, em })
       },
     },
   )
@@ -39,13 +39,16 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...given }:
 /** Changes an app. With another key its links end: it can open nothing that was sealed for the one before. */
 export async function updateApp(ctx: Context, change: RowChange): Promise<ExtAppRecord> {
   const { publicKey, ...made } = change['publicKey'] === undefined ? {} : await keysFor(change['publicKey'])
+  let from: string | undefined
   const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
     async beforehand(em) {
       await assertChangedHere(em, change)
+      if (change['name'] !== undefined) from = await nameOf(em, Number(change.id))
       if (publicKey !== undefined) await endLinksOfOtherKey(em, Number(change.id), publicKey)
     },
     // From now on this decides, and not the return to the file.
     complete: ({ active }) => (active === undefined ? {} : { leftFile: false }),
+    afterFlush: ({ em, row }) => tellOfName(ctx, em, { id: row.id, from, to: String(change['name']) }),
   })
   const { id, ifVersion, ...changed } = change
   const details = { ...actorOf(ctx), appId: Number(id), changed: Object.keys(changed) }
@@ -58,6 +61,8 @@ export async function deleteApp(ctx: Context, given: Version): Promise<{ id: str
   const deleted = await deleteRow(ctx, extApps, given, {
     async beforeDelete({ em, row }) {
       await assertNotInFile(em, row.id)
+      const name = await nameOf(em, row.id)
+      await ctx.services.hooks.settle('name-freed', { subject: 'app', id: row.id, name, em })
       await runNamed(em, endLinks, [row.id, null, null])
     },
   })
@@ -79,6 +84,22 @@ async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
     throw new Problem('conflict', {
       detail: 'This app stands in the file that EXT_APPS names. Change it there; only `active` can be changed here.',
     })
+}
+
+async function nameOf(em: EntityManager, id: number): Promise<string> {
+  const [app] = await em.execute<{ name: string }[]>('select name from ext_apps where id = ?', [id])
+  return app?.name ?? ''
+}
+
+/** Nothing where the name is not changed. */
+async function tellOfName(
+  { services: { hooks } }: Context,
+  em: EntityManager,
+  { id, from, to }: { id: number; from: string | undefined; to: string },
+): Promise<void> {
+  if (from === undefined || from === to) return
+  await hooks.settle('name-freed', { subject: 'app', id, name: from, em })
+  await hooks.settle('name-taken', { subject: 'app', id, name: to, em })
 }
 
 const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>

@@ -46,6 +46,9 @@ export const syncApps = (ctx: Context, { apps }: AppsFile) =>
     const rows = new Map((await em.find(ExtApp, {}, locked)).map((row) => [row.name, row]))
     const written = []
     for (const given of apps) written.push(await write(em, given, rows.get(given.name)))
+    await em.flush()
+    for (const { id, name } of written.filter((row) => !rows.has(row.name)))
+      await ctx.services.hooks.settle('name-taken', { subject: 'app', id, name, em })
     const names = new Set(apps.map((given) => given.name))
     const gone = [...rows.values()].filter((row) => row.fromFile && !names.has(row.name))
     const switchedOff = gone.filter((row) => row.active).map((row) => row.name)

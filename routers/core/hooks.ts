@@ -45,6 +45,13 @@ export interface Erasing {
   files: string[]
 }
 
+export interface NamedCaller {
+  subject: 'user' | 'app'
+  id: number
+  name: string
+  em: EntityManager
+}
+
 /** An announcement, and which text of it. */
 export interface AcceptedPolicy {
   id: number
@@ -73,8 +80,10 @@ export interface Hooks {
     userId?: number | undefined
     hints: ResponseHints
   }
-  /** A person or an app is added, in a transaction. */
-  'caller-added': { subject: 'user' | 'app'; id: number; name: string; em: EntityManager }
+  /** A person or an app gets a name, in a transaction. */
+  'name-taken': NamedCaller
+  /** A person or an app gives up its name, in a transaction: it is about to go, or has another. */
+  'name-freed': NamedCaller
   /** Somebody gets their first keys, in a transaction, and has accepted the policy that was shown to them, if one was. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */

@@ -21,6 +21,7 @@ export async function eraseUser(
   const files: string[] = []
   await changing(ctx, async (tx, changes) => {
     await first(tx)
+    await hooks.settle('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
     await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}

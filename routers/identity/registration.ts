@@ -55,7 +55,7 @@ export const registrationRouter = router({
       await changing(ctx, async (em, changes) => {
         const { user, isNew } = await keep(em, caller, session, { ...input, quota })
         const { id, username: name } = user
-        if (isNew) await ctx.services.hooks.settle('caller-added', { subject: 'user', id, name, em })
+        if (isNew) await ctx.services.hooks.settle('name-taken', { subject: 'user', id, name, em })
         await ctx.services.hooks.settle('user-registered', { userId: user.id, em, policy: input.policy })
         // Whoever made keys before may be in rooms, and can open none of them now.
         await ctx.services.hooks.settle('user-keys-changed', { userId: user.id, em, changes })

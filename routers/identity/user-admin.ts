@@ -31,7 +31,7 @@ export const adminRouter = router({
     const id = await ctx.em().transactional(async (em) => {
       const user = em.create(User, { ...input, role })
       await em.flush().catch(refuseDuplicate)
-      await ctx.services.hooks.settle('caller-added', { subject: 'user', id: user.id, name: user.username, em })
+      await ctx.services.hooks.settle('name-taken', { subject: 'user', id: user.id, name: user.username, em })
       if (password !== undefined) await ctx.services.localAccounts.add(input, password)
       return user.id
     })
