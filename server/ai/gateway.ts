@@ -32,7 +32,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
   const clients = new ProviderClients(options)
   const unsent = new UnsentParameters(options.log)
   return {
-    unsentParameters: (model, parameters, hasTools) => unsent.find(model, parameters, hasTools),
+    unsentParameters: (model, parameters, tools) => unsent.find(model, parameters, tools),
     generate: (call, meter) => generate(clients, call, meter),
     stream: (call, meter) => stream(clients, call, meter),
     embed: (call, meter) => embed(clients, call, meter),

@@ -8,9 +8,9 @@ export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSign
 
 /** What the AI SDK has an option for: as the caller sets it, else as the model has it. */
 export function callOptions(call: ModelCall): CallOptions {
-  const { model, parameters, format, maxOutputTokens: most = Infinity } = call
-  const { temperature, topP, maxTokens = Infinity } = { ...defaultsFor(call), ...given(parameters) }
-  const maxOutputTokens = Math.min(maxTokens, model.limits?.maxOutputTokens ?? Infinity, most)
+  const { model, parameters, format } = call
+  const { temperature, topP } = { ...defaultsFor(call), ...given(parameters) }
+  const maxOutputTokens = longestAnswer(call)
   const budget = thinkingBudget(call, maxOutputTokens)
   return {
     ...given({ temperature, topP, seed: parameters.seed, reasoning: parameters.effort }),
@@ -19,6 +19,15 @@ export function callOptions(call: ModelCall): CallOptions {
     ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
     providerOptions: ownOptions[model.adapter as Adapter](call, budget),
   }
+}
+
+/** In tokens, as the caller, the model and the limits bound it; `Infinity` where none of them does. */
+export function longestAnswer({
+  model: { parameters: defaults, limits },
+  parameters: { maxTokens = defaults?.maxTokens ?? Infinity },
+  maxOutputTokens = Infinity,
+}: Pick<ModelCall, 'model' | 'parameters' | 'maxOutputTokens'>): number {
+  return Math.min(maxTokens, limits?.maxOutputTokens ?? Infinity, maxOutputTokens)
 }
 
 /** What the model is asked with where the caller sets nothing. Models of Anthropic take `topP` only where there is no temperature. */

@@ -1,8 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
-import type { CallableModel, CallParameters, ModelCall, UnsentParameter } from '../../routers/ports/ai/models.ts'
+import type {
+  CallableModel,
+  CallParameters,
+  ModelCall,
+  OfferedTools,
+  UnsentParameter,
+} from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
+import { longestAnswer } from './parameters.ts'
+import { hasRoomToThink } from './thinking/anthropic.ts'
 import { writtenFor } from './written.ts'
 
 /** The parameters that an SDK leaves out or changes by its own list of models, of which it only warns. */
@@ -10,12 +18,14 @@ type Sampling = 'temperature' | 'topP'
 type Thinking = 'effort' | 'thoughts'
 
 const MAX_KNOWN = 1000
+/** Tokens of an answer in which the smallest effort has room for thoughts. */
+const PLENTY = 100_000
 
 /** What decides about it. */
 interface Question {
   model: CallableModel
   parameters: CallParameters
-  hasTools: boolean
+  tools: OfferedTools
 }
 
 /** Knows which parameters would not reach a provider, by the requests that its SDK writes with and without them. */
@@ -28,16 +38,16 @@ export class UnsentParameters {
   }
 
   /** Those that the caller sets. What only the model's settings say may be left out, and is logged once. */
-  async find(model: CallableModel, asked: CallParameters, hasTools: boolean): Promise<readonly UnsentParameter[]> {
-    const { temperature, topP, maxThinkingTokens } = model.parameters ?? {}
+  async find(model: CallableModel, asked: CallParameters, tools: OfferedTools): Promise<readonly UnsentParameter[]> {
+    const { temperature, topP, maxTokens, maxThinkingTokens } = model.parameters ?? {}
     const parameters = decidingOf(model, asked)
     const isAsked = [...sampling, ...thinking].some((name) => parameters[name] !== undefined)
     if (model.adapter === 'demo' || !(isAsked || temperature !== undefined || topP !== undefined)) return []
-    const defaults = { temperature, topP, maxThinkingTokens }
-    const key = JSON.stringify([model.adapter, upstreamName(model), defaults, parameters, hasTools])
+    const defaults = { temperature, topP, maxTokens, maxThinkingTokens }
+    const question = { model: { ...model, parameters: defaults }, parameters, tools }
+    const key = keyOf(question)
     const known = this.#known.get(key)
     if (known) return known
-    const question = { model: { ...model, parameters: defaults, limits: null }, parameters, hasTools }
     const unsent = await unsentOf(question)
     this.#known.set(key, unsent)
     if (!isAsked) await this.#logDefaults(question)
@@ -55,13 +65,22 @@ export class UnsentParameters {
 const sampling: readonly Sampling[] = ['temperature', 'topP']
 const thinking: readonly Thinking[] = ['effort', 'thoughts']
 
-/** The parameters that matter, in few variants: any stop or seed is like another, and so is any effort that becomes a budget. */
+/** The parameters that matter: any stop or seed is like another, and only Anthropic's thoughts need room in the answer. */
 function decidingOf({ adapter }: CallableModel, asked: CallParameters): CallParameters {
-  const { temperature, topP, thinking, maxThinkingTokens, seed, stop } = asked
-  const effort = asked.effort && adapter === 'anthropic' && asked.effort !== 'none' ? 'high' : asked.effort
+  const { temperature, topP, effort, thinking, maxThinkingTokens, seed, stop } = asked
   const thoughts = asked.thoughts === 'auto' ? undefined : asked.thoughts
   const isOlder = seed !== undefined || stop !== undefined
-  return { temperature, topP, effort, thoughts, thinking, maxThinkingTokens, stop: isOlder ? ['.'] : undefined }
+  const maxTokens = adapter === 'anthropic' ? asked.maxTokens : undefined
+  const others = { effort, thoughts, thinking, maxThinkingTokens, maxTokens }
+  return { temperature, topP, ...others, stop: isOlder ? ['.'] : undefined }
+}
+
+/** Of the longest answer a caller may say any length, of which it matters only whether it has room for thoughts. */
+function keyOf({ model, parameters: { maxTokens, ...parameters }, tools }: Question): string {
+  const most = model.limits?.maxOutputTokens
+  const longest = longestAnswer({ model, parameters: { maxTokens } })
+  const hasRoom = maxTokens === undefined ? undefined : hasRoomToThink({ model, parameters }, longest)
+  return JSON.stringify([model.adapter, upstreamName(model), model.parameters, most, parameters, hasRoom, tools])
 }
 
 async function unsentOf(question: Question): Promise<UnsentParameter[]> {
@@ -76,21 +95,40 @@ async function unsentSample(name: Sampling, body: Body, question: Question): Pro
   const most = sentIn(body, name)
   if (asked === undefined || most === asked) return undefined
   if (most !== undefined) return { name, most }
-  const model = { ...question.model, parameters: null }
-  const alone = await bodyOf({ ...question, model, parameters: { [name]: asked } })
+  const alone = await bodyOf({ ...question, parameters: { [name]: asked } })
   return { name, isTakenAlone: sentIn(alone, name) !== undefined }
 }
 
-/** Looked at alone, as it is one word of several about thoughts. An effort of `none` is left out only for models that never think. */
+/**
+ * Looked at alone, as it is one word of several about thoughts, and a small one of a short answer may come to none: but not
+ * where that would make room for a parameter that no model takes which thinks. An effort of `none` is left out only for models
+ * that never think.
+ */
 async function unsentThinking(name: Thinking, question: Question): Promise<UnsentParameter | undefined> {
-  const { [name]: asked, stop } = question.parameters
+  const { temperature, topP, [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } = question.parameters
   if (asked === undefined || asked === 'none') return undefined
-  const model = { ...question.model, parameters: null }
-  const [alone, without] = await Promise.all([
-    bodyOf({ ...question, model, parameters: { [name]: asked, stop } }),
-    bodyOf({ ...question, model, parameters: { stop } }),
-  ])
-  return isDeepStrictEqual(alone, without) ? { name } : undefined
+  const { model, tools } = question
+  const free = {
+    ...question,
+    model: { ...model, parameters: null, limits: null },
+    tools: { ...tools, isForced: false },
+  }
+  const plain = { stop, maxTokens: PLENTY }
+  if (await isSame({ ...free, parameters: { [name]: asked, ...plain } }, { ...free, parameters: plain }))
+    return { name }
+  if (temperature === undefined && topP === undefined) return undefined
+  const most = model.parameters?.maxTokens
+  const besides = { ...model, parameters: { maxTokens: most, maxThinkingTokens: model.parameters?.maxThinkingTokens } }
+  const isLeftOut = await isSame(
+    { model: besides, tools, parameters: { [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } },
+    { model: { ...model, parameters: { maxTokens: most } }, tools, parameters: { stop, maxTokens } },
+  )
+  return isLeftOut ? { name, isTakenAlone: true } : undefined
+}
+
+async function isSame(one: Question, other: Question): Promise<boolean> {
+  const [body, otherBody] = await Promise.all([bodyOf(one), bodyOf(other)])
+  return isDeepStrictEqual(body, otherBody)
 }
 
 type Body = Record<string, unknown> & { generationConfig?: Record<string, unknown> }
@@ -103,11 +141,12 @@ function sentIn({ generationConfig = {}, ...body }: Body, name: Sampling): numbe
 }
 
 /** What is written for a short question of this kind. */
-async function bodyOf({ model, parameters, hasTools }: Question): Promise<Body> {
+async function bodyOf({ model, parameters, tools: { areOffered, isForced } }: Question): Promise<Body> {
   const call: ModelCall = {
     ...{ model, parameters, inputTokens: 0, tools: [], toolsAtOnce: 1, nativeTools: [], nativeToolUses: 0, userId: 0 },
     messages: [{ role: 'user', content: [{ type: 'text', text: '.' }] }],
-    callerTools: hasTools ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
+    callerTools: areOffered ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
+    ...(isForced && { toolChoice: 'required' }),
     signal: new AbortController().signal,
   }
   return JSON.parse((await writtenFor(call, nowhere)).body)

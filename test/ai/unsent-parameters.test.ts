@@ -23,6 +23,12 @@ const models: Record<string, object[]> = {
     { id: 'claude-opus-4-7' },
     { id: 'set', upstreamId: 'claude-sonnet-4-5', parameters: { temperature: 0.5 } },
     { id: 'thinking', upstreamId: 'claude-sonnet-4-5', parameters: { maxThinkingTokens: 2000 } },
+    {
+      id: 'short',
+      upstreamId: 'claude-sonnet-4-5',
+      parameters: { maxThinkingTokens: 2000 },
+      limits: { maxOutputTokens: 1000 },
+    },
   ],
   google: [{ id: 'gemini-2.5-flash' }],
   mistral: [{ id: 'mistral-large-latest' }],
@@ -58,6 +64,8 @@ const ask = async (model: string, more: object, path = '/v1/chat/completions') =
   return { status: response.status, param: error?.param, message: error?.message }
 }
 
+const forced = { max_tokens: 8000, tools: [tool], tool_choice: 'required' }
+
 const NOT_TAKEN = 'is nothing that this model takes'
 const NOT_BESIDE = 'is nothing that this model takes beside the other parameters'
 
@@ -69,7 +77,16 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
   ['claude-sonnet-4-5', { temperature: 1.7 }, 'temperature', 'must be at most 1 for this model'],
   ['claude-sonnet-4-5', { temperature: 0.5, top_p: 0.5 }, 'top_p', NOT_BESIDE],
   ['claude-sonnet-4-5', { temperature: 0.5, reasoning_effort: 'high' }, 'temperature', NOT_BESIDE],
-  ['thinking', { temperature: 0.5 }, 'temperature', NOT_BESIDE],
+  [
+    'claude-sonnet-4-5',
+    { temperature: 0.5, reasoning_effort: 'low', max_tokens: 1000 },
+    'reasoning_effort',
+    NOT_BESIDE,
+  ],
+  ['claude-sonnet-4-5', { temperature: 0.5, reasoning_effort: 'high', ...forced }, 'reasoning_effort', NOT_BESIDE],
+  ['thinking', { temperature: 0.5 }, 'temperature', NOT_TAKEN],
+  ['thinking', { temperature: 0.5, max_tokens: 8000 }, 'temperature', NOT_TAKEN],
+  ['thinking', { temperature: 0.5, max_tokens: 8000, tools: [tool] }, 'temperature', NOT_TAKEN],
   ['claude-opus-4-7', { temperature: 0.5 }, 'temperature', NOT_TAKEN],
   ['claude-opus-4-7', { top_p: 0.5 }, 'top_p', NOT_TAKEN],
   ['mistral-large-latest', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
@@ -100,6 +117,10 @@ test.for<[model: string, parameters: object, body: object]>([
   ['claude-sonnet-4-5', { top_p: 0.5, stop: ['.'] }, { top_p: 0.5, stop_sequences: ['.'] }],
   ['claude-sonnet-4-5', { reasoning_effort: 'minimal' }, { model: 'claude-sonnet-4-5' }],
   ['thinking', { reasoning_effort: 'high', max_tokens: 8000 }, { thinking: { budget_tokens: 2000 } }],
+  ['thinking', { temperature: 0.5, max_tokens: 500 }, { temperature: 0.5, max_tokens: 500 }],
+  ['thinking', { temperature: 0.5, ...forced }, { temperature: 0.5, max_tokens: 8000 }],
+  ['short', { temperature: 0.5 }, { temperature: 0.5, max_tokens: 1000 }],
+  ['claude-sonnet-4-5', { reasoning_effort: 'low', max_tokens: 1000 }, { max_tokens: 1000 }],
   ['claude-opus-4-7', { reasoning_effort: 'high' }, { thinking: { type: 'adaptive' } }],
   ['gemini-2.5-flash', { temperature: 1.7, top_p: 0.5 }, { generationConfig: { temperature: 1.7, topP: 0.5 } }],
   ['mistral-large-latest', { temperature: 1.2, top_p: 0.5, seed: 7 }, { temperature: 1.2, top_p: 0.5, random_seed: 7 }],

@@ -2,6 +2,7 @@ import type { Issue } from '../../core/problems.ts'
 import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
 import type { ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
+import { mustCall } from '../../ports/ai/tools.ts'
 import { besideNative } from './beside-native.ts'
 import { isPlainText } from './parts.ts'
 import { unknownReferences } from './references.ts'
@@ -76,11 +77,10 @@ const untakenParameters = ({ parameters }: AiRequest, model: CallableModel): Iss
     .map(([name]) => issue(['parameters', name], 'is nothing that this model takes'))
 
 /** What of thinking this kind of provider has no word for, or not together with something else. */
-function untakenThoughts({ parameters, toolChoice = 'auto' }: AiRequest, { adapter }: CallableModel): Issue[] {
+function untakenThoughts({ parameters, toolChoice }: AiRequest, { adapter }: CallableModel): Issue[] {
   const { thoughts = 'auto', stop, seed, maxThinkingTokens } = parameters
   const isOpenAi = adapter === 'openai'
   const isOlder = stop !== undefined || seed !== undefined
-  const isForced = toolChoice !== 'auto' && toolChoice !== 'none'
   return [
     ...(thoughts !== 'auto' && !isOpenAi
       ? [issue(['parameters', 'thoughts'], 'is taken as auto only by this model')]
@@ -88,7 +88,7 @@ function untakenThoughts({ parameters, toolChoice = 'auto' }: AiRequest, { adapt
     ...(parameters.thoughts && isOpenAi && isOlder
       ? [issue(['parameters', 'thoughts'], 'cannot be set beside stop or seed')]
       : []),
-    ...(maxThinkingTokens !== undefined && adapter === 'anthropic' && isForced
+    ...(maxThinkingTokens !== undefined && adapter === 'anthropic' && mustCall(toolChoice)
       ? [issue(['parameters', 'maxThinkingTokens'], 'cannot be set where a tool must be called')]
       : []),
   ]

@@ -35,6 +35,13 @@ export interface UnsentParameter {
   isTakenAlone?: boolean
 }
 
+/** What of its tools decides which parameters of a request are sent. */
+export interface OfferedTools {
+  areOffered: boolean
+  /** Whether the model must call one. */
+  isForced: boolean
+}
+
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
@@ -133,11 +140,11 @@ export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
   /** The answer in pieces, as they come; those that came at once together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
-  /** The parameters of a caller that are nothing which the model takes; `hasTools` where tools are offered to it. */
+  /** The parameters of a caller that are nothing which the model takes. */
   unsentParameters(
     model: CallableModel,
     parameters: CallParameters,
-    hasTools: boolean,
+    tools: OfferedTools,
   ): Promise<readonly UnsentParameter[]>
   /** How many tokens the provider counts as the input of the call; undefined where it counts none. Throws where it does not say. */
   countTokens(call: ModelCall): Promise<number | undefined>

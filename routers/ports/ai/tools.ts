@@ -40,3 +40,5 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 /** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'required' | 'none' | { name: string }
+
+export const mustCall = (choice: ToolChoice = 'auto'): boolean => choice !== 'auto' && choice !== 'none'

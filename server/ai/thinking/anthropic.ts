@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import { budgetFor } from './budget.ts'
+import type { ModelCall } from '../../../routers/ports/ai/models.ts'
+import { budgetFor, thinkingBudget } from './budget.ts'
 
 /** What the SDK knows of the thinking of a model. */
 interface ThinkingModel {
@@ -26,6 +27,12 @@ export function boundThinking(options: LanguageModelV4CallOptions, model: Thinki
   const bound = thinking(options, chosen)
   if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return bound
   return { ...bound, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
+}
+
+/** Whether a model that is told how much it thinks could think in an answer of so many tokens. */
+export function hasRoomToThink(call: Pick<ModelCall, 'model' | 'parameters'>, maxOutputTokens: number): boolean {
+  const budget = thinkingBudget(call, maxOutputTokens) ?? budgetFor(call.parameters.effort, maxOutputTokens)
+  return budget >= MIN_BUDGET
 }
 
 const askedOf = ({ providerOptions }: LanguageModelV4CallOptions) =>
