@@ -18,7 +18,7 @@ import { promptOf } from './prompt/prompt.ts'
 import { saidWithoutMarks } from './prompt/said-parts.ts'
 import { StoredFiles } from './prompt/stored-files.ts'
 import type { Said } from './said.ts'
-import { questionsOf, runTools } from './tool-calls.ts'
+import { questionsOf, runnable, runTools } from './tool-calls.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
@@ -68,9 +68,9 @@ export class Conversation {
     return calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
   }
 
-  /** The calls that the service runs. */
-  ownOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
-    return calls.filter(({ toolName }) => this.#call.tools.some(({ name }) => name === toolName))
+  /** The calls that the service goes on to run. */
+  runnable(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+    return runnable(calls, this.#call.tools)
   }
 
   /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */

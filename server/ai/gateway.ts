@@ -111,7 +111,7 @@ async function* stream(
     const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
       return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
-    yield conversation.ownOf(said.calls).map(usedBy('service'))
+    yield conversation.runnable(said.calls).map(usedBy('service'))
     await conversation.goOn(said, signal)
     cited.after(said.spoken)
   }

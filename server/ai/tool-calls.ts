@@ -26,6 +26,13 @@ export async function runTools(
   return results
 }
 
+/** The calls of one round that are fit to run; an allowance of the person may still be wanting. */
+export const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall['tools']): Asked[] =>
+  calls.slice(0, MAX_CALLS_A_ROUND).filter(({ toolName, input }) => {
+    const tool = tools.find(({ name }) => name === toolName)
+    return tool?.input.safeParse(parsed(input)).success
+  })
+
 /** What the person is asked before calls run that are fit to run. */
 export async function questionsOf(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
   const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input }) => {

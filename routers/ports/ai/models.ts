@@ -114,7 +114,7 @@ export interface ModelAnswer {
   finish: FinishReason
 }
 
-/** A tool is about to be run for the answer, by the service or by the provider. */
+/** A call of a tool is about to be run for the answer, by the provider or by the service, which may yet refuse one that nobody allowed. */
 export interface ToolUse {
   type: 'tool-use'
   /** Of the call. */

@@ -34,6 +34,17 @@ test('a line tells of each tool that the service runs for a model, before the an
   expect(native.upstream.asked).toHaveLength(2)
 })
 
+test('no line tells of a call that does not run, as its arguments are unfit or too many come at once', async () => {
+  const unfit = { name: 'weather', input: '{"city":' }
+  native.upstream.behave = callsTools([unfit, ...Array.from({ length: 70 }, () => weather('Jena'))], 'It rains.')
+
+  const lines = await linesOf('openai-compatible', ['weather'])
+
+  const results = native.upstream.asked.at(-1)?.body.messages.filter(({ role }) => role === 'tool')
+  expect(results).toHaveLength(71)
+  expect(lines.filter(({ type }) => type === 'status')).toHaveLength(63)
+})
+
 test.for([
   ['openai', search, ['web_search', 'web_search']],
   ['anthropic', search, ['web_search']],
