@@ -1,8 +1,8 @@
 import { finished } from 'node:stream/promises'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
-import { counters } from './counters.ts'
 import { Refusal } from './failures/refusal.ts'
 import type { ProviderClient } from './provider-client.ts'
+import { counters } from './usage/counters.ts'
 import { writtenFor } from './written.ts'
 
 const COUNT_TIMEOUT_MS = 10_000

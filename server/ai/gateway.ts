@@ -32,7 +32,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
   const clients = new ProviderClients(options)
   const unsent = new UnsentParameters(options.log)
   return {
-    unsentParameters: (model, parameters, tools) => unsent.find(model, parameters, tools),
+    unsentParameters: (model, parameters, circumstances) => unsent.find(model, parameters, circumstances),
     generate: (call, meter) => generate(clients, call, meter),
     stream: (call, meter) => stream(clients, call, meter),
     embed: (call, meter) => embed(clients, call, meter),

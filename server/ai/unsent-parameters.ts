@@ -1,32 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
-import type {
-  CallableModel,
-  CallParameters,
-  ModelCall,
-  OfferedTools,
-  UnsentParameter,
-} from '../../routers/ports/ai/models.ts'
+import type { CallableModel, CallParameters, Circumstances, UnsentParameter } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { type Connection, upstreamName } from './chat-model.ts'
+import { upstreamName } from './chat-model.ts'
 import { longestAnswer } from './parameters.ts'
-import { hasRoomToThink } from './thinking/anthropic.ts'
-import { writtenFor } from './written.ts'
+import { optionsOf } from './prompt/signatures.ts'
+import { hasRoomToThink, isSigned } from './thinking/anthropic.ts'
+import { type Body, bodyOf, type Question, type Sampling, sentIn } from './trial-request.ts'
 
-/** The parameters that an SDK leaves out or changes by its own list of models, of which it only warns. */
-type Sampling = 'temperature' | 'topP'
+/** Like those of sampling, an SDK leaves them out or changes them by its own list of models, of which it only warns. */
 type Thinking = 'effort' | 'thoughts'
 
 const MAX_KNOWN = 1000
 /** Tokens of an answer in which the smallest effort has room for thoughts. */
 const PLENTY = 100_000
-
-/** What decides about it. */
-interface Question {
-  model: CallableModel
-  parameters: CallParameters
-  tools: OfferedTools
-}
 
 /** Knows which parameters would not reach a provider, by the requests that its SDK writes with and without them. */
 export class UnsentParameters {
@@ -38,13 +25,18 @@ export class UnsentParameters {
   }
 
   /** Those that the caller sets. What only the model's settings say may be left out, and is logged once. */
-  async find(model: CallableModel, asked: CallParameters, tools: OfferedTools): Promise<readonly UnsentParameter[]> {
+  async find(
+    model: CallableModel,
+    asked: CallParameters,
+    { begun, ...tools }: Circumstances,
+  ): Promise<readonly UnsentParameter[]> {
     const { temperature, topP, maxTokens, maxThinkingTokens } = model.parameters ?? {}
     const parameters = decidingOf(model, asked)
     const isAsked = [...sampling, ...thinking].some((name) => parameters[name] !== undefined)
     if (model.adapter === 'demo' || !(isAsked || temperature !== undefined || topP !== undefined)) return []
     const defaults = { temperature, topP, maxTokens, maxThinkingTokens }
-    const question = { model: { ...model, parameters: defaults }, parameters, tools }
+    const around = { ...tools, isUnthought: model.adapter === 'anthropic' && isUnthought(begun) }
+    const question = { model: { ...model, parameters: defaults }, parameters, around }
     const key = keyOf(question)
     const known = this.#known.get(key)
     if (known) return known
@@ -76,11 +68,11 @@ function decidingOf({ adapter }: CallableModel, asked: CallParameters): CallPara
 }
 
 /** Of the longest answer a caller may say any length, of which it matters only whether it has room for thoughts. */
-function keyOf({ model, parameters: { maxTokens, ...parameters }, tools }: Question): string {
+function keyOf({ model, parameters: { maxTokens, ...parameters }, around }: Question): string {
   const most = model.limits?.maxOutputTokens
   const longest = longestAnswer({ model, parameters: { maxTokens } })
   const hasRoom = maxTokens === undefined ? undefined : hasRoomToThink({ model, parameters }, longest)
-  return JSON.stringify([model.adapter, upstreamName(model), model.parameters, most, parameters, hasRoom, tools])
+  return JSON.stringify([model.adapter, upstreamName(model), model.parameters, most, parameters, hasRoom, around])
 }
 
 async function unsentOf(question: Question): Promise<UnsentParameter[]> {
@@ -100,18 +92,18 @@ async function unsentSample(name: Sampling, body: Body, question: Question): Pro
 }
 
 /**
- * Looked at alone, as it is one word of several about thoughts, and a small one of a short answer may come to none: but not
- * where that would make room for a parameter that no model takes which thinks. An effort of `none` is left out only for models
- * that never think.
+ * Looked at alone, as it is one word of several about thoughts, and may come to none in a short answer; but beside a parameter
+ * of sampling in the request as it is, as a model takes one of both. An effort of `none` is left out only for models that never
+ * think.
  */
 async function unsentThinking(name: Thinking, question: Question): Promise<UnsentParameter | undefined> {
   const { temperature, topP, [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } = question.parameters
   if (asked === undefined || asked === 'none') return undefined
-  const { model, tools } = question
+  const { model, around } = question
   const free = {
     ...question,
     model: { ...model, parameters: null, limits: null },
-    tools: { ...tools, isForced: false },
+    around: { ...around, isForced: false, isUnthought: false },
   }
   const plain = { stop, maxTokens: PLENTY }
   if (await isSame({ ...free, parameters: { [name]: asked, ...plain } }, { ...free, parameters: plain }))
@@ -120,8 +112,8 @@ async function unsentThinking(name: Thinking, question: Question): Promise<Unsen
   const most = model.parameters?.maxTokens
   const besides = { ...model, parameters: { maxTokens: most, maxThinkingTokens: model.parameters?.maxThinkingTokens } }
   const isLeftOut = await isSame(
-    { model: besides, tools, parameters: { [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } },
-    { model: { ...model, parameters: { maxTokens: most } }, tools, parameters: { stop, maxTokens } },
+    { model: besides, around, parameters: { [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } },
+    { model: { ...model, parameters: { maxTokens: most } }, around, parameters: { stop, maxTokens } },
   )
   return isLeftOut ? { name, isTakenAlone: true } : undefined
 }
@@ -131,32 +123,6 @@ async function isSame(one: Question, other: Question): Promise<boolean> {
   return isDeepStrictEqual(body, otherBody)
 }
 
-type Body = Record<string, unknown> & { generationConfig?: Record<string, unknown> }
-
-const spellings = { temperature: ['temperature'], topP: ['top_p', 'topP'] } as const
-
-function sentIn({ generationConfig = {}, ...body }: Body, name: Sampling): number | undefined {
-  const found = spellings[name].map((spelling) => body[spelling] ?? generationConfig[spelling])
-  return found.find((value) => typeof value === 'number')
-}
-
-/** What is written for a short question of this kind. */
-async function bodyOf({ model, parameters, tools: { areOffered, isForced } }: Question): Promise<Body> {
-  const call: ModelCall = {
-    ...{ model, parameters, inputTokens: 0, tools: [], toolsAtOnce: 1, nativeTools: [], nativeToolUses: 0, userId: 0 },
-    messages: [{ role: 'user', content: [{ type: 'text', text: '.' }] }],
-    callerTools: areOffered ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
-    ...(isForced && { toolChoice: 'required' }),
-    signal: new AbortController().signal,
-  }
-  return JSON.parse((await writtenFor(call, nowhere)).body)
-}
-
-const unsent = async () => {
-  throw new Error('it is not sent')
-}
-
-const nowhere: Connection = {
-  ...{ name: 'nowhere', apiUrl: 'http://127.0.0.1', apiKey: 'none', continuousUsage: false },
-  ...{ fetch: unsent, send: unsent, read: unsent },
-}
+const isUnthought = (begun: Circumstances['begun']) =>
+  begun.some(({ type }) => type === 'tool-call') &&
+  begun.every((part) => part.type !== 'reasoning' || !isSigned(optionsOf(part.signature)['anthropic']))

@@ -129,6 +129,22 @@ test.for<[model: string, parameters: object, body: object]>([
   expect(asked[0]?.body).toMatchObject(body)
 })
 
+test('a model that goes on without a thought behind the result of a tool is told what it takes where it does not think', async () => {
+  const used = { id: 'call', type: 'function', function: { name: tool.function.name, arguments: '{}' } }
+  const question = { role: 'user', content: 'Well?' }
+  const messages = [
+    question,
+    { role: 'assistant', content: null, tool_calls: [used] },
+    { role: 'tool', tool_call_id: 'call', content: 'Rain.' },
+  ]
+  const parameters = { temperature: 0.5, max_tokens: 8000, tools: [tool] }
+
+  expect(await ask('thinking', { ...parameters, messages })).toMatchObject({ status: 200 })
+  expect(asked[0]?.body).toMatchObject({ temperature: 0.5 })
+  const again = [...messages, { role: 'assistant', content: 'It rains.' }, question]
+  expect(await ask('thinking', { ...parameters, messages: again })).toMatchObject({ status: 400, param: 'temperature' })
+})
+
 test('a default that a model does not take is left out, which is logged once, and gives way to what the caller sets', async () => {
   expect(await ask('warm', {})).toMatchObject({ status: 200 })
   expect(asked[0]?.body).not.toHaveProperty('temperature')

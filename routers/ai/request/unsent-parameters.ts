@@ -1,16 +1,34 @@
 import type { Context } from '../../core/context.ts'
 import type { Issue } from '../../core/problems.ts'
+import type { AssistantPart } from '../../ports/ai/messages.ts'
 import type { CallableModel, UnsentParameter } from '../../ports/ai/models.ts'
 import { mustCall } from '../../ports/ai/tools.ts'
-import type { AiRequest } from './request.ts'
+import type { AiRequest, AskedMessage } from './request.ts'
 
 /** The parameters of a request that would not reach the provider of the model as they are. */
 export async function unsentParameters(ctx: Context, asked: AiRequest, model: CallableModel): Promise<Issue[]> {
   if (asked.optionalParameters) return []
-  const areOffered = asked.tools.length > 0 || model.tools.length > 0
-  const offered = { areOffered, isForced: mustCall(asked.toolChoice) }
-  const unsent = await ctx.services.models.unsentParameters(model, asked.parameters, offered)
+  const unsent = await ctx.services.models.unsentParameters(model, asked.parameters, {
+    hasTools: asked.tools.length > 0 || model.tools.length > 0,
+    isForced: mustCall(asked.toolChoice),
+    begun: beginningOf(asked.messages),
+  })
   return unsent.map((parameter) => ({ path: ['parameters', parameter.name], message: messageOf(parameter) }))
+}
+
+/** What the model said first in the turn that goes on with the results of tools. */
+function beginningOf(messages: readonly AskedMessage[]): AssistantPart[] {
+  const said = messages.filter(({ role }) => role !== 'system')
+  const start = said.findLastIndex(({ role }, at) => role === 'user' && said[at - 1]?.role !== 'tool')
+  const turn = said.slice(start + 1)
+  const first = turn.slice(
+    0,
+    Math.max(
+      0,
+      turn.findIndex(({ role }) => role !== 'assistant'),
+    ),
+  )
+  return first.flatMap((message) => (message.role === 'assistant' ? message.content : []))
 }
 
 function messageOf({ most, isTakenAlone }: UnsentParameter): string {

@@ -35,11 +35,13 @@ export interface UnsentParameter {
   isTakenAlone?: boolean
 }
 
-/** What of its tools decides which parameters of a request are sent. */
-export interface OfferedTools {
-  areOffered: boolean
+/** What beside the parameters of a request decides which of them are sent. */
+export interface Circumstances {
+  hasTools: boolean
   /** Whether the model must call one. */
   isForced: boolean
+  /** What the model said first in the turn that goes on with the results of tools; empty where none does. */
+  begun: readonly AssistantPart[]
 }
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
@@ -144,7 +146,7 @@ export interface ModelGateway {
   unsentParameters(
     model: CallableModel,
     parameters: CallParameters,
-    tools: OfferedTools,
+    circumstances: Circumstances,
   ): Promise<readonly UnsentParameter[]>
   /** How many tokens the provider counts as the input of the call; undefined where it counts none. Throws where it does not say. */
   countTokens(call: ModelCall): Promise<number | undefined>

@@ -68,4 +68,5 @@ function beganWithThought(prompt: LanguageModelV4Prompt): boolean {
   return first.content.some((part) => part.type === 'reasoning' && isSigned(part.providerOptions?.['anthropic']))
 }
 
-const isSigned = (proof: SharedV4ProviderOptions[string] = {}) => Boolean(proof['signature'] ?? proof['redactedData'])
+export const isSigned = (proof: SharedV4ProviderOptions[string] = {}) =>
+  Boolean(proof['signature'] ?? proof['redactedData'])

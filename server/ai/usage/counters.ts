@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Adapter } from '../../routers/ports/ai/adapters.ts'
+import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
