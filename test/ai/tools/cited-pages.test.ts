@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { pageOf, says } from '../kit/ai/anthropic.ts'
-import { configFor, startProvider } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { signIn } from '../kit/browser.ts'
-import { ask, ended, opened, roomWithAi } from '../kit/rooms/ai.ts'
+import { pageOf, says } from '../../kit/ai/anthropic.ts'
+import { configFor, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { signIn } from '../../kit/browser.ts'
+import { ask, ended, opened, roomWithAi } from '../../kit/rooms/ai.ts'
 
 const url = 'https://example.org/chess'
 const tools = ['capability:web_fetch:native']

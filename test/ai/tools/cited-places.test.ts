@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type NativeTools, search, startNativeTools } from '../kit/ai/native-tools.ts'
-import { type Behaviour, beginStream, json } from '../kit/ai/provider.ts'
-import { signIn, type TestBrowser } from '../kit/browser.ts'
+import { type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { type Behaviour, beginStream, json } from '../../kit/ai/provider.ts'
+import { signIn, type TestBrowser } from '../../kit/browser.ts'
 
 let native: NativeTools
 let browser: TestBrowser
