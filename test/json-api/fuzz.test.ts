@@ -137,10 +137,13 @@ describe('whatever is thrown at any route', () => {
   })
 })
 
+/** What people write themselves: now and then what is thrown at a route is a room. */
+const own = ['users', 'rooms', 'room-members', 'room-messages', 'attachments', 'user-keychain-values']
+
 /** What only administrators change. */
 const stateOf = async ({ rows }: JsonApiApp) =>
   Promise.all(
     resources
-      .flatMap(({ type, entity }) => (entity && type !== 'users' ? catalogue.tableOf(type) : []))
+      .flatMap(({ type, entity }) => (entity && !own.includes(type) ? catalogue.tableOf(type) : []))
       .map(({ table }) => rows(`select md5(string_agg(t::text, ',' order by t.id)) as print from ${table} t`)),
   )
