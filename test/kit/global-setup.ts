@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -57,9 +58,11 @@ async function quickFolder(): Promise<string> {
 /** The PostgreSQL from npm, or, where `TEST_POSTGRES` is `debian`, the one of this machine. */
 async function startDatabase(folder: string): Promise<AsyncDisposable & { url: string }> {
   if (process.env['TEST_POSTGRES'] === 'debian') {
-    const server = await startPostgres('svc', 'secret', 'svc')
+    // None that production would take for a placeholder.
+    const password = randomBytes(12).toString('hex')
+    const server = await startPostgres('svc', password, 'svc')
     return {
-      url: `postgresql://svc:secret@${server.address}/postgres`,
+      url: `postgresql://svc:${password}@${server.address}/postgres`,
       [Symbol.asyncDispose]: server[Symbol.asyncDispose],
     }
   }

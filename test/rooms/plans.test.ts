@@ -161,7 +161,8 @@ test('the keys of a room are deleted from its keychains, and expired invitations
   const keys = await explained(deleteKeychainsOfRoom.replace('?', '$1').replace('?', '$2'), [room?.id, room?.id])
   const invitations = await explained(deleteAllExpiredInvitations.text, [500])
 
-  expect(goneOver(keys, 'user_keychain_values')).toBe(room?.members)
+  // What the members have, of all rooms at most: 10 each, of 50,000 in all.
+  expect(goneOver(keys, 'user_keychain_values')).toBeLessThanOrEqual(10 * Number(room?.members))
   expect(goneOver(invitations, 'room_members')).toBeLessThan(100)
   expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
 })
