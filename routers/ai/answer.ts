@@ -29,6 +29,7 @@ const askedCall = {
   tool: z.string(),
   server: z.string().describe('The label of its server; empty where the tool of an allowed call is gone.'),
   input: z.unknown(),
+  signature,
 }
 
 const part = z.discriminatedUnion('type', [

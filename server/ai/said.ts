@@ -149,11 +149,17 @@ export class Said {
 const textOf = (parts: readonly SaidPart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
 /** A call as the caller gets it. */
-export function handedOut({ toolCallId, toolName, input, providerMetadata }: LanguageModelV4ToolCall): ToolCall {
+export const handedOut = (call: LanguageModelV4ToolCall): ToolCall => ({
+  ...{ type: 'tool-call', id: call.toolCallId, name: call.toolName, input: call.input },
+  ...proofOf(call),
+})
+
+/** What the provider wants back with a call, where it wants anything. */
+export function proofOf({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) {
   // OpenAI wants nothing back with a call.
   const { openai: _, ...proofs } = providerMetadata ?? {}
   const signature = signatureOf(proofs)
-  return { type: 'tool-call', id: toolCallId, name: toolName, input, ...(signature && { signature }) }
+  return signature ? { signature } : {}
 }
 
 export const usedBy =

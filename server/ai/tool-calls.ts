@@ -4,8 +4,9 @@ import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { MAX_CALLS_A_ROUND, parsed, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import { withoutMarks } from './prompt/meta-blocks.ts'
+import { proofOf } from './said.ts'
 
-type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input'>
+type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input' | 'providerMetadata'>
 type Result = LanguageModelV4ToolResultPart
 
 /** Runs the tools that a model asked for in one round, so many of them at the same time; the others wait. */
@@ -35,10 +36,11 @@ export const runnable = <Asked extends Call>(calls: readonly Asked[], tools: Mod
 
 /** What the person is asked before calls run that are fit to run. */
 export async function questionsOf(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
-  const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input }) => {
+  const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
     const tool = tools.find(({ name }) => name === toolName)
     const given = tool?.approval && tool.input.safeParse(parsed(input))
-    return given?.success ? tool?.approval?.question(given.data) : undefined
+    const question = given?.success ? await tool?.approval?.question(given.data) : undefined
+    return question && { ...question, ...proofOf(call) }
   })
   return (await Promise.all(asking)).filter((question) => question !== undefined)
 }

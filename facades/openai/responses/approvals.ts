@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { StreamPart } from '../../ai/types.ts'
 import type { AskedMessage } from '../chat/messages.ts'
+import { proofIn, withoutProof, withProof } from './call-ids.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -28,13 +29,20 @@ export const approvalItems = [
   }),
 ] as const
 export type ApprovalItem = z.output<(typeof approvalItems)[number]>
+
+interface Calling {
+  name: string
+  arguments: string
+  signature?: string | undefined
+}
+
 type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
 
 /** A question, the answer of the person, or what came of the call, as messages: the call has the id of the question. */
 export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
   switch (item.type) {
     case 'mcp_approval_request':
-      return [calling(callOf(item.id), item)]
+      return [calling(callOf(item.id), { ...item, signature: proofIn(item.id) })]
     case 'mcp_approval_response': {
       const { approval_request_id: question, approve: allow, reason } = item
       const said = { type: 'tool-approval' as const, id: callOf(question), allow, ...(reason && { reason }) }
@@ -55,32 +63,37 @@ function ranMessages({ id: own, approval_request_id: question, output, error, ..
   return [...(question ? [] : [calling(id, call)]), { role: 'tool', content: [result] }]
 }
 
-const calling = (id: string, { name, arguments: input }: { name: string; arguments: string }): AskedMessage => ({
-  role: 'assistant',
-  content: [{ type: 'tool-call', id, name, input }],
-})
+function calling(id: string, { name, arguments: input, signature }: Calling): AskedMessage {
+  return { role: 'assistant', content: [{ type: 'tool-call', id, name, input, ...(signature && { signature }) }] }
+}
 
 const toldIn = ({ content, ...error }: object & { content?: unknown }): string =>
   typeof content === 'string' ? content : JSON.stringify({ content, ...error })
 
-const callOf = (question: string): string => (question.startsWith(REQUEST) ? question.slice(REQUEST.length) : question)
+function callOf(question: string): string {
+  const id = withoutProof(question)
+  return id.startsWith(REQUEST) ? id.slice(REQUEST.length) : id
+}
 
-export const approvalRequestItem = ({ id, tool, server, input }: PartOf<'approval'>) => ({
-  id: `${REQUEST}${id}`,
+const questionId = ({ id, signature }: Pick<PartOf<'approval'>, 'id' | 'signature'>): string =>
+  withProof(`${REQUEST}${id}`, signature)
+
+export const approvalRequestItem = (question: PartOf<'approval'>) => ({
+  id: questionId(question),
   type: 'mcp_approval_request',
-  name: tool,
-  arguments: JSON.stringify(input),
-  server_label: server,
+  name: question.tool,
+  arguments: JSON.stringify(question.input),
+  server_label: question.server,
 })
 
 /** A call of a tool that runs. */
-export const begunCallItem = (itemId: string, { id, tool, server, input }: Omit<PartOf<'tool-start'>, 'type'>) => ({
+export const begunCallItem = (itemId: string, call: Omit<PartOf<'tool-start'>, 'type'>) => ({
   id: itemId,
   type: 'mcp_call',
-  approval_request_id: `${REQUEST}${id}`,
-  name: tool,
-  arguments: JSON.stringify(input),
-  server_label: server,
+  approval_request_id: questionId(call),
+  name: call.tool,
+  arguments: JSON.stringify(call.input),
+  server_label: call.server,
   status: 'in_progress',
 })
 

@@ -9,7 +9,7 @@ const members: Partial<Record<Item['type'], Record<string, string>>> = {
   reasoning: { text: 'summary', signature: 'encrypted_content' },
   function_call: { id: 'call_id', input: 'arguments', signature: 'id' },
   function_call_output: { id: 'call_id', content: 'output' },
-  mcp_approval_request: { input: 'arguments' },
+  mcp_approval_request: { input: 'arguments', signature: 'id' },
   mcp_approval_response: { id: 'approval_request_id', allow: 'approve' },
   mcp_call: { input: 'arguments', content: 'output' },
 }

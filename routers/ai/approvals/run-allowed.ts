@@ -29,13 +29,14 @@ const failure = (text: string): Outcome => ({ text, isError: true })
 
 /** Runs a call if it is the one that the person was asked about, and asks about it anew where it is not. */
 export async function runAllowed(
-  { call: { id, name, input: json }, mayAsk, refusal }: AllowedCall,
+  { call: { id, name, input: json, signature }, mayAsk, refusal }: AllowedCall,
   tools: readonly FunctionTool[],
   { signal, begin }: { signal: AbortSignal; begin: (start: ToolStart) => void },
 ): Promise<Outcome> {
   const tool = tools.find((known) => known.name === name)
   const server = tool?.approval?.server ?? ''
-  const shown = { id, tool: name, server }
+  const proof = signature && { signature }
+  const shown = { id, tool: name, server, ...proof }
   const told = (outcome: Outcome, input: unknown = parsed(json) ?? json): Outcome => ({
     ...outcome,
     part: { type: 'tool-run', ...shown, input, output: outcome.text, isError: outcome.isError },
@@ -52,6 +53,7 @@ export async function runAllowed(
   if (outcome) return told(outcome, given.data)
   if (!mayAsk) return failure(NOT_MADE)
   const question = await tool.approval.question(given.data)
-  if (question) return { ...failure('The person is asked whether this tool may be called.'), part: question }
+  if (question)
+    return { ...failure('The person is asked whether this tool may be called.'), part: { ...question, ...proof } }
   return told(await run(), given.data)
 }

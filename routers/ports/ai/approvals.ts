@@ -6,6 +6,8 @@ interface ShownCall {
   /** The label of its server; empty where the tool of an allowed call is gone. */
   server: string
   input: unknown
+  /** The provider's proof of the call, which it wants back with the result. */
+  signature?: string | undefined
 }
 
 /** Asks the person whether a tool may be called, with what. */

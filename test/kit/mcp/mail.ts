@@ -31,7 +31,7 @@ export const word = (response: Response, approve: boolean, reason?: string): Inp
   }))
 
 /** A service whose models may send mail by a tool that asks, and two people who speak to it as programs for OpenAI do. */
-export async function startMail() {
+export async function startMail(adapter = 'openai-compatible') {
   await using starting = new AsyncDisposableStack()
   const server = starting.use(await startToolServer())
   const upstream = starting.use(await startProvider())
@@ -43,7 +43,7 @@ export async function startMail() {
       { id: 'mock-1', external: true, tools: ['mail_echo'], fallback: ['mock-2'] },
       { id: 'mock-2', external: true },
     ]
-    const provider = { models, circuit: { failures: 1_000_000 } }
+    const provider = { adapter, models, circuit: { failures: 1_000_000 } }
     const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
     const started = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
     await started.host.mcp.sync()

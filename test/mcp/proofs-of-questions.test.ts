@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Behaviour, json } from '../kit/ai/provider.ts'
+import { after, ask, hello, type Input, type Mail, questionsIn, startMail, word } from '../kit/mcp/mail.ts'
+
+let mail: Mail
+beforeAll(async () => {
+  mail = await startMail('google')
+})
+afterAll(() => mail[Symbol.asyncDispose]())
+beforeEach(() => {
+  mail.reset()
+  mail.upstream.behave = calls
+})
+
+const proof = (name: string) => `${Buffer.alloc(3000, name).toString('base64')}+/==`
+const call = (text: string) => ({ functionCall: { name: 'mail_echo', args: { text } } })
+
+/** As Gemini does: of several calls in one round only the first has a proof. It says a word after the second round. */
+const calls: Behaviour = ({ path, body }, response) => {
+  const said = (body['contents'] as { parts: object[] }[]).flatMap(({ parts }) => parts)
+  const rounds = [
+    [{ ...call('to Bob'), thoughtSignature: proof('first') }, call('to Eve')],
+    [{ ...call('to Mia'), thoughtSignature: proof('second') }],
+    [{ text: 'All are sent.' }],
+  ]
+  const parts = rounds[[0, 0, 1, 2][said.filter((part) => 'functionResponse' in part).length] ?? 0]
+  const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 }
+  const answer = { candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }], usageMetadata }
+  if (!path.includes('stream')) return json(response, answer)
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(answer)}\n\n`)
+}
+
+/** The calls that the provider gets back, with their proofs. */
+function sentBack() {
+  const contents = (mail.upstream.asked.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
+  const sent = contents.flatMap(({ parts }) => parts).filter((part) => part['functionCall'])
+  return sent.map(({ functionCall, thoughtSignature }) => [(functionCall as { args: object }).args, thoughtSignature])
+}
+
+const first = [
+  [{ text: 'to Bob' }, proof('first')],
+  [{ text: 'to Eve' }, undefined],
+]
+const second = [...first, [{ text: 'to Mia' }, proof('second')]]
+
+test.each(['whole', 'streamed'])(
+  'calls that wait for the person (%s) keep the proofs of their provider',
+  async (how) => {
+    const { ada } = mail
+    const asking = (input: Input) =>
+      how === 'whole' ? ask(ada, input) : ada.responses.stream({ model: 'mock-1', input }).finalResponse()
+    const asked = await asking(hello)
+    const input = [...after(hello, asked), ...word(asked, true)]
+    const next = await asking(input)
+    expect([sentBack(), mail.calls()]).toEqual([first, [{ text: 'to Bob' }, { text: 'to Eve' }]])
+
+    const ran = next.output.filter((item) => item.type === 'mcp_call')
+    expect(ran.map((item) => item.approval_request_id).sort()).toEqual(
+      questionsIn(asked)
+        .map(({ id }) => id)
+        .sort(),
+    )
+    const whole = [...after(input, next), ...word(next, false, 'Mia is away.')]
+    const { output_text } = await asking(whole)
+    expect([output_text, sentBack()]).toEqual(['All are sent.', second])
+  },
+)
+
+interface Answered {
+  result: { data: { content: Part[] } }
+}
+
+interface Part {
+  id: string
+  tool: string
+  input: unknown
+  signature?: string
+}
+
+test('parts of questions have the proofs of their calls, to be sent back with the calls', async () => {
+  const { token } = await mail.svc.user()
+  const messages: object[] = [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }]
+  const body = { model: 'mock-1', messages, mayAsk: true }
+  const asking = async (): Promise<Answered> =>
+    JSON.parse(await (await mail.svc.send('POST', '/trpc/ai.complete', { token, body })).text())
+  const questions = (await asking()).result.data.content
+  const called = questions.map(({ id, tool: name, input, signature }) => ({
+    ...{ type: 'tool-call', id, name, input: JSON.stringify(input), ...(signature && { signature }) },
+  }))
+  messages.push({ role: 'assistant', content: called })
+  messages.push({ role: 'tool', content: questions.map(({ id }) => ({ type: 'tool-approval', id, allow: true })) })
+
+  await asking()
+
+  expect([sentBack(), mail.calls().length]).toEqual([first, 2])
+})
+
+test('an id of a question that is of somebody else or none says nothing to the provider', async () => {
+  for (const id of ['abc', 'mcpr_abc~', 'abc~cHJvb2Y', 'mcpr_a~b c']) {
+    const asked = {
+      type: 'mcp_approval_request',
+      id,
+      server_label: 'Mail',
+      name: 'mail_echo',
+      arguments: '{}',
+    } as const
+    const no = { type: 'mcp_approval_response', approval_request_id: id, approve: false } as const
+    await ask(mail.ada, [...hello, asked, no])
+    expect([id, sentBack()]).toEqual([id, [[{}, undefined]]])
+  }
+})
