@@ -10,7 +10,7 @@ import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { demoModel } from './demo/demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
-import { citingPages, groundedPages } from './fetched-pages.ts'
+import { citingPages, groundedPages, laterPages } from './fetched-pages.ts'
 import { answerFetch, readingAnswer } from './library-answers.ts'
 import { CompatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
@@ -122,9 +122,11 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
       thoughtful(
         id,
         citingPages(
-          stepwise(
-            async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id),
-            anthropicUsage,
+          laterPages(
+            stepwise(
+              async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id),
+              anthropicUsage,
+            ),
           ),
         ),
       ),

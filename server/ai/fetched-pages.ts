@@ -70,17 +70,43 @@ export function groundedPages(model: ChatModel): ChatModel {
   }
 }
 
-/** Sources wait for the end, which says where they belong. */
-async function* grounded(stream: AsyncIterable<PartBatch>): AsyncGenerator<PartBatch, void> {
+/** The end says where the sources belong. */
+const grounded = (stream: AsyncIterable<PartBatch>): AsyncIterable<PartBatch> =>
+  sourcesLast(stream, (sources, { providerMetadata }) => {
+    const segments = segmentsByPage(providerMetadata)
+    return sources.map((source) => withSegments(source, segments))
+  })
+
+/** A model of Anthropic, whose sources come before the texts that cite them: they are told after these, as only then it is known where. */
+export function laterPages(model: ChatModel): ChatModel {
+  return {
+    async doGenerate(options) {
+      const answer = await model.doGenerate(options)
+      if (!maySearch(options)) return answer
+      const isSource = ({ type }: { type: string }) => type === 'source'
+      const rest = answer.content.filter((part) => !isSource(part))
+      return { ...answer, content: [...rest, ...answer.content.filter(isSource)] }
+    },
+    async doStream(options) {
+      const { stream } = await model.doStream(options)
+      return { stream: maySearch(options) ? sourcesLast(stream) : stream }
+    },
+  }
+}
+
+type End = Extract<Part, { type: 'finish' }>
+
+async function* sourcesLast(
+  stream: AsyncIterable<PartBatch>,
+  told = (sources: readonly LanguageModelV4Source[], _end: End): readonly LanguageModelV4Source[] => sources,
+): AsyncGenerator<PartBatch, void> {
   const sources: LanguageModelV4Source[] = []
   for await (const batch of stream) {
     const end = batch.find((part) => part.type === 'finish')
     sources.push(...batch.filter((part) => part.type === 'source'))
-    const segments = end && segmentsByPage(end.providerMetadata)
-    const told = segments ? sources.map((source) => withSegments(source, segments)) : []
-    yield [...told, ...batch.filter((part) => part.type !== 'source')]
+    yield [...(end ? told(sources, end) : []), ...batch.filter((part) => part.type !== 'source')]
   }
 }
 
 const maySearch = ({ tools }: LanguageModelV4CallOptions): boolean =>
-  tools?.some(({ type, name }) => type === 'provider' && name === 'google_search') ?? false
+  tools?.some(({ type, name }) => type === 'provider' && (name === 'web_search' || name === 'google_search')) ?? false

@@ -27,6 +27,8 @@ interface Block {
 
 type SaidPart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source
 
+type AnsweredPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
+
 /** What a model says in one round. */
 export class Said {
   readonly #parts: SaidPart[] = []
@@ -100,15 +102,15 @@ export class Said {
     return this.#parts.reduce((sum, part) => sum + (part.type === 'tool-result' ? tokensOfFound(part) : 0), 0)
   }
 
-  /** All of it but the calls of tools. */
-  get answer(): (TextPart | Exclude<AssistantPart, ToolCall> | Source)[] {
-    return this.#parts.flatMap((part) => {
-      if (part.type === 'source') return part
-      if (part.type === 'text') return part.text ? { type: 'text', text: part.text } : []
-      if (part.type !== 'reasoning') return []
-      const signature = signatureOf(part.metadata)
-      return part.text || signature ? { type: 'reasoning', text: part.text, ...(signature && { signature }) } : []
-    })
+  /** All of it but the calls of tools. Texts that follow each other are one, as they are in a stream. */
+  get answer(): AnsweredPart[] {
+    const answer: AnsweredPart[] = []
+    for (const part of this.#parts) {
+      const last = answer.at(-1)
+      if (part.type === 'text' && last?.type === 'text') last.text += part.text
+      else answer.push(...answered(part))
+    }
+    return answer
   }
 
   /** What the provider gets back before the results of tools, or to go on with. */
@@ -144,6 +146,14 @@ export class Said {
   #note(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {
     if (citations) this.#cited.note(citations, block.text, textOf(this.#parts.slice(0, this.#parts.indexOf(block))))
   }
+}
+
+function answered(part: SaidPart): AnsweredPart[] {
+  if (part.type === 'source') return [part]
+  if (part.type === 'text') return part.text ? [{ type: 'text', text: part.text }] : []
+  if (part.type !== 'reasoning') return []
+  const signature = signatureOf(part.metadata)
+  return part.text || signature ? [{ type: 'reasoning', text: part.text, ...(signature && { signature }) }] : []
 }
 
 const textOf = (parts: readonly SaidPart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('')

@@ -66,13 +66,18 @@ export class Conversation {
     ...(isError && { isError }),
   })
 
+  /** Texts that follow each other are one, which was cut where it cites something. */
   #saidIn(blocks: readonly AssistantBlock[]): Placed<AssistantPart>[] {
-    return blocks.flatMap((said, block): Placed<AssistantPart>[] => {
+    const placed: Placed<AssistantPart>[] = []
+    for (const [block, said] of blocks.entries()) {
       if (said.type === 'tool_use') this.#toolNames.set(said.id, said.name)
+      const last = placed.at(-1)?.part
+      if (said.type === 'text' && last?.type === 'text') last.text += said.text
       // It goes with the call that follows.
-      if (said.type === 'redacted_thinking' && blocks[block + 1]?.type === 'tool_use') return []
-      return [{ block, part: partOf(said, blocks[block - 1]) }]
-    })
+      else if (said.type !== 'redacted_thinking' || blocks[block + 1]?.type !== 'tool_use')
+        placed.push({ block, part: partOf(said, blocks[block - 1]) })
+    }
+    return placed
   }
 }
 

@@ -4,7 +4,8 @@ import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorBody } from '../errors.ts'
-import { callOf, citationOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './message.ts'
+import { citationOf } from './cited-text.ts'
+import { callOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './message.ts'
 
 const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 

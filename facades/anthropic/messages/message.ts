@@ -1,6 +1,7 @@
-import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
+import type { ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import { CitedText } from './cited-text.ts'
 import { parsedObject } from './tool-input.ts'
 
 /** What an answer says of itself from its beginning. */
@@ -11,16 +12,13 @@ export interface Heading {
 
 /** An answer as a message of Anthropic's API. */
 export function messageOf(heading: Heading, { content, finish, usage }: WholeAnswer) {
-  const cited = content.filter((part) => part.type === 'source').map(citationOf)
-  const blocks = content.flatMap(blocksOf)
-  const text = blocks.find(({ type }) => type === 'text')
-  if (text && cited.length > 0) Object.assign(text, { citations: cited })
+  const cited = new CitedText(content)
+  const blocks = content.flatMap((part) => (part.type === 'text' ? cited.blocksOf(part) : blocksOf(part)))
   return { ...emptyMessage(heading), content: blocks, ...endOf(finish), usage: usageOf(usage) }
 }
 
-function blocksOf(part: WholeAnswer['content'][number]): { type: string }[] {
+function blocksOf(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
   if (part.type === 'source') return []
-  if (part.type === 'text') return [{ ...part, ...{ citations: null } }]
   if (part.type === 'tool-call') return [...proofOf(part), { ...callOf(part), ...{ input: parsedObject(part.input) } }]
   // Nobody is asked here.
   if (part.type !== 'reasoning') return []
@@ -43,15 +41,6 @@ export const emptyMessage = ({ id, model }: Heading) => ({
 export const proofOf = ({ signature }: ToolCall) => (signature ? [{ type: 'redacted_thinking', data: signature }] : [])
 
 export const callOf = ({ id, name }: ToolCall) => ({ type: 'tool_use', id, name, input: {} })
-
-/** Which words cite a page, providers of other kinds do not say. */
-export const citationOf = ({ url, title = '' }: Source) => ({
-  type: 'web_search_result_location',
-  url,
-  title,
-  cited_text: '',
-  encrypted_index: '',
-})
 
 const stopReasons: Record<FinishReason, string> = {
   stop: 'end_turn',

@@ -14,12 +14,11 @@ export class CitedPages {
     this.#from += lengthOf(text)
   }
 
-  /** Keeps where a text cites pages before which this was said in the round; a place that is not in it is none. */
+  /** Keeps where a text cites pages before which this was said in the round: all of it where no place is told. A place that is not in it is none. */
   note(citations: readonly LanguageModelV4Citation[], text: string, before: string): void {
     const most = lengthOf(text)
-    for (const { source, startIndex: start, endIndex: end } of citations) {
-      if (source.sourceType !== 'url' || start === undefined || end === undefined) continue
-      if (start < 0 || end <= start || end > most) continue
+    for (const { source, startIndex: start = 0, endIndex: end = most } of citations) {
+      if (source.sourceType !== 'url' || start < 0 || end <= start || end > most) continue
       this.#keep(withoutTracking(source.url), [start, end], this.#from + lengthOf(before))
     }
   }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { says } from '../../kit/ai/anthropic.ts'
 import { type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { type Behaviour, beginStream, json } from '../../kit/ai/provider.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
@@ -80,9 +81,28 @@ const google: Behaviour = ({ path }, reply) => {
   reply.end(`data: ${JSON.stringify(whole)}\n\n`)
 }
 
+const found = Object.values(pages).map((url) => ({
+  ...{ type: 'web_search_result', url, title: 'Chess', encrypted_content: 'sealed', page_age: null },
+}))
+const looked = [
+  { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } },
+  { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: found },
+]
+const citing = (piece: string, url: string) => {
+  const citation = { type: 'web_search_result_location', url, title: 'Chess', cited_text: 'So.', encrypted_index: 'x' }
+  return { type: 'text', text: piece, citations: [citation] }
+}
+/** All of a text that has a citation cites the page. */
+const texts = [
+  ...[{ type: 'text', text: '♟️ é: ' }, citing('e4', pages.e4), { type: 'text', text: ' ' }],
+  ...[citing('is best', pages.e4), { type: 'text', text: ', ' }, citing('😀 and so is d4.', pages.d4)],
+]
+const anthropic = says([...looked, ...texts], { stop_reason: 'end_turn', usage })
+
 const dialects = [
   ['openai', openai],
   ['google', google],
+  ['anthropic', anthropic],
 ] as const
 const none = { start: 0, end: 0 }
 /** By page, in the order in which the pages are told of. */
@@ -124,6 +144,35 @@ test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cit
   expect(told.at(-1)?.response).toMatchObject({ output: [inItem] })
 })
 
+test("Anthropic's clients are told where an answer cites a page by the blocks of its text", async () => {
+  native.upstream.behave = openai
+  const ask = { model: 'openai', max_tokens: 100, messages: [{ role: 'user', content: 'Well?' }] }
+  const { content } = JSON.parse(await (await native.send('/v1/messages', ask)).text())
+  const events = await (await native.send('/v1/messages', { ...ask, stream: true })).text()
+
+  const citations = (...urls: string[]) => urls.map((url) => expect.objectContaining({ url, title: 'Chess' }))
+  const last = { text: '😀 and so is d4.', citations: citations(pages.d4, pages.none) }
+  expect(content).toMatchObject([
+    { text: '♟️ é: ', citations: null },
+    { text: 'e4', citations: citations(pages.e4) },
+    { text: ' ', citations: null },
+    { text: 'is best', citations: citations(pages.e4) },
+    { text: ', ', citations: null },
+    last,
+  ])
+  // They come after the text, which cannot be cut any more.
+  const deltas = dataIn(events).flatMap(({ delta }) => delta ?? [])
+  expect(deltas.flatMap(({ citation }) => citation ?? [])).toEqual(citations(...Object.values(pages)))
+
+  await native.send('/v1/messages', {
+    ...ask,
+    messages: [...ask.messages, { role: 'assistant', content }, ...ask.messages],
+  })
+  expect(native.upstream.asked.at(-1)?.body['input']).toMatchObject([
+    ...[{ role: 'user' }, { role: 'assistant', content: text }, { role: 'user' }],
+  ])
+})
+
 test('a page that is cited after a tool has run is cited where it is in all of the text', async () => {
   native.upstream.behave = afterTool
   const tools = ['weather', search]
@@ -142,6 +191,7 @@ test('a page that is cited after a tool has run is cited where it is in all of t
 interface Data {
   choices?: { delta: { annotations?: object[] } }[]
   annotation?: object
+  delta?: { citation?: object }
   response?: object
 }
 
