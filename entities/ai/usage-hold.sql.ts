@@ -1,4 +1,5 @@
 import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
+import { letsIn, ownerVersion, tokensWithOwners } from '../identity/token-owner.sql.ts'
 import { expectFew, isoTime, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 
@@ -31,11 +32,16 @@ export interface HoldResult {
   ids: number[] | null
   /** Whether the limits have changed since the version that was given, or a period has ended. */
   stale: boolean
-  /** Whether the catalogue has: the models may be other ones, or not to be called any more. */
+  /** Whether the catalogue has, or somebody who asks: the models may be other ones, or not to be called any more. */
   changed: boolean
 }
 
 export const isChanged = (version: string) => `coalesce(${catalogueVersion} <> ${version}::bigint, false)`
+
+/** Whether the catalogue has changed since that version, or a caller since they were seen, who may be nobody any more. */
+export const isOutdated = (version: string, calls: string) => `(${isChanged(version)}
+            or exists (select from jsonb_to_recordset(${calls}::jsonb) as c("tokenId" int, "callerSeen" text)
+                        where "callerSeen" <> coalesce((select ${ownerVersion} from ${tokensWithOwners} where t.id = "tokenId" and ${letsIn}), '')))`
 
 /**
  * Holds for calls to which no limit applies, as long as that is so. Values: lease in milliseconds, version of the limits,
@@ -44,7 +50,7 @@ export const isChanged = (version: string) => `coalesce(${catalogueVersion} <> $
 export const holdUnlimited = statement<HoldResult>(
   'hold-unlimited',
   `with verdict as (
-     select ${currentVersion} <> $2::int as stale, ${isChanged('$4')} as changed
+     select ${currentVersion} <> $2::int as stale, ${isOutdated('$4', '$3')} as changed
    ), ${insertHolds('$3', 'not (stale or changed)')}
    select ${ids}, stale, changed from verdict`,
 )
@@ -70,7 +76,7 @@ export const holdTogether = statement<TogetherResult>(
        from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now() order by c.id for update of c
    ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isChanged('$8')} as changed, array_agg(id) filter (where fits is not true) as misfits,
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isOutdated('$8', '$6')} as changed, array_agg(id) filter (where fits is not true) as misfits,
             json_agg(room order by id) as rooms
        from locked
    ), counted as (
@@ -154,7 +160,7 @@ export const holdExactly = statement<ExactResult>(
      select a.id, a.amount, 0 as own_held, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now()
    ), ${judgedExactly}, verdict as (
-     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isChanged('$8')} as changed,
+     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isOutdated('$8', '$6')} as changed,
             coalesce(bool_and(fits or mode = 'observe' and ${isSingle}), true) as granted
        from judged
    ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not (stale or changed) and granted')}

@@ -1,5 +1,5 @@
 import { expectFew, statement } from '../sql/statement.ts'
-import { currentVersion, ids, insertHolds, isChanged, type TogetherResult } from './usage-hold.sql.ts'
+import { currentVersion, ids, insertHolds, isOutdated, type TogetherResult } from './usage-hold.sql.ts'
 
 /**
  * Holds as `holdTogether` does where limits only observe, or are to tell what all of their stripes have left. A limit that
@@ -21,7 +21,7 @@ export const holdAndTell = statement<TogetherResult>(
                where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) end as whole
        from locked l
    ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isChanged('$8')} as changed, array_agg(id) filter (where fits is not true) as misfits,
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isOutdated('$8', '$6')} as changed, array_agg(id) filter (where fits is not true) as misfits,
             json_agg(room - amount order by id) as rooms, json_agg(whole - amount order by id) as wholes,
             coalesce(bool_or(amount is null or amount > whole) filter (where observes), false) as is_observed
        from judged

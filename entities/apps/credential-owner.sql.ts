@@ -1,4 +1,5 @@
 import type { Ability } from '../identity/access-token.ts'
+import { letsIn, ownerVersion, tokensWithOwners } from '../identity/token-owner.sql.ts'
 import type { Role } from '../identity/user.ts'
 import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
 
@@ -14,17 +15,17 @@ export interface TokenOwner {
   groups: string[]
   /** The app that holds it. */
   appId: number | null
+  /** Another one once anything of the person has changed. */
+  version: string
 }
 
 /** Values: the ids of tokens. Expired ones are not found, nor those of apps whose link is gone or that are switched off. */
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
   `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
-          to_json(u.groups) as groups, l.app_id as "appId"
-     from access_tokens t join users u on u.id = t.user_id
-          left join ext_app_links l on l.token_id = t.id left join ext_apps a on a.id = l.app_id
-    where t.id = any($1::int[]) and (t.expires_at is null or t.expires_at > now())
-      and (t.holder = 'person' or a.active)`,
+          to_json(u.groups) as groups, l.app_id as "appId", ${ownerVersion} as version
+     from ${tokensWithOwners}
+    where t.id = any($1::int[]) and ${letsIn}`,
   { idsAt: 0 },
 )
 

@@ -34,6 +34,11 @@ declare module 'fastify' {
     /** As soon as there is one; nothing where the caller was refused. */
     context: Context | null
   }
+  interface FastifyContextConfig {
+    facts?: RouteFacts
+    /** Whether its procedure has the database confirm who calls. */
+    confirmsCaller?: boolean
+  }
 }
 
 /** The context of a request, with its caller: created once, then left on the request and reused. */
@@ -51,7 +56,7 @@ interface RouteInput {
 }
 
 /** What a route says of itself. */
-export interface RouteFacts extends RouteInput {
+interface RouteFacts extends RouteInput {
   procedure: string
 }
 
@@ -66,13 +71,21 @@ export interface OlderRoute extends RouteFacts {
 export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
+  const { confirmsCaller = false } = metaOf(procedure)
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
-    config: { facts: { procedure: name, ...input } satisfies RouteFacts } as object,
+    config: { facts: { procedure: name, ...input }, confirmsCaller },
+    ...(confirmsCaller && { errorHandler: afterConfirming }),
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))
       holdBody(ctx, request, reply, heldBytesOf([procedure], bodyLimits))
     },
   }
+}
+
+/** A refusal is told only to those who are still let in. */
+async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
+  await context?.confirmCaller()
+  throw error
 }

@@ -52,6 +52,8 @@ export async function tryHold(
   }
   const held = await ctx.services.usageLedger.hold({
     catalogue: model.catalogue,
+    // Who asked for the call that this one takes the place of was let in then.
+    callerSeen: (!instead && token?.seen) || null,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: mostInput + output,

@@ -17,6 +17,11 @@ export class CallerContext {
     return this.#caller
   }
 
+  /** As the same caller was just looked up. */
+  confirm(caller: Caller): void {
+    this.#caller = caller
+  }
+
   become(to: Caller, cause: TypeChangeCause): void {
     const from = this.#caller
     this.#caller = to

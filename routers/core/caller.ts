@@ -10,6 +10,8 @@ export interface Credential {
   abilities: readonly Ability[]
   /** The app that holds it. */
   appId?: number
+  /** Where nobody looked for this call: the version of the person that was seen, which the database must confirm. */
+  seen?: string
 }
 
 /** Who has signed in and has no keys yet, also where the host has made the person beforehand. */

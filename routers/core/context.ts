@@ -12,6 +12,8 @@ export interface Call {
   caller?: Caller | undefined
   /** Set where the call itself makes a guest the caller, of which the hooks are told. */
   cause?: TypeChangeCause | undefined
+  /** Looks up a caller who is one that was seen lately; throws where they are not let in any more. */
+  lookUpCaller?: (() => Promise<Caller>) | undefined
   usage?: UsageType | undefined
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
@@ -42,6 +44,8 @@ export interface Context {
   callerContext: CallerContext
   /** Who was calling when the call began; base procedures narrow its type. */
   readonly caller: Caller
+  /** Has the database confirm who calls, where it did not yet; throws where they are not let in any more. */
+  confirmCaller(): Promise<void>
   usage: UsageType
   origin: 'wire' | 'host'
   requestId: string
@@ -63,6 +67,7 @@ export function createContext(services: Services, call: Call): Context {
   const {
     caller,
     cause,
+    lookUpCaller,
     usage = 'main',
     origin = 'wire',
     requestId,
@@ -75,11 +80,17 @@ export function createContext(services: Services, call: Call): Context {
   const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
   if (caller && cause) callerContext.become(caller, cause)
   let own: EntityManager | undefined
+  let confirmed: Promise<Caller> | undefined
   return {
     services,
     em: () => (own ??= scoped(services.em, callerContext.current, origin)),
     callerContext,
     caller: callerContext.current,
+    async confirmCaller() {
+      if (!lookUpCaller) return
+      confirmed ??= lookUpCaller()
+      callerContext.confirm(await confirmed)
+    },
     usage,
     origin,
     requestId,

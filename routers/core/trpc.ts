@@ -39,6 +39,11 @@ export interface ProcedureMeta {
   body?: BodySize
   /** Whether a file comes with its input, or is its answer. */
   file?: 'in' | 'out'
+  /**
+   * Whether the database confirms who calls before it does or tells anything, so that the caller may be one that was seen
+   * lately.
+   */
+  confirmsCaller?: boolean
   /** Whether its answer comes piece by piece. */
   streams?: boolean
   /** What it does, in a sentence for documents and clients. */
@@ -113,7 +118,8 @@ function assertAble({ callerContext: { current } }: Context, needed: Ability | u
 function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
   const { ability } = access
-  return t.procedure.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
+  return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
+    if (!meta?.confirmsCaller) await ctx.confirmCaller()
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
     if (ability === 'write' || ability === 'ai') await announceActing(ctx)

@@ -24,10 +24,16 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
   return async (request, reply) => {
     const { authorization } = request.headers
     const session = storedSession(request)
-    if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
+    if (!session && authorization !== undefined) return await authenticateBearer(authenticator, request)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
     if (renews) await browser.renew()
     return { caller: session ? callerOf(session.subject) : { type: 'guest' }, usage: 'main', browser }
   }
 }
+
+/** Where the route says that the database confirms who calls, a caller who was seen lately will do. */
+export const authenticateBearer = (
+  authenticator: Authenticator,
+  { headers, routeOptions }: Pick<FastifyRequest, 'headers' | 'routeOptions'>,
+) => authenticator.authenticateBearer(headers.authorization, { mayRecall: routeOptions.config.confirmsCaller === true })

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import {
   findCredentialApps,
   findTokenOwners,
@@ -11,6 +12,7 @@ import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -20,26 +22,50 @@ export interface Authenticated {
   caller: Caller
   /** Set if a credential was resolved for this request. */
   cause?: TypeChangeCause
+  /** Set where the caller was seen lately, and not looked up for this request. */
+  lookUpCaller?: () => Promise<Caller>
   usage: UsageType
+}
+
+interface BearerOptions {
+  /** Whether a caller who was seen lately will do, as the database confirms them later. */
+  mayRecall?: boolean
 }
 
 /** Authenticates requests that carry a token. */
 export interface Authenticator {
   /** Throws if external access is off, also for a request without a token, and if the token is missing or invalid. */
-  authenticateBearer(authorization: string | undefined): Promise<Authenticated>
+  authenticateBearer(authorization: string | undefined, options?: BearerOptions): Promise<Authenticated>
   flush(): Promise<void>
 }
 
+/** Owners of tokens, and for how long they count as seen lately, in milliseconds. */
+const MAX_SEEN = 10_000
+const SEEN_MS = 5000
+
 export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Authenticator {
   const tokens = tokenUse(sql, touchTokens, log)
+  const seen = new LRUCache<number, DeepReadonly<TokenOwner>>({ ...atMost(MAX_SEEN), ttl: SEEN_MS })
   const credentials = tokenUse(sql, touchCredentials, log)
 
-  async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
+  async function lookUpPerson({ id, hash }: TokenClaim): Promise<Caller> {
     const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
     if (!owner || !isEqual(hash, owner.hash)) throw new Problem('invalid_token')
     if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
-    tokens.add(id)
-    return { caller: holderOf(owner), cause: 'bearer-token', usage: 'external' }
+    seen.set(id, owner)
+    return holderOf(owner)
+  }
+
+  async function authenticatePerson(claim: TokenClaim, { mayRecall }: BearerOptions): Promise<Authenticated> {
+    const known = { cause: 'bearer-token', usage: 'external' } as const
+    const owner = mayRecall ? seen.get(claim.id) : undefined
+    if (owner && isEqual(claim.hash, owner.hash)) {
+      tokens.add(claim.id)
+      return { ...known, caller: holderOf(owner, owner.version), lookUpCaller: () => lookUpPerson(claim) }
+    }
+    const caller = await lookUpPerson(claim)
+    tokens.add(claim.id)
+    return { ...known, caller }
   }
 
   async function authenticateApp({ id, hash }: TokenClaim): Promise<Authenticated> {
@@ -55,11 +81,11 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   }
 
   return {
-    async authenticateBearer(authorization) {
+    async authenticateBearer(authorization, options = {}) {
       // Checked before the look-up, so that the answer reveals nothing about the token.
       if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
       const claim = claimIn(authorization)
-      if (claim.kind === 'person') return await authenticatePerson(claim)
+      if (claim.kind === 'person') return await authenticatePerson(claim, options)
       if (!settings.allowExternalApps) throw new Problem('external_apps_off')
       return await authenticateApp(claim)
     },
@@ -70,18 +96,9 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 }
 
 /** The person whose token it is, also where an app holds it. */
-function holderOf({
-  userId: id,
-  username,
-  name,
-  email,
-  role,
-  groups,
-  tokenId,
-  abilities,
-  appId,
-}: DeepReadonly<TokenOwner>): Caller {
-  const token = { id: tokenId, abilities, ...(appId !== null && { appId }) }
+function holderOf(owner: DeepReadonly<TokenOwner>, seen?: string): Caller {
+  const { userId: id, username, name, email, role, groups, tokenId, abilities, appId } = owner
+  const token = { id: tokenId, abilities, ...(appId !== null && { appId }), ...(seen !== undefined && { seen }) }
   return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
 

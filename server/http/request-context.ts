@@ -3,7 +3,7 @@ import type { ContextOf } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { type Authenticate, createAuthenticate } from './authenticate.ts'
+import { type Authenticate, authenticateBearer, createAuthenticate } from './authenticate.ts'
 import type { Authenticator } from './credentials.ts'
 import { localeOf } from './request-locale.ts'
 
@@ -57,7 +57,7 @@ async function waysToAuthenticate({ settings, sql, loginSources }: Services, aut
     header: (await loginSources()).header,
     lifetime: settings.sessionLifetime,
   }
-  const byToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
+  const byToken: Authenticate = (request) => authenticateBearer(authenticator, request)
   return {
     bySession: createAuthenticate(options),
     peeking: createAuthenticate(options, { renews: false }),

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { type CallableModels, CatalogueChanged, type FindModel } from '../../routers/ports/ai/callable-models.ts'
+import { type CallableModels, type FindModel, Outdated } from '../../routers/ports/ai/callable-models.ts'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
 
 /** Characters of JSON in all: with the schemas of its tools a model can be large. */
@@ -33,11 +33,11 @@ export function createCallableModels(sql: Sql): CallableModels {
         return model ?? look(...values)
       }
       try {
-        return await work(remember)
+        return await work(remember, false)
       } catch (error) {
-        const isChanged = error instanceof CatalogueChanged
-        if (isChanged) seen.clear()
-        if (isChanged || (isRemembered && mayBeOutdated(error))) return work(look)
+        const isOutdated = error instanceof Outdated
+        if (isOutdated) seen.clear()
+        if (isOutdated || (isRemembered && mayBeOutdated(error))) return work(look, true)
         throw error
       }
     },

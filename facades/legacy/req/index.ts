@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
 import { readOlderBodies } from '../../http/json-text.ts'
-import type { FacadeOptions, OlderRoute, RouteFacts } from '../../http/procedures.ts'
+import type { FacadeOptions, OlderRoute } from '../../http/procedures.ts'
 import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
 import { invitations } from './invitations.ts'
@@ -27,7 +27,7 @@ export async function olderRequests(app: FastifyInstance, { heartbeat, noteRoute
   for (const part of [announcements, profile]) await app.register(part, options)
   await app.register(async (noted) => {
     noted.addHook('onRoute', ({ method, url, config }) => {
-      const { facts } = config as { facts?: RouteFacts }
+      const { facts } = config ?? {}
       if (facts && method !== 'HEAD')
         noteRoute({ ...facts, body: bodyOrById(url, facts.body), method: String(method), url })
     })

@@ -30,6 +30,8 @@ export type SubjectId = readonly [subject: LimitSubject, id: string]
 export interface HoldRequest {
   /** The version of the catalogue in which its model was seen; null where it was looked up for this call. */
   catalogue: number | null
+  /** The version in which the caller was seen; null where they were looked up for this call. */
+  callerSeen: string | null
   call: UsageCall
   subjects: readonly SubjectId[]
   tokens: number
@@ -99,7 +101,7 @@ export interface HoldRefusal {
  * settled when it has ended; a call whose process is gone is settled by another one.
  */
 export interface UsageLedger {
-  /** Throws `CatalogueChanged` where the model may be another one by now. */
+  /** Throws `Outdated` where the model or the caller may be another one by now. */
   hold(request: HoldRequest): Promise<Hold | HoldRefusal>
   /** Holds as much in all as a further round can take; null where it does not fit, or an error where the hold is gone. */
   extend(hold: Hold, amounts: HeldAmounts): Promise<HoldRefusal | undefined>

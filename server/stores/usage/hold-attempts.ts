@@ -2,7 +2,7 @@ import { exchangeHold } from '../../../entities/ai/usage-exchange.sql.ts'
 import { type HoldResult, holdExactly, holdTogether, type TogetherResult } from '../../../entities/ai/usage-hold.sql.ts'
 import { holdAndTell } from '../../../entities/ai/usage-observed-hold.sql.ts'
 import type { Sql, Statement } from '../../../entities/sql/statement.ts'
-import { CatalogueChanged } from '../../../routers/ports/ai/callable-models.ts'
+import { Outdated } from '../../../routers/ports/ai/callable-models.ts'
 import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import { type AskedCall, type AskedSum, type ClaimedCounter, sumsOf, valuesOf } from './asked-calls.ts'
 import type { Claim, LimitBook } from './limit-book.ts'
@@ -84,7 +84,7 @@ export class HoldAttempts {
     throw new Error('the counters of the limits could not be opened')
   }
 
-  /** Throws `CatalogueChanged` where the models may be other ones. Values: those after the lease. */
+  /** Throws `Outdated` where the models or the callers may be other ones. Values: those after the lease. */
   async run<Result extends Pick<HoldResult, 'changed'>>(
     statement: Statement<Result>,
     requests: readonly HoldRequest[],
@@ -95,7 +95,7 @@ export class HoldAttempts {
       onUnmade(requests)
       throw error
     })
-    if (result?.changed) throw new CatalogueChanged()
+    if (result?.changed) throw new Outdated()
     return result
   }
 

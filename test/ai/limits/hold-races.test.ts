@@ -56,7 +56,7 @@ async function accountOf(svc: TestApp, sql: Sql) {
   const { id: userId } = await svc.user()
   const ledger = createUsageLedger({ sql, log: log as never, onReached: () => {} })
   const request = (requestId: string, how: Pick<HoldRequest, 'tokens' | 'catalogue' | 'subjects'>): HoldRequest => ({
-    ...{ costMicros: null, currency: null, ...how },
+    ...{ costMicros: null, currency: null, callerSeen: null, ...how },
     call: {
       ...{ userId, tokenId: null, roomId: null, appId: null, context: 'private', provider: 'local', model: 'mock-1' },
       ...{ requestId, inputTokens: 1, costMicros: null, currency: null, priceId: null },
@@ -90,7 +90,7 @@ test('a call that is held keeps its hold where the catalogue changes before the 
   const how = { tokens: 60, catalogue: version?.seq ?? 0, subjects: all }
   const [one, other] = await Promise.allSettled(['one', 'other'].map((name) => ledger.hold(ledger.request(name, how))))
 
-  expect(other).toMatchObject({ status: 'rejected', reason: { name: 'CatalogueChanged' } })
+  expect(other).toMatchObject({ status: 'rejected', reason: { name: 'Outdated' } })
   expect(one).toMatchObject({ status: 'fulfilled', value: { held: { tokens: 60 } } })
   await ledger.release((one as PromiseFulfilledResult<Hold>).value)
   expect(await svc.rows('select request_id from usage_holds')).toEqual([])

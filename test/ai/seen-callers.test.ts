@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { signIn } from '../kit/browser.ts'
+import { watchStatements } from '../kit/statements.ts'
+
+const resources = new AsyncDisposableStack()
+/** Two replicas: one changes who may call, the other one is asked, and has seen each caller before. */
+let changing: TestApp
+let asked: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider(answers('Good day.')))
+  const config = resources.use(await configFor(upstream.url))
+  const settings = { ...APPS_ON, AI_CONFIG: config.file }
+  changing = resources.use(await startApp(settings))
+  const { DATABASE_URL = '', DATA_DIR } = changing.env
+  asked = resources.use(await startApp({ ...settings, DATABASE_URL, DATA_DIR }))
+})
+afterAll(() => resources.disposeAsync())
+
+const ask = (token: string, body: object = question()) => asked.send('POST', '/api/ai-req', { token, body })
+const idOf = (token: string) => Number(token.split('_')[1])
+
+/** A person whom the asked replica has just answered. */
+async function seen() {
+  const person = await changing.user()
+  expect((await ask(person.token)).status).toBe(200)
+  return { ...person, user: { id: person.id } }
+}
+
+type Seen = Awaited<ReturnType<typeof seen>>
+
+const endings: [string, (who: Seen) => unknown][] = [
+  ['the token is revoked', ({ user, token }) => changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })],
+  [
+    'the token expires',
+    ({ token }) =>
+      changing.rows(`update access_tokens set expires_at = now() - interval '1 s' where id = ${idOf(token)}`),
+  ],
+  ['the person is removed', ({ user }) => changing.host.admin.removeUser({ user })],
+]
+
+describe('a caller who was answered a moment ago is refused by every replica, and no model is asked, once', () => {
+  test.for(endings)('%s', async ([, end]) => {
+    const who = await seen()
+    const before = upstream.asked.length
+    await end(who)
+    expect((await ask(who.token)).status).toBe(401)
+    expect(upstream.asked.length).toBe(before)
+  })
+
+  test('an administrator switches the app off that holds the token', async () => {
+    const app = await addApp(changing, { needsKeys: false })
+    const { browser } = await signIn(changing, 'learner')
+    expect((await agree(browser, await app.connectRequest('learner'), {})).status).toBe(200)
+    const { apiToken } = await app.secrets('learner')
+    expect((await ask(apiToken)).status).toBe(200)
+    const before = upstream.asked.length
+
+    const { token } = await changing.user({ role: 'admin', abilities: ['write'] })
+    const headers = { 'content-type': 'application/vnd.api+json' }
+    const body = { data: { type: 'ext-apps', id: app.id, attributes: { active: false } } }
+    const path = `/api/svc/v1/ext-apps/${app.id}`
+    expect((await changing.send('PATCH', path, { token, headers, body })).status).toBe(200)
+
+    expect((await ask(apiToken)).status).toBe(401)
+    expect(upstream.asked.length).toBe(before)
+  })
+})
+
+describe('once a token is revoked, nobody is told by it', () => {
+  const revoked = async () => {
+    const { user, token } = await seen()
+    await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
+    return token
+  }
+
+  test.for<[string, string, object | string]>([
+    ['which models there are', '/api/ai-req', question('Hello', 'nobody-knows-it')],
+    ['what is wrong with a question', '/api/ai-req', { payload: { model: 'mock-1' } }],
+    ['that a body is no JSON', '/api/ai-req', '{'],
+    ['which parameters a protocol knows', '/v1/chat/completions', { model: 'mock-1', messages: [], unknown: true }],
+    ['which texts can be embedded', '/v1/embeddings', { model: 'mock-1', input: 1 }],
+    ['how messages must be', '/v1/messages', { model: 'mock-1' }],
+    ['how many tokens a question takes', '/v1/messages/count_tokens', { model: 'mock-1', messages: [] }],
+  ])('%s', async ([, path, body]) => {
+    const headers = { 'content-type': 'application/json' }
+    const { status } = await asked.send('POST', path, { token: await revoked(), headers, body })
+    expect(status).toBe(401)
+  })
+
+  test('who they are', async () => {
+    expect((await asked.send('GET', '/api/user', { token: await revoked() })).status).toBe(401)
+  })
+})
+
+test('a secret that is not the token of a caller who was just seen is refused', async () => {
+  const { token } = await seen()
+  const [kind, id, secret = ''] = token.split('_')
+  const other = [...secret].reverse().join('')
+  expect((await ask([kind, id, other].join('_'))).status).toBe(401)
+})
+
+test('the limits of a group hold from the first question after somebody joined it', async () => {
+  const limit = { name: 'guests', for: 'group:guests', cap: 0, unit: 'requests', per: 'day' } as const
+  await changing.host.limits.set(limit)
+  const { user, token } = await seen()
+  await changing.host.admin.setGroups({ user, groups: ['guests'] })
+  expect((await ask(token)).status).toBe(429)
+  await changing.host.admin.setGroups({ user, groups: [] })
+  expect((await ask(token)).status).toBe(200)
+})
+
+test('of many who ask at once the one whose token was revoked is refused, and all others are answered', async () => {
+  const people = await Promise.all(Array.from({ length: 12 }, seen))
+  const [first] = people as [Seen]
+  await changing.host.tokens.revokeFor({ user: first.user, tokenId: idOf(first.token) })
+  const answered = await Promise.all(people.map(async ({ token }) => (await ask(token)).status))
+  expect(answered).toEqual([401, ...Array(11).fill(200)])
+  await asked.services.usageLedger.flush()
+  expect(await changing.rows('select id from usage_holds')).toEqual([])
+})
+
+describe('who calls', () => {
+  const statements = watchStatements()
+
+  test('is looked up for the first question, and confirmed with the hold of the next', async () => {
+    const { token } = await changing.user()
+    const names: string[][] = []
+    for (let turn = 0; turn < 2; turn++) {
+      expect((await ask(token)).status).toBe(200)
+      await asked.services.usageLedger.flush()
+      names.push(statements.taken().flatMap(({ name }) => name ?? []))
+    }
+    const lookUps = names.map((some) => some.filter((name) => name === 'find-token-owners').length)
+    expect(lookUps).toEqual([1, 0])
+  })
+})
