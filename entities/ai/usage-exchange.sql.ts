@@ -1,11 +1,11 @@
 import { expectFew, statement } from '../sql/statement.ts'
 import {
   asked,
+  catalogueChanged,
   countedExactly,
   currentVersion,
   type ExactResult,
   type HoldResult,
-  isChanged,
   judgedExactly,
   judgedLimits,
   rowsOfCalls,
@@ -25,17 +25,17 @@ type ExchangeResult = Omit<HoldResult, 'ids'> & { ids: (number | null)[] | null 
 export const exchangeUnlimited = statement<ExchangeResult>(
   'exchange-unlimited',
   `with verdict as (
-     select ${currentVersion} <> $2::int as stale, ${isChanged('$4')} as changed
+     select ${currentVersion} <> $2::int as stale, ${catalogueChanged('$4')} as outdated
    ), mine as (
      select * from ${rowsOfCalls('$3')} ${expectFew('$6')}
    ), exchanged as (
      update usage_holds h set ${becomesThatOfC}
        from mine c
-      where h.id = ($5::bigint[])[c.n + 1] and h.counters = '{}' and (select not (stale or changed) from verdict) returning h.id
+      where h.id = ($5::bigint[])[c.n + 1] and h.counters = '{}' and (select not (stale or outdated) from verdict) returning h.id
    )
-   select case when not (stale or changed) then (
+   select case when not (stale or outdated) then (
             select json_agg(e.id order by a.n) from unnest($5::bigint[]) with ordinality as a(id, n) left join exchanged e using (id)) end as ids,
-          stale, changed
+          stale, outdated
      from verdict`,
 )
 
@@ -59,14 +59,14 @@ export const exchangeHold = statement<ExactResult>(
       where a.id is null or c.ends_at > now()
    ), ${judgedExactly}, verdict as (
      select ${currentVersion} <> $2::int or count(*) filter (where ${isAsked}) < (select count(*) from asked) as stale,
-            ${isChanged('$8')} as changed,
+            ${catalogueChanged('$8')} as outdated,
             exists (select from mine) and coalesce(bool_and(fits or mode = 'observe') filter (where ${isAsked}), true) as granted
        from judged
    ), ${countedExactly(`j.${isAsked}`)}, exchanged as (
      update usage_holds h
         set ${becomesThatOfC}
        from ${rowsOfCalls('$6')}
-      where h.id = $9::bigint and (select granted and not (stale or changed) from verdict) returning h.id
+      where h.id = $9::bigint and (select granted and not (stale or outdated) from verdict) returning h.id
    )
-   select (select json_agg(id) from exchanged) as ids, stale, changed, ${judgedLimits} as limits from verdict`,
+   select (select json_agg(id) from exchanged) as ids, stale, outdated, ${judgedLimits} as limits from verdict`,
 )

@@ -32,16 +32,21 @@ export interface HoldResult {
   ids: number[] | null
   /** Whether the limits have changed since the version that was given, or a period has ended. */
   stale: boolean
-  /** Whether the catalogue has, or somebody who asks: the models may be other ones, or not to be called any more. */
-  changed: boolean
+  /** Whether the catalogue has, or a caller: the models may be other ones, or not to be called any more. */
+  outdated: boolean
 }
 
-export const isChanged = (version: string) => `coalesce(${catalogueVersion} <> ${version}::bigint, false)`
+export const catalogueChanged = (version: string) => `coalesce(${catalogueVersion} <> ${version}::bigint, false)`
 
-/** Whether the catalogue has changed since that version, or a caller since they were seen, who may be nobody any more. */
-export const isOutdated = (version: string, calls: string) => `(${isChanged(version)}
-            or exists (select from jsonb_to_recordset(${calls}::jsonb) as c("tokenId" int, "callerSeen" text)
-                        where "callerSeen" <> coalesce((select ${ownerVersion} from ${tokensWithOwners} where t.id = "tokenId" and ${letsIn}), '')))`
+/** Callers by tokens who were seen in some version: whether the person is another one by now, or the token lets in no more. */
+const callersChanged = (calls: string) => `exists (
+              select from jsonb_to_recordset(${calls}::jsonb) as c("tokenId" int, "callerVersion" text)
+                left join (${tokensWithOwners}) on t.id = c."tokenId" and ${letsIn}
+               where c."callerVersion" is not null and c."callerVersion" is distinct from ${ownerVersion})`
+
+/** Whether the catalogue has changed since that version, or a caller. */
+export const isOutdated = (version: string, calls: string) =>
+  `(${catalogueChanged(version)} or ${callersChanged(calls)})`
 
 /**
  * Holds for calls to which no limit applies, as long as that is so. Values: lease in milliseconds, version of the limits,
@@ -50,9 +55,9 @@ export const isOutdated = (version: string, calls: string) => `(${isChanged(vers
 export const holdUnlimited = statement<HoldResult>(
   'hold-unlimited',
   `with verdict as (
-     select ${currentVersion} <> $2::int as stale, ${isOutdated('$4', '$3')} as changed
-   ), ${insertHolds('$3', 'not (stale or changed)')}
-   select ${ids}, stale, changed from verdict`,
+     select ${currentVersion} <> $2::int as stale, ${isOutdated('$4', '$3')} as outdated
+   ), ${insertHolds('$3', 'not (stale or outdated)')}
+   select ${ids}, stale, outdated from verdict`,
 )
 
 export interface TogetherResult extends HoldResult {
@@ -76,14 +81,14 @@ export const holdTogether = statement<TogetherResult>(
        from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now() order by c.id for update of c
    ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isOutdated('$8', '$6')} as changed, array_agg(id) filter (where fits is not true) as misfits,
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isOutdated('$8', '$6')} as outdated, array_agg(id) filter (where fits is not true) as misfits,
             json_agg(room order by id) as rooms
        from locked
    ), counted as (
      update usage_counters c set held = c.held + l.amount
-       from locked l where c.id = l.id and (select not (stale or changed) and misfits is null from verdict)
-   ), ${insertHolds('$6', 'not (stale or changed) and misfits is null')}
-   select ${ids}, stale, changed, to_json(misfits) as misfits, rooms from verdict`,
+       from locked l where c.id = l.id and (select not (stale or outdated) and misfits is null from verdict)
+   ), ${insertHolds('$6', 'not (stale or outdated) and misfits is null')}
+   select ${ids}, stale, outdated, to_json(misfits) as misfits, rooms from verdict`,
 )
 
 /** A limit that a call asks a part of, as it stood when the call was judged. */
@@ -139,7 +144,7 @@ export const countedExactly = (isSingle: string) => `counted as (
                v.granted and j.must_share as shares) n
       cross join lateral (
         select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, 0))::bigint as free) f
-      where c.id = l.id and l.own_id = j.own_id and not (v.stale or v.changed) and (n.taken <> 0 or n.refused > 0 or n.shares)
+      where c.id = l.id and l.own_id = j.own_id and not (v.stale or v.outdated) and (n.taken <> 0 or n.refused > 0 or n.shares)
    )`
 
 export const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
@@ -151,7 +156,7 @@ const isSingle = 'jsonb_array_length($6::jsonb) = 1'
 export type ExactResult = HoldResult & { limits: AskedLimit[] | null }
 
 /**
- * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was changed. A limit that only
+ * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was outdated. A limit that only
  * observes lets a single call through. Values: as of `holdTogether`.
  */
 export const holdExactly = statement<ExactResult>(
@@ -160,11 +165,11 @@ export const holdExactly = statement<ExactResult>(
      select a.id, a.amount, 0 as own_held, c.limit_id, c.subject_id, c.starts_at from asked a join usage_counters c on c.id = a.id
       where c.ends_at > now()
    ), ${judgedExactly}, verdict as (
-     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isOutdated('$8', '$6')} as changed,
+     select ${currentVersion} <> $2::int or count(*) < (select count(*) from asked) as stale, ${isOutdated('$8', '$6')} as outdated,
             coalesce(bool_and(fits or mode = 'observe' and ${isSingle}), true) as granted
        from judged
-   ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not (stale or changed) and granted')}
-   select ${ids}, stale, changed, ${judgedLimits} as limits from verdict`,
+   ), ${countedExactly(isSingle)}, ${insertHolds('$6', 'not (stale or outdated) and granted')}
+   select ${ids}, stale, outdated, ${judgedLimits} as limits from verdict`,
 )
 
 /**
@@ -183,7 +188,7 @@ export const extendHold = statement<{ isHeld: boolean; limits: AskedLimit[] | nu
      select c.id, sum(wanted - amount) as amount, sum(amount) as own_held, c.limit_id, c.subject_id, c.starts_at
        from parts p join usage_counters c on c.id = p.counter where wanted > amount group by c.id
    ), ${judgedExactly}, verdict as (
-     select false as stale, false as changed, coalesce(bool_and(fits or mode = 'observe'), true) as granted from judged
+     select false as stale, false as outdated, coalesce(bool_and(fits or mode = 'observe'), true) as granted from judged
    ), ${countedExactly('true')}, held as (
      update usage_holds set amounts = (select array_agg(wanted order by n) from parts)
       where id = $1::bigint and (select granted from verdict) returning id

@@ -21,7 +21,7 @@ export const holdAndTell = statement<TogetherResult>(
                where c.limit_id = l.limit_id and c.subject_id = l.subject_id and c.starts_at = l.starts_at and c.id <> l.id) end as whole
        from locked l
    ), verdict as (
-     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isOutdated('$8', '$6')} as changed, array_agg(id) filter (where fits is not true) as misfits,
+     select ${currentVersion} <> $2::int or count(*) < $7::int as stale, ${isOutdated('$8', '$6')} as outdated, array_agg(id) filter (where fits is not true) as misfits,
             json_agg(room - amount order by id) as rooms, json_agg(whole - amount order by id) as wholes,
             coalesce(bool_or(amount is null or amount > whole) filter (where observes), false) as is_observed
        from judged
@@ -35,7 +35,7 @@ export const holdAndTell = statement<TogetherResult>(
       where j.observes and (j.amount is null or j.amount > j.whole) group by j.id
    ), counted as (
      update usage_counters c set held = c.held + coalesce(j.amount, o.known, 0), refused = c.refused + coalesce(o.refused, 0)
-       from verdict, judged j left join observed o using (id) where c.id = j.id and not (stale or changed) and misfits is null
-   ), ${insertHolds('$6', 'not (stale or changed) and misfits is null')}
-   select ${ids}, stale, changed, to_json(misfits) as misfits, rooms, wholes from verdict`,
+       from verdict, judged j left join observed o using (id) where c.id = j.id and not (stale or outdated) and misfits is null
+   ), ${insertHolds('$6', 'not (stale or outdated) and misfits is null')}
+   select ${ids}, stale, outdated, to_json(misfits) as misfits, rooms, wholes from verdict`,
 )

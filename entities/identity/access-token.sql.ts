@@ -28,7 +28,7 @@ export const touchTokens = statement<never>(
   'touch-tokens',
   `update access_tokens t set last_used_at = used.at
      from unnest($1::int[], $2::timestamptz[]) as used(id, at)
-    where t.id = used.id and (t.last_used_at is null or t.last_used_at < used.at)`,
+    where t.id = used.id and (t.last_used_at is null or t.last_used_at < used.at) and (t.expires_at is null or t.expires_at > used.at)`,
 )
 
 /** Values: how many at most. Deletes personal tokens that expired a month ago; what was asked with them stays, without them. */

@@ -23,7 +23,7 @@ export async function anthropic(app: FastifyInstance, options: AnthropicOptions)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'request-id': request.id })
     takeApiKey(request)
-    // Who calls is settled before a byte of the body is read.
+    // Who calls is known before a byte of the body is read.
     await contextOf(request, reply)
   })
   app.removeContentTypeParser('text/plain')

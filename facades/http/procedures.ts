@@ -86,6 +86,6 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, 
 
 /** A refusal is told only to those who are still let in. */
 async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
-  await context?.confirmCaller()
+  await context?.callerContext.confirm()
   throw error
 }

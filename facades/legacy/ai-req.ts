@@ -17,7 +17,7 @@ interface LegacyOptions extends FacadeOptions {
 export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
-    // Who calls is settled before a byte of the body is read.
+    // Who calls is known before a byte of the body is read.
     await contextOf(request, reply)
   })
   app.removeContentTypeParser('text/plain')

@@ -28,7 +28,7 @@ export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
   const { contextOf } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
-    // Who calls is settled before a byte of the body is read.
+    // Who calls is known before a byte of the body is read.
     await contextOf(request, reply)
   })
   app.removeContentTypeParser('text/plain')

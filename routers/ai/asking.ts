@@ -15,7 +15,7 @@ export const prepared = <Call>(ctx: Asking, work: (ctx: Asking, find: FindModel)
   ctx.services.callableModels.prepare(async (find, again) => work(again ? await confirmed(ctx) : ctx, find))
 
 async function confirmed(ctx: Asking): Promise<Asking> {
-  await ctx.confirmCaller()
+  await ctx.callerContext.confirm()
   const { current: caller } = ctx.callerContext
   if (caller.type !== 'user') throw new Problem('signed_out')
   return { ...ctx, caller }
@@ -23,9 +23,12 @@ async function confirmed(ctx: Asking): Promise<Asking> {
 
 /** Each token and each person has an allowance a minute for questions, and as large a one for counts of tokens. */
 export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai'): Promise<void> {
-  const { current } = ctx.callerContext
   const limit = ctx.services.settings.aiRequestsPerMinute
-  if (limit === 0 || current.type !== 'user') return
+  if (limit === 0) return
+  // Nobody uses up what another one may ask.
+  await ctx.callerContext.confirm()
+  const { current } = ctx.callerContext
+  if (current.type !== 'user') return
   const { person, token } = current
   await consumeRateLimit(ctx, [`${kind}:user:${person.id}`, ...(token ? [`${kind}:token:${token.id}`] : [])], limit)
 }

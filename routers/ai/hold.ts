@@ -53,13 +53,14 @@ export async function tryHold(
   const held = await ctx.services.usageLedger.hold({
     catalogue: model.catalogue,
     // Who asked for the call that this one takes the place of was let in then.
-    callerSeen: (!instead && token?.seen) || null,
+    callerVersion: (!instead && token?.ownerVersion) || null,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: mostInput + output,
     ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
     instead,
   })
+  ctx.callerContext.noteConfirmed()
   if ('id' in held) ctx.hints.limits = held.limits
   return held
 }

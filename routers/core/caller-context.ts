@@ -1,25 +1,42 @@
 import type { Caller } from './caller.ts'
 import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
 
+/** Looks up a caller who was seen lately; throws where they are not let in any more. */
+export type LookUpCaller = () => Promise<Caller>
+
 /** Holds the caller of one request. Each change of user type is announced at once. */
 export class CallerContext {
   #caller: Caller
   readonly #hooks: HookRegistry
   readonly #hints: ResponseHints
+  #lookUp: LookUpCaller | undefined
+  #lookingUp: Promise<Caller> | undefined
 
-  constructor(hooks: HookRegistry, hints: ResponseHints, caller: Caller = { type: 'guest' }) {
+  constructor(
+    hooks: HookRegistry,
+    hints: ResponseHints,
+    { caller = { type: 'guest' }, lookUp }: { caller?: Caller | undefined; lookUp?: LookUpCaller | undefined } = {},
+  ) {
     this.#hooks = hooks
     this.#hints = hints
     this.#caller = caller
+    this.#lookUp = lookUp
   }
 
   get current(): Caller {
     return this.#caller
   }
 
-  /** As the same caller was just looked up. */
-  confirm(caller: Caller): void {
-    this.#caller = caller
+  /** Has the database confirm a caller who was seen lately, where it did not yet; throws where they are not let in any more. */
+  async confirm(): Promise<void> {
+    if (!this.#lookUp) return
+    this.#lookingUp ??= this.#lookUp()
+    this.#caller = await this.#lookingUp
+    this.noteConfirmed()
+  }
+
+  noteConfirmed(): void {
+    this.#lookUp = undefined
   }
 
   become(to: Caller, cause: TypeChangeCause): void {

@@ -10,8 +10,8 @@ export interface Credential {
   abilities: readonly Ability[]
   /** The app that holds it. */
   appId?: number
-  /** Where nobody looked for this call: the version of the person that was seen, which the database must confirm. */
-  seen?: string
+  /** Where nobody was looked up for this call: the version in which the person was seen, which the database must confirm. */
+  ownerVersion?: string
 }
 
 /** Who has signed in and has no keys yet, also where the host has made the person beforehand. */

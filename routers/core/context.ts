@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import type { Caller } from './caller.ts'
-import { CallerContext } from './caller-context.ts'
+import { CallerContext, type LookUpCaller } from './caller-context.ts'
 import type { ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
 import type { Services } from './services.ts'
@@ -12,8 +12,8 @@ export interface Call {
   caller?: Caller | undefined
   /** Set where the call itself makes a guest the caller, of which the hooks are told. */
   cause?: TypeChangeCause | undefined
-  /** Looks up a caller who is one that was seen lately; throws where they are not let in any more. */
-  lookUpCaller?: (() => Promise<Caller>) | undefined
+  /** Set where the caller was seen lately, and not looked up for this call. */
+  lookUpCaller?: LookUpCaller | undefined
   usage?: UsageType | undefined
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
@@ -44,8 +44,6 @@ export interface Context {
   callerContext: CallerContext
   /** Who was calling when the call began; base procedures narrow its type. */
   readonly caller: Caller
-  /** Has the database confirm who calls, where it did not yet; throws where they are not let in any more. */
-  confirmCaller(): Promise<void>
   usage: UsageType
   origin: 'wire' | 'host'
   requestId: string
@@ -77,20 +75,17 @@ export function createContext(services: Services, call: Call): Context {
   } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
-  const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
+  const callerContext = new CallerContext(services.hooks, hints, {
+    caller: cause ? undefined : caller,
+    lookUp: lookUpCaller,
+  })
   if (caller && cause) callerContext.become(caller, cause)
   let own: EntityManager | undefined
-  let confirmed: Promise<Caller> | undefined
   return {
     services,
     em: () => (own ??= scoped(services.em, callerContext.current, origin)),
     callerContext,
     caller: callerContext.current,
-    async confirmCaller() {
-      if (!lookUpCaller) return
-      confirmed ??= lookUpCaller()
-      callerContext.confirm(await confirmed)
-    },
     usage,
     origin,
     requestId,

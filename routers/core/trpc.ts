@@ -119,7 +119,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const access: Access = { callers, ...how }
   const { ability } = access
   return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
-    if (!meta?.confirmsCaller) await ctx.confirmCaller()
+    if (!meta?.confirmsCaller) await ctx.callerContext.confirm()
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
     if (ability === 'write' || ability === 'ai') await announceActing(ctx)
@@ -127,6 +127,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
     const known = current === ctx.caller ? undefined : { caller: current }
     const result = await next({ ctx: known as unknown as Known })
+    await ctx.callerContext.confirm()
     if (!result.ok) throw unavailableOr(result.error)
     return result
   })

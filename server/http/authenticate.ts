@@ -32,8 +32,15 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
   }
 }
 
+/** A longer body is worth a look-up: it counts for the caller until it has been read. */
+const MAX_UNCONFIRMED_BYTES = 64_000
+
 /** Where the route says that the database confirms who calls, a caller who was seen lately will do. */
-export const authenticateBearer = (
+export function authenticateBearer(
   authenticator: Authenticator,
   { headers, routeOptions }: Pick<FastifyRequest, 'headers' | 'routeOptions'>,
-) => authenticator.authenticateBearer(headers.authorization, { mayRecall: routeOptions.config.confirmsCaller === true })
+): Promise<Authenticated> {
+  const isShort = Number(headers['content-length']) <= MAX_UNCONFIRMED_BYTES
+  const mayRecall = isShort && routeOptions.config.confirmsCaller === true
+  return authenticator.authenticateBearer(headers.authorization, { mayRecall })
+}

@@ -11,6 +11,7 @@ import { readToken, type TokenClaim } from '../../entities/identity/token-format
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
+import type { LookUpCaller } from '../../routers/core/caller-context.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { atMost } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
@@ -23,7 +24,7 @@ export interface Authenticated {
   /** Set if a credential was resolved for this request. */
   cause?: TypeChangeCause
   /** Set where the caller was seen lately, and not looked up for this request. */
-  lookUpCaller?: () => Promise<Caller>
+  lookUpCaller?: LookUpCaller
   usage: UsageType
 }
 
@@ -50,6 +51,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 
   async function lookUpPerson({ id, hash }: TokenClaim): Promise<Caller> {
     const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
+    if (!owner) seen.delete(id)
     if (!owner || !isEqual(hash, owner.hash)) throw new Problem('invalid_token')
     if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
     seen.set(id, owner)
@@ -96,9 +98,14 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 }
 
 /** The person whose token it is, also where an app holds it. */
-function holderOf(owner: DeepReadonly<TokenOwner>, seen?: string): Caller {
+function holderOf(owner: DeepReadonly<TokenOwner>, version?: string): Caller {
   const { userId: id, username, name, email, role, groups, tokenId, abilities, appId } = owner
-  const token = { id: tokenId, abilities, ...(appId !== null && { appId }), ...(seen !== undefined && { seen }) }
+  const token = {
+    id: tokenId,
+    abilities,
+    ...(appId !== null && { appId }),
+    ...(version !== undefined && { ownerVersion: version }),
+  }
   return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
 

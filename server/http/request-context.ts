@@ -71,12 +71,15 @@ async function makeContext(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const authenticated = await authenticate(request, reply).catch((error: unknown) => {
+  const refuse = (error: unknown) => {
     throw toProblem(error, request.id)
-  })
+  }
+  const authenticated = await authenticate(request, reply).catch(refuse)
   const locale = localeOf(request, authenticated.browser?.session?.locale)
   const hangUp = () => void reply.raw.destroy()
-  const call = { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp }
+  const { lookUpCaller: lookUp } = authenticated
+  const lookUpCaller = lookUp && (() => lookUp().catch(refuse))
+  const call = { ...authenticated, lookUpCaller, locale, requestId: request.id, signal: goneSignal(reply), hangUp }
   request.context = createContext(services, call)
   return request.context
 }

@@ -35,9 +35,7 @@ export function createCallableModels(sql: Sql): CallableModels {
       try {
         return await work(remember, false)
       } catch (error) {
-        const isOutdated = error instanceof Outdated
-        if (isOutdated) seen.clear()
-        if (isOutdated || (isRemembered && mayBeOutdated(error))) return work(look, true)
+        if (error instanceof Outdated || (isRemembered && mayBeOutdated(error))) return work(look, true)
         throw error
       }
     },

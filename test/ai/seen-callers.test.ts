@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { model, provider } from '../kit/ai/model-config.ts'
 import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
@@ -14,6 +15,8 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 beforeAll(async () => {
   upstream = resources.use(await startProvider(answers('Good day.')))
   const config = resources.use(await configFor(upstream.url))
+  const models = [model('mock-1'), model('embeds', { modelType: 'embedding' })]
+  await config.write({ providers: [provider('local', models, { apiUrl: upstream.url })], systemModels: {} })
   const settings = { ...APPS_ON, AI_CONFIG: config.file }
   changing = resources.use(await startApp(settings))
   const { DATABASE_URL = '', DATA_DIR } = changing.env
@@ -68,6 +71,41 @@ describe('a caller who was answered a moment ago is refused by every replica, an
 
     expect((await ask(apiToken)).status).toBe(401)
     expect(upstream.asked.length).toBe(before)
+  })
+})
+
+const messages = [{ role: 'user', content: 'Hello' }]
+const chat = { model: 'mock-1', messages }
+const stream = { stream: true }
+const ways: [string, string, object][] = [
+  ['a question', '/api/ai-req', question()],
+  ['a chat', '/v1/chat/completions', chat],
+  ['a streamed chat', '/v1/chat/completions', { ...chat, ...stream }],
+  ['a response', '/v1/responses', { model: 'mock-1', input: 'Hello' }],
+  ['a message', '/v1/messages', { ...chat, max_tokens: 10 }],
+  ['a streamed message', '/v1/messages', { ...chat, ...stream, max_tokens: 10 }],
+  ['the stream of older front ends', '/req/streamAI', { payload: { ...chat, messages: question().payload.messages } }],
+  ['embeddings', '/v1/embeddings', { model: 'embeds', input: 'Hello' }],
+]
+const limits = [['no limit'], ['enforce'], ['observe']] as const
+const tried = limits.flatMap(([mode]) => ways.map((way) => [mode, ...way] as const))
+
+describe('under every kind of limit, and by every way of asking, a revoked token asks no model', () => {
+  test.for(tried)('%s: %s', async ([mode, , path, body]) => {
+    const { token, user } = await changing.user().then((person) => ({ ...person, user: { id: person.id } }))
+    const limit = { name: `of ${user.id}`, for: 'user', cap: 1000, unit: 'requests', per: 'day' } as const
+    if (mode !== 'no limit') await changing.host.limits.set({ ...limit, mode })
+    const send = () => asked.send('POST', path, { token, body })
+    expect((await ask(token)).status).toBe(200)
+    const before = upstream.asked.length
+    await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
+
+    const { status } = await send()
+
+    expect([status, upstream.asked.length]).toEqual([401, before])
+    await asked.services.usageLedger.flush()
+    expect(await changing.rows(`select id from usage_holds where user_id = ${user.id}`)).toEqual([])
+    if (mode !== 'no limit') await changing.host.limits.remove({ name: limit.name })
   })
 })
 
@@ -138,4 +176,18 @@ describe('who calls', () => {
     const lookUps = names.map((some) => some.filter((name) => name === 'find-token-owners').length)
     expect(lookUps).toEqual([1, 0])
   })
+})
+
+test('a revoked token uses up nothing of what its person may ask in a minute', async () => {
+  await using strict = await startApp({
+    ...{ AI_CONFIG: String(asked.env['AI_CONFIG']), DATABASE_URL: String(asked.env.DATABASE_URL) },
+    RATE_LIMIT_AI_PER_MINUTE: '3',
+  })
+  const { id, token } = await changing.user()
+  const other = await changing.host.tokens.createFor({ user: { id }, name: 'other' })
+  const askBy = async (by: string) => (await strict.send('POST', '/api/ai-req', { token: by, body: question() })).status
+  expect(await askBy(token)).toBe(200)
+  await changing.host.tokens.revokeFor({ user: { id }, tokenId: idOf(token) })
+  for (let turn = 0; turn < 5; turn++) expect(await askBy(token)).toBe(401)
+  expect(await askBy(other.token)).toBe(200)
 })

@@ -38,7 +38,7 @@ export class LimitIndex<Limit extends Matched> {
   }
 
   /** What a call asks of every limit that applies to it. */
-  claimsOf(request: Omit<HoldRequest, 'call' | 'catalogue' | 'callerSeen'>): Claim<Limit>[] {
+  claimsOf(request: Omit<HoldRequest, 'call' | 'catalogue' | 'callerVersion'>): Claim<Limit>[] {
     const claims: Claim<Limit>[] = []
     for (const [subject, subjectId] of request.subjects) {
       const { each, named } = this.#limits.get(subject) ?? none

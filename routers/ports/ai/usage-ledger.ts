@@ -31,7 +31,7 @@ export interface HoldRequest {
   /** The version of the catalogue in which its model was seen; null where it was looked up for this call. */
   catalogue: number | null
   /** The version in which the caller was seen; null where they were looked up for this call. */
-  callerSeen: string | null
+  callerVersion: string | null
   call: UsageCall
   subjects: readonly SubjectId[]
   tokens: number

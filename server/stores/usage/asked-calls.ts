@@ -37,8 +37,9 @@ export function sumsOf(calls: readonly AskedCall[]): AskedSum[] {
 const plus = (one: number | null, other: number | null) => (one === null || other === null ? null : one + other)
 
 /** As the statements take it. */
-export const callOf = ({ request: { call, callerSeen }, claims }: AskedCall, n: number) => ({
-  ...{ n, callerSeen },
+export const callOf = ({ request: { call, callerVersion }, claims }: AskedCall, n: number) => ({
+  n,
+  callerVersion,
   ...call,
   counters: claims.map(({ id }) => id),
   amounts: claims.map(({ amount }) => amount ?? 0),

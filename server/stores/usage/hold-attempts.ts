@@ -85,7 +85,7 @@ export class HoldAttempts {
   }
 
   /** Throws `Outdated` where the models or the callers may be other ones. Values: those after the lease. */
-  async run<Result extends Pick<HoldResult, 'changed'>>(
+  async run<Result extends Pick<HoldResult, 'outdated'>>(
     statement: Statement<Result>,
     requests: readonly HoldRequest[],
     values: readonly unknown[],
@@ -95,7 +95,7 @@ export class HoldAttempts {
       onUnmade(requests)
       throw error
     })
-    if (result?.changed) throw new Outdated()
+    if (result?.outdated) throw new Outdated()
     return result
   }
 

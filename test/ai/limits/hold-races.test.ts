@@ -56,7 +56,7 @@ async function accountOf(svc: TestApp, sql: Sql) {
   const { id: userId } = await svc.user()
   const ledger = createUsageLedger({ sql, log: log as never, onReached: () => {} })
   const request = (requestId: string, how: Pick<HoldRequest, 'tokens' | 'catalogue' | 'subjects'>): HoldRequest => ({
-    ...{ costMicros: null, currency: null, callerSeen: null, ...how },
+    ...{ costMicros: null, currency: null, callerVersion: null, ...how },
     call: {
       ...{ userId, tokenId: null, roomId: null, appId: null, context: 'private', provider: 'local', model: 'mock-1' },
       ...{ requestId, inputTokens: 1, costMicros: null, currency: null, priceId: null },
