@@ -105,7 +105,7 @@ export interface AskedLimit {
   used: number
   held: number
   mode: 'enforce' | 'observe'
-  /** What the call asks for; null where its price is unknown. */
+  /** What the call asks for; null where its price or its most is unknown. */
   amount: number | null
   fits: boolean
   /** When the period ends, in RFC 3339. */

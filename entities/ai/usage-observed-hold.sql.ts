@@ -26,11 +26,11 @@ export const holdAndTell = statement<TogetherResult>(
             coalesce(bool_or(amount is null or amount > whole) filter (where observes), false) as is_observed
        from judged
    ), observed as (
-     select j.id, sum(p.amount) as known, count(*) filter (where p.measure = 'unpriced' or p.running > j.whole) as refused
+     select j.id, sum(p.amount) as known, count(*) filter (where p.unknown or p.running > j.whole) as refused
        from judged j join (
-         select a.id, a.amount, a.measure, sum(a.amount) over (partition by a.id order by c.n) as running
-           from jsonb_to_recordset($6::jsonb) as c(n int, counters bigint[], amounts bigint[], measures text[])
-          cross join lateral unnest(counters, amounts, measures) as a(id, amount, measure)
+         select a.id, a.amount, a.unknown, sum(a.amount) over (partition by a.id order by c.n) as running
+           from jsonb_to_recordset($6::jsonb) as c(n int, counters bigint[], amounts bigint[], unknown boolean[])
+          cross join lateral unnest(counters, amounts, unknown) as a(id, amount, unknown)
           where (select is_observed from verdict)) p on p.id = j.id
       where j.observes and (j.amount is null or j.amount > j.whole) group by j.id
    ), counted as (

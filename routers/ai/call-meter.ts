@@ -3,18 +3,18 @@ import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { type Cost, costOf, mostCostOf, type NativeUses, sumOfCosts } from '../catalogue/pricing.ts'
 import type { NativeTool } from '../ports/ai/adapters.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/usage-meter.ts'
-import { mostReadBy } from './native-uses.ts'
+import type { MostUses } from './native-uses.ts'
 import { nothing, RequestMeter, sum, type TokenCounts } from './request-meter.ts'
 
 /** Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length. */
 export class CallMeter implements UsageMeter {
   readonly #pricing: DeepReadonly<Pricing> | null
-  readonly #mostUses: NativeUses
+  readonly #mostUses: MostUses
   #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
   #request: RequestMeter | undefined
 
-  /** The uses are as many as a request may make of tools of its provider. */
-  constructor(pricing: DeepReadonly<Pricing> | null, mostUses: NativeUses) {
+  /** The uses are the most that a request may make of tools of its provider. */
+  constructor(pricing: DeepReadonly<Pricing> | null, mostUses: MostUses) {
     this.#pricing = pricing
     this.#mostUses = mostUses
   }
@@ -85,7 +85,7 @@ export class CallMeter implements UsageMeter {
   }
 
   get #mostRead(): number {
-    return mostReadBy(this.#mostUses)
+    return this.#mostUses.pageTokens
   }
 
   #costWith(request: TokenCounts | undefined): Cost {

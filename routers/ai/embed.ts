@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { noUses } from '../catalogue/pricing.ts'
 import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
@@ -14,6 +13,7 @@ import { callSignal } from './call-signal.ts'
 import { HeldMeter } from './held-meter.ts'
 import { holdFor } from './hold.ts'
 import { TOTAL_MS } from './metered-call.ts'
+import { neverUsed } from './native-uses.ts'
 import { model } from './request/request.ts'
 
 /** As many as OpenAI takes. */
@@ -72,7 +72,7 @@ async function metered(ctx: Asking, call: EmbeddingCall, hold: Hold): Promise<z.
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
   const { pricing } = model
-  const meter = new HeldMeter({ hold, pricing, maxOutput: 0, mostUses: noUses, extend: usageLedger.extend })
+  const meter = new HeldMeter({ hold, pricing, maxOutput: 0, mostUses: neverUsed, extend: usageLedger.extend })
   const record = new CallRecord(ctx, { hold, meter, model, signal })
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)

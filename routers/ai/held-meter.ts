@@ -1,9 +1,9 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { mostCostOf, type NativeUses } from '../catalogue/pricing.ts'
+import { mostCostOf } from '../catalogue/pricing.ts'
 import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/ai/usage-ledger.ts'
 import { CallMeter } from './call-meter.ts'
-import { mostReadBy } from './native-uses.ts'
+import { type MostUses, unlessInfinite } from './native-uses.ts'
 
 /** Ends a call of which a limit has no room for a further round. */
 export class LimitCut extends Error {
@@ -21,8 +21,8 @@ interface HeldMeterOptions {
   pricing: DeepReadonly<Pricing> | null
   /** The longest answer of a round in tokens. */
   maxOutput: number
-  /** How often a round may use tools of its provider. */
-  mostUses: NativeUses
+  /** What a round may do by tools of its provider. */
+  mostUses: MostUses
   extend: UsageLedger['extend']
 }
 
@@ -66,7 +66,7 @@ export class HeldMeter extends CallMeter {
   async #holdFor(input: number): Promise<void> {
     const { hold, pricing, maxOutput, mostUses, extend } = this.#options
     if (hold.held.tokens === null) return
-    const most = input + mostReadBy(mostUses)
+    const most = input + mostUses.pageTokens
     const next = mostCostOf(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
     const { tokens, costMicros } = this.#taken
     const wanted = {
@@ -97,7 +97,8 @@ export class HeldMeter extends CallMeter {
     const { maxOutput } = this.#options
     // A request that took nothing may be made again, and embeddings, which are no output, by several.
     const isKnown = this.isAsking && maxOutput > 0
-    return { ...this.bill, most: isKnown ? this.mostWith(maxOutput) : { tokens: null, costMicros: null } }
+    const { tokens, costMicros } = isKnown ? this.mostWith(maxOutput) : { tokens: Infinity, costMicros: null }
+    return { ...this.bill, most: { tokens: unlessInfinite(tokens), costMicros } }
   }
 }
 

@@ -1,12 +1,12 @@
 import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
-import { costOf, mostCostOf, noUses } from '../catalogue/pricing.ts'
+import { costOf, mostCostOf } from '../catalogue/pricing.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
-import { mostReadBy, mostUsesOf } from './native-uses.ts'
+import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
 
 /** When only calls under way stand in the way, in seconds. */
 const RETRY_SOON_SECONDS = 2
@@ -35,8 +35,8 @@ export async function tryHold(
   // Embeddings are no output, and search nothing.
   const isAnswer = 'parameters' in asked
   const output = isAnswer ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
-  const uses = isAnswer ? mostUsesOf(asked) : noUses
-  const mostInput = input + mostReadBy(uses)
+  const uses = isAnswer ? mostUsesOf(asked) : neverUsed
+  const mostInput = input + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -56,7 +56,7 @@ export async function tryHold(
     callerVersion: (!instead && token?.ownerVersion) || null,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
-    tokens: mostInput + output,
+    tokens: unlessInfinite(mostInput + output),
     ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
     instead,
   })
@@ -101,7 +101,10 @@ export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): P
   ctx.hints.rateLimit = { limit: cap, remaining: Math.min(-1, cap - used - held), resetSeconds }
   if (amount === null)
     return new Problem('limit_reached', {
-      detail: `The limit '${name}' is in money, and the price of this model or of its web search is not known.`,
+      detail:
+        last.unit === 'money'
+          ? `The limit '${name}' is in money, and the most that this model and its web search may cost is not known.`
+          : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`,
     })
   const state = `${used} used and ${held} held by calls under way, of ${cap} ${measured(last)}`
   return isSpent(last)

@@ -1,4 +1,4 @@
-import { costOf } from '../catalogue/pricing.ts'
+import { costOf, type NativeUses } from '../catalogue/pricing.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
@@ -42,8 +42,14 @@ function currencyOf(call: ModelCall): string | undefined {
   if (pricing && 'free' in pricing) return 'any'
   const [input = 0] = pricing?.ranges?.[0]?.range ?? []
   const least = { input: Math.max(1, input), output: 1, cached: 0, reasoning: 0 }
-  return costOf(pricing, { ...least, ...mostUsesOf(call) }).currency ?? undefined
+  return costOf(pricing, { ...least, ...leastUsesOf(call) }).currency ?? undefined
 }
+
+/** One search, where there may be any, as a price is known or not whatever their number. */
+const leastUsesOf = (call: ModelCall): NativeUses => ({
+  webSearches: Math.min(1, mostUsesOf(call).webSearches),
+  webFetches: 0,
+})
 
 /** What was asked, and the call of the model that was asked first. */
 interface Question {

@@ -91,12 +91,14 @@ export interface Cost {
   currency: string | null
 }
 
+const unknownCost: Cost = { costMicros: null, currency: null }
+
 /** What a call cost; null where no price is known. No token is paid twice. */
 export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
   if (pricing && 'free' in pricing) return { costMicros: 0, currency: null }
   const price = priceFor(pricing, tokens.input)
   const uses = price && costOfUses(price, tokens)
-  if (uses === undefined || !price || isUnpriced(price, tokens)) return { costMicros: null, currency: null }
+  if (uses === undefined || !price || isUnpriced(price, tokens)) return unknownCost
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
   const rates = ratesOf(price)
   const spent =
@@ -144,21 +146,31 @@ function costOfUses(
 ): bigint | undefined {
   const { costPerWebSearch: search = null, costPerGroundedPrompt: prompt = null, costPerWebFetch: fetch = null } = price
   if (webSearches > 0 && !isSearchPriced(price)) return undefined
-  return paid(webSearches, search) + paid(webSearches > 0 ? 1 : 0, prompt) + paid(webFetches, fetch)
+  return paid(search ? webSearches : 0, search) + paid(webSearches > 0 ? 1 : 0, prompt) + paid(webFetches, fetch)
 }
 
 /** What is known of a request that is not over: the cached tokens only where the provider has told its input. */
 export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | undefined }
 
-/** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. */
+/** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. Where something of it has no bound, only the currency is known. */
 export function mostCostOf(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
   const { input, cached, output, reasoning } = known
   const price = priceFor(pricing, input)
+  if (price && isEndless(price, known)) return { ...unknownCost, currency: currencyOf(price, known) }
   const rates = price && ratesOf(price)
   const read = cached === undefined ? dearestInput(input, rates) : { cached }
   const thought = rates && rates.reasoning > rates.output ? rest : 0
   return costOf(pricing, { ...known, ...read, output: output + rest, reasoning: reasoning + thought })
 }
+
+const isEndless = ({ costPerWebSearch }: DeepReadonly<PriceRange>, { input, webSearches }: KnownTokens): boolean =>
+  input === Infinity || (webSearches === Infinity && Boolean(costPerWebSearch))
+
+/** Null where a price is wanting. */
+const currencyOf = (price: DeepReadonly<PriceRange>, { webSearches = 0 }: KnownTokens): string | null =>
+  isUnpriced(price, { input: 1, output: 1, cached: 0, reasoning: 0 }) || (webSearches > 0 && !isSearchPriced(price))
+    ? null
+    : price.currency
 
 /** So much input as the kind of tokens that costs most. */
 function dearestInput(input: number, rates: ReturnType<typeof ratesOf> | undefined) {
@@ -167,7 +179,7 @@ function dearestInput(input: number, rates: ReturnType<typeof ratesOf> | undefin
 }
 
 export function sumOfCosts(one: Cost, other: Cost): Cost {
-  if (one.costMicros === null || other.costMicros === null) return { costMicros: null, currency: null }
+  if (one.costMicros === null || other.costMicros === null) return unknownCost
   return { costMicros: one.costMicros + other.costMicros, currency: one.currency ?? other.currency }
 }
 

@@ -4,7 +4,7 @@ import type { HoldRequest } from '../../ports/ai/usage-ledger.ts'
 
 type Matched = Pick<ActiveLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'unpricedCost'>
 
-/** A part of a limit that a call asks for; the amount is null where its price is unknown. */
+/** A part of a limit that a call asks for; the amount is null where its price or its most is unknown. */
 export interface Claim<Limit extends Matched> {
   limit: Limit
   subjectId: string

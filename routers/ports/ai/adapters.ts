@@ -27,6 +27,12 @@ export type NativeTool = (typeof nativeTools)[Adapter][number]
 /** How long a page may be in tokens that a provider reads which lets itself be told: each is paid as input. */
 export const MAX_PAGE_TOKENS = 25_000
 
+/** Providers that are not told how often they may use tools of their own, nor how long a page may be. */
+export const takesNoBound: ReadonlySet<string> = new Set<Adapter>(['google'])
+
+/** As many pages as Google reads for one request. */
+export const MAX_UNBOUNDED_PAGES = 20
+
 const nativeToolNames: ReadonlySet<string> = new Set(Object.values(nativeTools).flat())
 
 export const isNativeTool = (name: string): name is NativeTool => nativeToolNames.has(name)

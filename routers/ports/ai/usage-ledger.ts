@@ -34,8 +34,9 @@ export interface HoldRequest {
   callerVersion: string | null
   call: UsageCall
   subjects: readonly SubjectId[]
-  tokens: number
-  /** Millionths of the currency; null where no price is known. */
+  /** Null where nobody knows. */
+  tokens: number | null
+  /** Millionths of the currency; null where the price or the number of what is paid is not known. */
   costMicros: number | null
   currency: string | null
   /** The hold of a call that took nothing, which becomes that of this one; where this one is refused or fails, it stays. */
@@ -58,7 +59,7 @@ export interface Hold {
 }
 
 export interface HeldAmounts {
-  /** Null where no limit in tokens or money applies. */
+  /** Null where no limit in tokens or money applies, or only such as observe and the most is not known. */
   tokens: number | null
   /** Millionths of the currency; null where no limit in money counts the call by its cost. */
   costMicros: number | null

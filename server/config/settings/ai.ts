@@ -37,7 +37,7 @@ export const aiShape = {
     ),
   AI_TOOLS_AT_ONCE: count(4, 1, 64).describe('How many tools one answer calls at the same time; further calls wait'),
   AI_NATIVE_TOOL_USES: count(5, 1, 100).describe(
-    'How often each tool that a provider runs itself, such as its web search, may run for one request to it; limits reserve for that many',
+    'How often each tool that a provider runs itself, such as its web search, may run for one request to it, unless it is Google, which takes no bound; limits reserve for that many',
   ),
   AI_TOOL_RESULT_MAX: count(256 * 1024, 1024).describe('Largest result of a tool, in bytes'),
   AI_TOOL_TIMEOUT: timerDuration

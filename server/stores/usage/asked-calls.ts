@@ -43,6 +43,7 @@ export const callOf = ({ request: { call, callerVersion }, claims }: AskedCall, 
   ...call,
   counters: claims.map(({ id }) => id),
   amounts: claims.map(({ amount }) => amount ?? 0),
+  unknown: claims.map(({ amount }) => amount === null),
   measures: claims.map(({ measure }) => measure),
 })
 

@@ -124,7 +124,10 @@ test('a limit in money holds for all searches that may come and counts those tha
   await svc.host.limits.set({ ...limit, cap: 0.08 })
   expect((await ask('anthropic', [search])).status).toBe(200)
   const refused = await ask('anthropic unpriced', [search])
-  expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('web search is not known')])
+  expect([refused.status, await refused.text()]).toEqual([
+    429,
+    expect.stringContaining('web search may cost is not known'),
+  ])
   // Five pages are 125,000 tokens, which are 1.25.
   expect((await ask('anthropic unpriced', [fetching])).status).toBe(429)
   await svc.host.limits.set({ ...limit, cap: 1.4 })

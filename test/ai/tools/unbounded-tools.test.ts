@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { answers } from '../../kit/ai/native-dialects.ts'
+import { fetching, messages, search } from '../../kit/ai/native-tools.ts'
+import { beginStream, configFor, json, startProvider } from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  const price = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
+  const [perPrompt, perSearch] = [
+    { ...price, groundedPromptPerThousand: 35 },
+    { ...price, webSearchPerThousand: 14 },
+  ]
+  const common = { upstreamId: 'up', external: true, nativeCapabilities: ['web_search', 'web_fetch'] }
+  const limits = { maxInputTokens: 100_000 }
+  const models = [
+    { ...common, id: 'per prompt', limits, pricing: perPrompt },
+    { ...common, id: 'per search', limits, pricing: perSearch },
+    { ...common, id: 'endless', pricing: perPrompt },
+    { ...common, id: 'down', limits, pricing: perPrompt, upstreamId: 'down', fallback: ['per search'] },
+  ]
+  const provider = { id: 'google', adapter: 'google', apiUrl: `${upstream.url}/google`, models }
+  const config = resources.use(await configFor(upstream.url, { provider, more: { systemModels: {} } }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.behave = answers
+  upstream.asked.length = 0
+})
+
+const limit = { name: 'most', for: 'user', per: 'day' } as const
+const inMoney = { ...limit, unit: 'EUR' } as const
+const inTokens = { ...limit, unit: 'tokens' } as const
+
+async function startAsking() {
+  const { token } = await svc.user()
+  return async (model: string, tools: string[], more: object = {}) => {
+    const body = { model, messages, tools, ...more }
+    const response = await svc.send('POST', '/v1/chat/completions', { token, body })
+    const text = await response.text()
+    await svc.services.usageLedger.flush()
+    return [response.status, response.ok ? '' : text] as const
+  }
+}
+const refusedBy = (...words: string[]) => [429, expect.stringContaining(words.join(' '))]
+const answered = [200, '']
+
+test('searches of which nobody knows how many there will be are refused by a limit in money where each is paid', async () => {
+  const ask = await startAsking()
+  await svc.host.limits.set({ ...inMoney, cap: 1000 })
+  const unknown = refusedBy("'most' is in money, and the most that this model and its web search may cost is not known")
+  expect(await ask('per search', [search])).toEqual(unknown)
+  expect(upstream.asked).toEqual([])
+  // One grounded prompt is 0.035, and a hundred tokens 0.003.
+  await svc.host.limits.set({ ...inMoney, cap: 0.034 })
+  expect(await ask('per prompt', [search])).toEqual(refusedBy('has no room'))
+  await svc.host.limits.set({ ...inMoney, cap: 0.045 })
+  expect(await ask('per prompt', [search])).toEqual(answered)
+
+  await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
+  expect(await ask('per search', [search])).toEqual(answered)
+  const [state] = await svc.host.limits.list()
+  await svc.host.limits.remove({ name: 'most' })
+  expect(state).toMatchObject({ used: 35_970 + 970 + 2 * 14_000, refused: 3 })
+  expect(await ask('per search', [search])).toEqual(answered)
+})
+
+test('limits hold for all that a model takes where it may read pages of any length, and refuse it where nobody knows that', async () => {
+  const ask = await startAsking()
+  await svc.host.limits.set({ ...inTokens, cap: 100_000 })
+  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('has no room'))
+  await svc.host.limits.set({ ...inTokens, cap: 100_150 })
+  expect(await ask('per prompt', [fetching])).toEqual(answered)
+  await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000 })
+  expect(await ask('endless', [fetching])).toEqual(refusedBy('how many this model may read in pages is not known'))
+  expect(await ask('endless', [])).toEqual(answered)
+  await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000, mode: 'observe' })
+  expect(await ask('endless', [fetching])).toEqual(answered)
+  const [state] = await svc.host.limits.list()
+  await svc.host.limits.remove({ name: 'most' })
+  expect(state).toMatchObject({ used: 3 * 79, held: 0, refused: 3 })
+
+  // A hundred thousand tokens are one euro.
+  await svc.host.limits.set({ ...inMoney, cap: 0.99 })
+  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('has no room'))
+  expect(await ask('endless', [fetching])).toEqual(refusedBy("'most' is in money"))
+  await svc.host.limits.set({ ...inMoney, cap: 1.1 })
+  expect(await ask('per prompt', [fetching])).toEqual(answered)
+  await svc.host.limits.remove({ name: 'most' })
+  expect(upstream.asked).toHaveLength(4)
+})
+
+test('what a call took that nobody can bound is known to the database while its answer runs', async () => {
+  const { token } = await svc.user()
+  const { promise: isSeen, resolve: end } = Promise.withResolvers<void>()
+  upstream.behave = async (_, response) => {
+    const candidate = { index: 0, content: { role: 'model', parts: [{ text: 'It is e4.' }] } }
+    const tell = (more: object, promptTokenCount: number) => {
+      const usageMetadata = { promptTokenCount, candidatesTokenCount: 3 }
+      response.write(`data: ${JSON.stringify({ candidates: [{ ...candidate, ...more }], usageMetadata })}\n\n`)
+    }
+    beginStream(response)
+    tell({}, 12_345)
+    await isSeen
+    tell({ finishReason: 'STOP' }, 12_345)
+    response.end()
+  }
+  await svc.host.limits.set({ ...inTokens, cap: 1, mode: 'observe' })
+  const body = { model: 'endless', messages, tools: [fetching, search], stream: true }
+  const streamed = await svc.send('POST', '/v1/chat/completions', { token, body })
+  const held = () => svc.rows('select id from usage_holds where input_tokens = 12345')
+  await vi.waitUntil(async () => (await held()).length === 1, { timeout: 15_000 })
+  end()
+  expect(await streamed.text()).toContain('"finish_reason":"stop"')
+  await svc.services.usageLedger.flush()
+  const [state] = await svc.host.limits.list()
+  await svc.host.limits.remove({ name: 'most' })
+  expect(state).toMatchObject({ used: 12_348, held: 0, refused: 1 })
+})
+
+test('a model whose searches are paid one by one stands in for another one where no limit is in its way', async () => {
+  const ask = await startAsking()
+  upstream.behave = (asked, response) =>
+    asked.path.includes('/down') ? json(response, {}, 401) : answers(asked, response)
+
+  expect(await ask('down', [search])).toEqual(answered)
+  expect(upstream.asked.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
+  await svc.host.limits.set({ ...inMoney, cap: 1000 })
+  expect((await ask('down', [search]))[0]).not.toBe(200)
+  await svc.host.limits.remove({ name: 'most' })
+})
