@@ -102,11 +102,14 @@ const listAt =
     headers: headersOf(apiKey),
   })
 
+const compatible = (adapter: Adapter): AdapterDriver => ({
+  model: (id, connection) => new CompatibleModel(id, connection),
+  listing: listAt(adapter, bearer),
+})
+
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
-  'openai-compatible': {
-    model: (id, connection) => new CompatibleModel(id, connection),
-    listing: listAt('openai-compatible', bearer),
-  },
+  'openai-compatible': compatible('openai-compatible'),
+  open_web_ui: compatible('open_web_ui'),
   openai: {
     model: (id, connection) => {
       const provider = async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))

@@ -55,6 +55,16 @@ export function extraMembers({ parameters }: CallableModel): Record<string, unkn
 
 type OwnOptions = (call: ModelCall, budget: number | undefined) => SharedV4ProviderOptions
 
+/** The SDK looks at them by a schema, which a plain question is spared. */
+const compatibleOptions: OwnOptions = ({ format, parameters: { parallelTools } }) => ({
+  ...((format || parallelTools !== undefined) && {
+    openaiCompatible: {
+      strictJsonSchema: format?.strict ?? false,
+      ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
+    },
+  }),
+})
+
 /** What the AI SDK has for one kind of provider alone, which reads it by a name of its own. */
 const ownOptions: Record<Adapter, OwnOptions> = {
   openai: (call) => {
@@ -64,15 +74,8 @@ const ownOptions: Record<Adapter, OwnOptions> = {
     // No provider is asked to keep what people say.
     return { openai: { store: false, ...strictness(call), ...more } }
   },
-  // The SDK looks at them by a schema, which a plain question is spared.
-  'openai-compatible': ({ format, parameters: { parallelTools } }): SharedV4ProviderOptions => ({
-    ...((format || parallelTools !== undefined) && {
-      openaiCompatible: {
-        strictJsonSchema: format?.strict ?? false,
-        ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
-      },
-    }),
-  }),
+  'openai-compatible': compatibleOptions,
+  open_web_ui: compatibleOptions,
   mistral: (call) => ({ mistral: strictness(call) }),
   anthropic: ({ parameters: { parallelTools, thinking } }, budget) => ({
     anthropic: {

@@ -6,7 +6,7 @@ import { takes } from '../../core/body-size.ts'
 import type { Issue } from '../../core/problems.ts'
 import type { Settings } from '../../core/settings.ts'
 import { router } from '../../core/trpc.ts'
-import { type Adapter, adapters, usualAddresses } from '../../ports/ai/adapters.ts'
+import { type Adapter, adapters, needAddress, usualAddresses } from '../../ports/ai/adapters.ts'
 import { modelParameters } from '../../ports/ai/model-config.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { API_KEY } from '../../ports/vault.ts'
@@ -87,7 +87,7 @@ export const aiProviders = resource({
 })
 
 const addressMissing = ({ adapter, apiUrl }: Record<string, unknown>): Issue[] =>
-  adapter === 'openai-compatible' && !apiUrl
+  needAddress.has(adapter) && !apiUrl
     ? [{ path: ['apiUrl'], message: 'is required where any server may be meant' }]
     : []
 

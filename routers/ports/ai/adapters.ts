@@ -1,9 +1,18 @@
-export const adapters = ['openai-compatible', 'openai', 'anthropic', 'google', 'mistral', 'demo'] as const
+export const adapters = [
+  'openai-compatible',
+  'open_web_ui',
+  'openai',
+  'anthropic',
+  'google',
+  'mistral',
+  'demo',
+] as const
 export type Adapter = (typeof adapters)[number]
 
 /** Where the API of a provider is that has an address of its own. */
 export const usualAddresses: Record<Adapter, string | undefined> = {
   'openai-compatible': undefined,
+  open_web_ui: undefined,
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
   google: 'https://generativelanguage.googleapis.com/v1beta',
@@ -11,9 +20,13 @@ export const usualAddresses: Record<Adapter, string | undefined> = {
   demo: undefined,
 }
 
+/** Kinds of which anybody may run a server, so that its address must be given. */
+export const needAddress: ReadonlySet<unknown> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
+
 /** What providers of a kind do themselves for their models, as far as the service asks them to. */
 export const nativeTools = {
   'openai-compatible': [],
+  open_web_ui: [],
   openai: ['web_search'],
   anthropic: ['web_search', 'web_fetch'],
   google: ['web_search', 'web_fetch'],
@@ -48,6 +61,7 @@ type Untaken =
 /** What the API of a provider has no word for, or none that every server of the kind knows. */
 export const untaken: Record<Adapter, readonly Untaken[]> = {
   'openai-compatible': ['documents', 'maxThinkingTokens', 'files in results'],
+  open_web_ui: ['documents', 'maxThinkingTokens', 'files in results'],
   openai: ['maxThinkingTokens'],
   anthropic: ['seed', 'JSON without a schema'],
   google: ['parallelTools'],

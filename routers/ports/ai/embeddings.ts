@@ -5,6 +5,8 @@ import { tokensIn } from './token-estimate.ts'
 /** What each kind of provider embeds; those that embed nothing are not here. */
 export const embedded: Partial<Record<Adapter, 'texts' | 'texts and tokens'>> = {
   'openai-compatible': 'texts and tokens',
+  // What it asks may be Ollama, which knows no tokens.
+  open_web_ui: 'texts',
   openai: 'texts and tokens',
   mistral: 'texts',
   google: 'texts',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import { timeLimit } from '../duration.ts'
-import { adapters, usualAddresses } from './adapters.ts'
+import { adapters, needAddress, usualAddresses } from './adapters.ts'
 import { price } from './price-list.ts'
 import { differentServers, mcpServer } from './server-config.ts'
 
@@ -104,9 +104,9 @@ const provider = z
     parameters: modelParameters.optional(),
     models: z.array(model).default([]),
   })
-  .refine(({ adapter, apiUrl }) => adapter !== 'openai-compatible' || apiUrl, {
+  .refine(({ adapter, apiUrl }) => !needAddress.has(adapter) || apiUrl, {
     path: ['apiUrl'],
-    message: 'an openai-compatible provider needs its address',
+    message: 'a provider of this kind needs its address',
   })
   .refine(
     ({ adapter, apiUrl, servers }) => apiUrl ?? usualAddresses[adapter] ?? servers.every(({ apiUrl }) => apiUrl),

@@ -156,6 +156,7 @@ const google: Protocol = {
 
 export const protocols: Protocol[] = [
   { adapter: 'openai-compatible', ...completions },
+  { adapter: 'open_web_ui', ...completions },
   responses,
   anthropic,
   google,

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { answers, beginStream, callsTool, chunk, configFor, endStream, startProvider } from '../kit/ai/provider.ts'
+import { pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: Awaited<ReturnType<typeof startJsonApi>>
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let token: string
+
+const key = 'sk-of-open-web-ui'
+const messages = [{ role: 'user', content: 'Hello' }]
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  // As it is copied from Open WebUI's own documents.
+  const apiUrl = `${upstream.url.replace(/\/v1$/, '')}/api/chat/completions`
+  const models = [
+    { id: 'llama', upstreamId: 'llama3.1:latest', external: true },
+    { id: 'gone', external: true },
+    { id: 'embedder', upstreamId: 'nomic', modelType: 'embedding', external: true },
+  ]
+  const provider = { id: 'openWebUi', adapter: 'open_web_ui', apiUrl, apiKey: key, models }
+  const config = resources.use(await configFor('', { provider, more: { systemModels: {} } }))
+  svc = resources.use(await startJsonApi({ AI_CONFIG: config.file }))
+  token = (await svc.user()).token
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.behave = answers('Good day.')
+  upstream.asked.length = 0
+})
+
+const ask = (more: object = {}) =>
+  svc.send('POST', '/v1/chat/completions', { token, body: { model: 'llama', messages, ...more } })
+
+test('a model of Open WebUI is asked at its address with its key, in one piece and as a stream that begins with what it found', async () => {
+  expect(await (await ask()).json()).toMatchObject({ choices: [{ message: { content: 'Good day.' } }] })
+  upstream.behave = (_, response) => {
+    beginStream(response)
+    response.write(`data: ${JSON.stringify({ sources: [{ source: { name: 'notes' }, document: ['A note.'] }] })}\n\n`)
+    response.write(chunk({ delta: { content: 'Good evening.' } }))
+    endStream(response)
+  }
+  expect(await (await ask({ stream: true })).text()).toContain('"content":"Good evening."')
+
+  for (const { path, headers, body } of upstream.asked)
+    expect([path, headers.authorization, body.model]).toEqual([
+      ...['/api/chat/completions', `Bearer ${key}`, 'llama3.1:latest'],
+    ])
+  expect(upstream.asked).toHaveLength(2)
+})
+
+test('a model of Open WebUI calls functions of the caller, and takes no ids of tokens to embed', async () => {
+  upstream.behave = callsTool('weather', '{"place":"Ulm"}')
+  const parameters = { type: 'object', properties: { place: { type: 'string' } } }
+  const answer = await (await ask({ tools: [{ type: 'function', function: { name: 'weather', parameters } }] })).json()
+  expect(answer).toMatchObject({ choices: [{ message: { tool_calls: [{ function: { name: 'weather' } }] } }] })
+
+  const embedding = { model: 'embedder', input: [[1, 2]] }
+  const refused = await svc.send('POST', '/v1/embeddings', { token, body: embedding })
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('ids of tokens')])
+})
+
+test('the list of Open WebUI says which of its models are there, and what they are called', async () => {
+  upstream.lists.length = 0
+  upstream.listing = {
+    data: [
+      { id: 'llama3.1:latest', name: 'Llama', object: 'model', owned_by: 'ollama', info: { meta: {} } },
+      { id: 'arena-model', name: 'Arena', object: 'model', owned_by: 'arena', arena: true },
+    ],
+  }
+  expect(await svc.host.models.check()).toEqual([
+    { provider: 'openWebUi', modelId: 'llama', status: 'online', demand: 'low' },
+    { provider: 'openWebUi', modelId: 'gone', status: 'offline', demand: 'low' },
+    { provider: 'openWebUi', modelId: 'embedder', status: 'offline', demand: 'low' },
+  ])
+  expect(upstream.lists.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+    ['/api/models', `Bearer ${key}`],
+  ])
+})
+
+test('administrators add an Open WebUI with its address, and not without', async () => {
+  const provided = { providerId: 'other', name: 'Other', adapter: 'open_web_ui' }
+  const refused = await svc.admin.create('ai-providers', provided)
+  expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes']])
+  const { status, one } = await svc.admin.create('ai-providers', { ...provided, apiUrl: 'https://ui.example.org/api' })
+  expect([status, one.attributes['adapter']]).toEqual([201, 'open_web_ui'])
+})
