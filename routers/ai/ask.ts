@@ -18,6 +18,7 @@ import type { MeteredCall } from './metered-call.ts'
 import { modelCallOf } from './model-call.ts'
 import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
+import { filesIn } from './request/files-in.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { unaskableReferences } from './request/references.ts'
@@ -79,7 +80,7 @@ async function callOf(
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   const messages = approvals.allowed.take(said, () => selectedOwnTools(ctx, offering))
-  return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens })
+  return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens, files: await filesIn(said) })
 }
 
 interface BeginOptions {

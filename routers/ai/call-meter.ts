@@ -6,22 +6,31 @@ import type { ReportedTokens, UsageMeter } from '../ports/ai/usage-meter.ts'
 import type { MostUses } from './native-uses.ts'
 import { nothing, RequestMeter, sum, type TokenCounts } from './request-meter.ts'
 
+export interface CallMeterOptions {
+  pricing: DeepReadonly<Pricing> | null
+  /** The most that a request may do by tools of its provider. */
+  mostUses: MostUses
+  /** As much as a provider may count of a request, by our estimate of its input. */
+  mostInput: (estimate: number) => number
+}
+
 /** Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length. */
 export class CallMeter implements UsageMeter {
-  readonly #pricing: DeepReadonly<Pricing> | null
+  readonly #pricing: CallMeterOptions['pricing']
   readonly #mostUses: MostUses
+  readonly #mostInput: CallMeterOptions['mostInput']
   #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
   #request: RequestMeter | undefined
 
-  /** The uses are the most that a request may make of tools of its provider. */
-  constructor(pricing: DeepReadonly<Pricing> | null, mostUses: MostUses) {
+  constructor({ pricing, mostUses, mostInput }: CallMeterOptions) {
     this.#pricing = pricing
     this.#mostUses = mostUses
+    this.#mostInput = mostInput
   }
 
   async begin(inputTokens: number): Promise<void> {
     if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
-    this.#request = new RequestMeter(inputTokens)
+    this.#request = new RequestMeter(inputTokens, this.#mostInput(inputTokens))
   }
 
   fail(): void {
@@ -64,7 +73,7 @@ export class CallMeter implements UsageMeter {
 
   /** As much of it as was to be held for: of a request that may search, not what it found, which has no bound. */
   get bounded(): { tokens: number; costMicros: number | null } {
-    const most = this.#mostUses.webSearches > 0 ? (this.#request?.inputEstimate ?? 0) + this.#mostRead : Infinity
+    const most = this.#mostUses.webSearches > 0 ? (this.#request?.mostInput ?? 0) + this.#mostRead : Infinity
     const request = this.#request?.tokens
     const within = request && { ...request, input: Math.min(request.input, most) }
     const { input, output } = sum(this.#before.tokens, within ?? nothing)
@@ -81,7 +90,7 @@ export class CallMeter implements UsageMeter {
     const input = { input: known.input + unread, cached: unread > 0 ? undefined : known.cached }
     const cost = mostCostOf(this.#pricing, { ...known, ...input, ...mostOf(known, this.#mostUses) }, rest)
     const { costMicros } = before ? sumOfCosts(before, cost) : cost
-    return { tokens: this.tokens.input + this.tokens.output + unread + rest, costMicros }
+    return { tokens: this.#before.tokens.input + input.input + this.tokens.output + rest, costMicros }
   }
 
   get #mostRead(): number {

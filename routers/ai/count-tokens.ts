@@ -3,13 +3,15 @@ import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import { Problem } from '../core/problems.ts'
 import { about, userWith } from '../core/trpc.ts'
-import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
+import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { logFailure } from './call-failure.ts'
 import { modelCallOf } from './model-call.ts'
 import { problemsOf } from './request/checks.ts'
+import { filesIn } from './request/files-in.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
+import { mostInputOf } from './request/most-input.ts'
 import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
 import { ownTools } from './tools.ts'
 
@@ -36,9 +38,15 @@ export const countTokens = userWith('ai')
     const call = callOf(ctx, input, model)
     const counted = await countOf(ctx, call)
     return counted === undefined
-      ? { inputTokens: Math.ceil(MARGIN * call.inputTokens), estimated: true }
+      ? { inputTokens: await estimateOf(call), estimated: true }
       : { inputTokens: counted, estimated: false }
   })
+
+/** Files count as much as providers count for them at most. */
+async function estimateOf({ model, messages, inputTokens }: ModelCall): Promise<number> {
+  const files = await filesIn(messages)
+  return Math.ceil(MARGIN * inputTokens + mostInputOf({ model, files }, inputTokens) - inputTokens)
+}
 
 function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall {
   const approvals = new Approvals(ctx, {
@@ -48,7 +56,8 @@ function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall 
   })
   const tools = ownTools(ctx, { model, asked, approvals })
   const said = approvals.allowed.take(asked.messages.map(withoutAttachments))
-  return modelCallOf(ctx, { asked, model, said, tools, inputTokens: inputTokensOf(asked) + tokensOfTools(tools) })
+  const inputTokens = inputTokensOf(asked) + tokensOfTools(tools)
+  return modelCallOf(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
 }
 
 const withoutAttachments = (message: AskedMessage): ReadMessage =>

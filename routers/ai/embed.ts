@@ -72,7 +72,10 @@ async function metered(ctx: Asking, call: EmbeddingCall, hold: Hold): Promise<z.
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
   const { pricing } = model
-  const meter = new HeldMeter({ hold, pricing, maxOutput: 0, mostUses: neverUsed, extend: usageLedger.extend })
+  const meter = new HeldMeter({
+    ...{ hold, pricing, maxOutput: 0, mostUses: neverUsed, mostInput: (estimate) => estimate },
+    extend: usageLedger.extend,
+  })
   const record = new CallRecord(ctx, { hold, meter, model, signal })
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)

@@ -1,9 +1,7 @@
-import type { Pricing } from '../../entities/catalogue/ai-model.ts'
-import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { mostCostOf } from '../catalogue/pricing.ts'
 import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/ai/usage-ledger.ts'
-import { CallMeter } from './call-meter.ts'
-import { type MostUses, unlessInfinite } from './native-uses.ts'
+import { CallMeter, type CallMeterOptions } from './call-meter.ts'
+import { unlessInfinite } from './native-uses.ts'
 
 /** Ends a call of which a limit has no room for a further round. */
 export class LimitCut extends Error {
@@ -16,13 +14,10 @@ export class LimitCut extends Error {
   }
 }
 
-interface HeldMeterOptions {
+interface HeldMeterOptions extends CallMeterOptions {
   hold: Hold
-  pricing: DeepReadonly<Pricing> | null
   /** The longest answer of a round in tokens. */
   maxOutput: number
-  /** What a round may do by tools of its provider. */
-  mostUses: MostUses
   extend: UsageLedger['extend']
 }
 
@@ -31,7 +26,7 @@ export class HeldMeter extends CallMeter {
   readonly #options: HeldMeterOptions
 
   constructor(options: HeldMeterOptions) {
-    super(options.pricing, options.mostUses)
+    super(options)
     this.#options = options
   }
 
@@ -64,9 +59,9 @@ export class HeldMeter extends CallMeter {
   }
 
   async #holdFor(input: number): Promise<void> {
-    const { hold, pricing, maxOutput, mostUses, extend } = this.#options
+    const { hold, pricing, maxOutput, mostUses, mostInput, extend } = this.#options
     if (hold.held.tokens === null) return
-    const most = input + mostUses.pageTokens
+    const most = mostInput(input) + mostUses.pageTokens
     const next = mostCostOf(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
     const { tokens, costMicros } = this.#taken
     const wanted = {

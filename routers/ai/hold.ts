@@ -7,6 +7,7 @@ import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
 import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
+import { mostInputOf } from './request/most-input.ts'
 
 /** When only calls under way stand in the way, in seconds. */
 const RETRY_SOON_SECONDS = 2
@@ -36,7 +37,7 @@ export async function tryHold(
   const isAnswer = 'parameters' in asked
   const output = isAnswer ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
   const uses = isAnswer ? mostUsesOf(asked) : neverUsed
-  const mostInput = input + uses.pageTokens
+  const mostInput = (isAnswer ? mostInputOf(asked, input) : input) + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,

@@ -13,6 +13,7 @@ import { HeldMeter } from './held-meter.ts'
 import { maxOutputOf } from './hold.ts'
 import { mostUsesOf } from './native-uses.ts'
 import { oneByOne } from './one-by-one.ts'
+import { mostInputOf } from './request/most-input.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -59,6 +60,7 @@ export class MeteredCall {
       pricing: call.model.pricing,
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
       mostUses: mostUsesOf(call),
+      mostInput: (estimate) => mostInputOf(call, estimate),
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)

@@ -1,5 +1,5 @@
 import type { Message } from '../ports/ai/messages.ts'
-import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
+import type { AskedFiles, CallableModel, ModelCall } from '../ports/ai/models.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Asking } from './asking.ts'
 import { callSignal } from './call-signal.ts'
@@ -15,15 +15,16 @@ interface CallParts {
   tools: readonly FunctionTool[]
   /** Of all of it. */
   inputTokens: number
+  files: AskedFiles
 }
 
 /** The call of a model by which it is asked. */
-export function modelCallOf(ctx: Asking, { asked, model, said, tools, inputTokens }: CallParts): ModelCall {
+export function modelCallOf(ctx: Asking, { asked, model, said, tools, inputTokens, files }: CallParts): ModelCall {
   const { system, tools: callerTools, toolChoice, parameters, format } = asked
   const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
   const { atOnce: toolsAtOnce, nativeUses: nativeToolUses } = ctx.services.settings.tools
   return {
-    ...{ model, messages: [...instructions, ...said], inputTokens, tools, toolsAtOnce, callerTools },
+    ...{ model, messages: [...instructions, ...said], inputTokens, files, tools, toolsAtOnce, callerTools },
     ...{ nativeTools: selectedNative(model, asked), nativeToolUses },
     ...{ toolChoice, parameters, format, userId: ctx.caller.person.id, signal: callSignal(ctx) },
   }

@@ -21,7 +21,9 @@ export const nothing: TokenCounts = {
 
 /** The provider's total goes before its running total, and that before our count of what came since. */
 export class RequestMeter {
-  readonly inputEstimate: number
+  /** As much as the provider may count. */
+  readonly mostInput: number
+  readonly #inputEstimate: number
   /** What tools of the provider found that its count of the input has not in it. */
   #found = 0
   #reported: ReportedTokens = {}
@@ -31,8 +33,9 @@ export class RequestMeter {
   /** Whether what comes now is part of what the provider said. */
   #isCounted = false
 
-  constructor(inputEstimate: number) {
-    this.inputEstimate = inputEstimate
+  constructor(inputEstimate: number, mostInput: number) {
+    this.#inputEstimate = inputEstimate
+    this.mostInput = mostInput
   }
 
   get isEmpty(): boolean {
@@ -66,16 +69,17 @@ export class RequestMeter {
     this.#found += tokens
   }
 
-  /** The input of a request without a word from its provider may be cached or not. */
+  /** The input of a request without a word from its provider may be longer than we think, and cached or not. */
   get known(): KnownTokens {
-    return { ...this.tokens, cached: this.#reported.input === undefined ? undefined : this.tokens.cached }
+    if (this.#reported.input !== undefined) return this.tokens
+    return { ...this.tokens, input: this.mostInput + Math.ceil(this.#found), cached: undefined }
   }
 
   get tokens(): TokenCounts {
     const { input, output, cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
     return {
-      input: (input ?? this.inputEstimate) + Math.ceil(this.#found),
+      input: (input ?? this.#inputEstimate) + Math.ceil(this.#found),
       output: (output ?? 0) + answered + reasoned,
       cached,
       cacheWrite,

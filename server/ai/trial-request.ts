@@ -1,5 +1,11 @@
 import type { Message } from '../../routers/ports/ai/messages.ts'
-import type { CallableModel, CallParameters, Circumstances, ModelCall } from '../../routers/ports/ai/models.ts'
+import {
+  type CallableModel,
+  type CallParameters,
+  type Circumstances,
+  type ModelCall,
+  noFiles,
+} from '../../routers/ports/ai/models.ts'
 import type { Connection } from './chat-model.ts'
 import { writtenFor } from './written.ts'
 
@@ -44,7 +50,17 @@ export async function bodyOf({
   around: { hasTools, isForced, isUnthought },
 }: Question): Promise<Body> {
   const call: ModelCall = {
-    ...{ model, parameters, inputTokens: 0, tools: [], toolsAtOnce: 1, nativeTools: [], nativeToolUses: 0, userId: 0 },
+    ...{
+      model,
+      parameters,
+      inputTokens: 0,
+      files: noFiles,
+      tools: [],
+      toolsAtOnce: 1,
+      nativeTools: [],
+      nativeToolUses: 0,
+      userId: 0,
+    },
     messages: isUnthought ? [shortly, ...called] : [shortly],
     callerTools: hasTools ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
     ...(isForced && { toolChoice: 'required' }),

@@ -1,4 +1,4 @@
-import type { FilePart } from '../../ports/ai/messages.ts'
+import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
 import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
 import { schemaOf } from '../../ports/ai/tool-schema.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
@@ -28,9 +28,8 @@ const sumOf = (parts: readonly Part[]): number => parts.reduce((sum, part) => su
 function tokensOfPart(part: Part): number {
   switch (part.type) {
     case 'file':
-      return tokensOfFile(part)
     case 'stored-file':
-      return part.mime.startsWith('image/') ? IMAGE_TOKENS : tokensOfPages(part.content.bytes)
+      return tokensOfFile(part)
     case 'attachment':
       return 0
     case 'skipped':
@@ -48,8 +47,10 @@ function tokensOfPart(part: Part): number {
   }
 }
 
-function tokensOfFile({ mime, data }: FilePart): number {
-  if (mime.startsWith('image/')) return IMAGE_TOKENS
+export function tokensOfFile(file: FilePart | StoredFilePart): number {
+  if (file.mime.startsWith('image/')) return IMAGE_TOKENS
+  if (file.type === 'stored-file') return tokensOfPages(file.content.bytes)
+  const { mime, data } = file
   if (mime !== 'application/pdf') return tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS
   return tokensOfPages((data.length / 4) * 3)
 }

@@ -65,11 +65,22 @@ export type CallableProvider = Pick<
   'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'
 >
 
+/** The images of a request, the pages of its documents, and what our estimate of its input has for them, in tokens. */
+export interface AskedFiles {
+  images: number
+  pages: number
+  estimate: number
+}
+
+export const noFiles: AskedFiles = { images: 0, pages: 0, estimate: 0 }
+
 export interface ModelCall {
   model: CallableModel
   messages: readonly Message[]
   /** Our estimate of what messages and tools take, in tokens and parts of one. */
   inputTokens: number
+  /** Of which providers may count more than that. */
+  files: AskedFiles
   /** Run by the service. */
   tools: readonly FunctionTool[]
   /** How many of them run at the same time; further ones wait. */

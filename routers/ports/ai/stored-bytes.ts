@@ -5,6 +5,8 @@ export interface StoredBytes {
   bytes: number
   /** From the beginning, each time. */
   open(): Readable
+  /** Of a PDF, as many as it has at least; undefined where they cannot be counted. Throws where it cannot be read. */
+  pages(): Promise<number | undefined>
 }
 
 /** A stored file that could not be read while it was sent: no provider is at fault. */

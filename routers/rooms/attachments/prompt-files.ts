@@ -1,6 +1,10 @@
+import type { Readable } from 'node:stream'
+import { LRUCache } from 'lru-cache'
 import { filesForPrompt } from '../../../entities/rooms/attachment.sql.ts'
 import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
+import { pagesOf } from '../../ai/request/pdf-pages.ts'
+import { atMost } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
@@ -10,8 +14,11 @@ type Stores = Pick<Services, 'sql' | 'files' | 'vault'>
 
 const MAX_ID = 2_147_483_647
 
+/** Of so many documents it is known how many pages they have: conversations send them again and again. */
+const MAX_COUNTED = 10_000
+
 /** Attachments as the prompts of models may have them. */
-export const promptFiles = (stores: Stores): PromptFiles => ({
+export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptFiles => ({
   find(viewer, names) {
     const ids = names.filter((name) => /^\d+$/.test(name)).map(Number)
     const uuids = names.filter((name) => name.includes('-'))
@@ -19,10 +26,10 @@ export const promptFiles = (stores: Stores): PromptFiles => ({
     return stores.sql(filesForPrompt.statement, filesForPrompt.values(values))
   },
 
-  stored: ({ uuid: name, bytes, sealedKey }) => ({
-    bytes,
-    open: () => stores.files.read({ name, bytes, sealedKey }),
-  }),
+  stored({ uuid: name, bytes, sealedKey }) {
+    const open = () => stores.files.read({ name, bytes, sealedKey })
+    return { bytes, open, pages: () => counted.of(name, open) }
+  },
 
   async *texts(viewer, files) {
     const texts = await textsOf(stores, viewer, files)
@@ -33,6 +40,17 @@ export const promptFiles = (stores: Stores): PromptFiles => ({
     }
   },
 })
+
+/** How many pages documents have, by the names of their files, which never change. */
+class PageCounts {
+  readonly #counts = new LRUCache<string, { pages: number | undefined }>(atMost(MAX_COUNTED))
+
+  async of(name: string, open: () => Readable): Promise<number | undefined> {
+    const known = this.#counts.get(name) ?? { pages: await pagesOf(open()) }
+    this.#counts.set(name, known)
+    return known.pages
+  }
+}
 
 /** The sealed texts of files, by their uuids. */
 async function textsOf({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {

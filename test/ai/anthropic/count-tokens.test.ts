@@ -13,6 +13,7 @@ import {
   startProvider,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { pdf } from '../../kit/sample-files/pdf.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -57,6 +58,7 @@ const weather = { name: 'weather', description: 'Tells the weather.', input_sche
 const asked = { system: 'Be kind.', messages: [{ role: 'user' as const, content: 'How do you do?' }], tools: [weather] }
 const count = (adapter = 'anthropic', by = client) => by.messages.countTokens({ model: `of-${adapter}`, ...asked })
 
+const media_type = 'application/pdf' as const
 const exact = { input_tokens: 42, estimated: false }
 const estimate = { input_tokens: expect.any(Number), estimated: true }
 
@@ -122,6 +124,18 @@ test('a server that fails its calls is asked to count nothing: another one count
   await fail('first', 'second')
   expect(paths()).toEqual(['second/messages'])
   expect([await count('twofold'), paths()]).toEqual([estimate, []])
+})
+
+test('files are estimated at what providers may count for them, rather too high than too low', async () => {
+  const data = pdf({ lines: Array<string>(30).fill('Short.') }).toString('base64')
+  const document = { type: 'document' as const, source: { type: 'base64' as const, media_type, data } }
+  const told = await client.messages.countTokens({
+    model: 'of-mistral',
+    messages: [{ role: 'user', content: [document] }],
+  })
+  expect(told).toEqual(estimate)
+  // Of each page a text of 3000 tokens and an image of 4160.
+  expect(told.input_tokens).toBeGreaterThanOrEqual(30 * (3000 + 4160))
 })
 
 test('providers count 100 times a minute for one person, and the rest is estimated', async () => {

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
+import { says } from '../../kit/ai/anthropic.ts'
+import { limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import type { Behaviour } from '../../kit/ai/provider.ts'
+import type { TestApp } from '../../kit/app.ts'
+import { PNG, upload } from '../../kit/rooms/attachments.ts'
+import { packedPdf } from '../../kit/sample-files/packed-pdf.ts'
+import { pdf } from '../../kit/sample-files/pdf.ts'
+
+const PAGES = 30
+/** What Anthropic counts for them, of which each is 3000 tokens of text and 1600 of an image at most. */
+const COUNTED = 70_000
+const MOST = PAGES * 4600
+const OUTPUT = 100
+
+const tokens = { ...requests, unit: 'tokens' }
+const linesOf = (pages: number) => Array<string>(pages).fill('Short.')
+const plain = pdf({ lines: linesOf(PAGES) })
+/** Of more than is unpacked. */
+const bomb = packedPdf({ pages: 100_000 })
+
+const counts = (input_tokens: number): Behaviour =>
+  says([{ type: 'text', text: 'Read.' }], { stop_reason: 'end_turn', usage: { input_tokens, output_tokens: 3 } })
+
+/** A service whose provider counts as Anthropic does, under a limit of so much. */
+async function startWith(limit: object, counted = COUNTED, model: object = {}) {
+  const world = await limited([limit], {
+    provider: { adapter: 'anthropic' },
+    model: { input: ['text', 'image'], ...model },
+    env: { LIMITS_MAX_OUTPUT_TOKENS: `${OUTPUT}` },
+  })
+  const go = Promise.withResolvers<void>()
+  world.provider.behave = async (asked, response) => {
+    await go.promise
+    await counts(counted)(asked, response)
+  }
+  const { token } = await world.svc.user()
+  return Object.assign(world, { token, go: go.resolve })
+}
+
+type File = { file_id: string } | { filename: string; file_data: string }
+
+const inline = (bytes: Buffer, mime = 'application/pdf'): File => ({
+  filename: 'a',
+  file_data: `data:${mime};base64,${bytes.toString('base64')}`,
+})
+
+async function ask({ svc, token }: { svc: TestApp; token: string }, file: File) {
+  const content = [
+    { type: 'text', text: 'Hm?' },
+    { type: 'file', file },
+  ]
+  const body = { model: 'mock-1', messages: [{ role: 'user', content }] }
+  const answer = await svc.send('POST', '/v1/chat/completions', { token, body })
+  return [answer.status, ((await answer.json()) as { error?: { code: string } }).error?.code]
+}
+
+const heldOf = async (svc: TestApp) => (await stateOf(svc, 'all'))?.held ?? 0
+const leases = ({ rows }: TestApp) => rows<{ until: string }>('select lease_until::text as until from usage_holds')
+
+test('a call with a small document of many pages holds what its provider may count, so that another one waits', async () => {
+  // The estimate of a page for each 50 KB would let both through.
+  await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
+  const first = ask(world, inline(plain))
+  await vi.waitUntil(() => world.provider.asked.length === 1)
+  const [before] = await leases(world.svc)
+
+  expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
+  // Nor is it held for less when the call is told of, before its provider has counted.
+  await vi.waitUntil(async () => (await leases(world.svc))[0]?.until !== before?.until, 10_000)
+  expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
+  world.go()
+
+  expect(await first).toEqual([200, undefined])
+  expect(world.provider.asked).toHaveLength(1)
+  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: COUNTED + 3, held: 0 })
+})
+
+test('a document that a limit has no room for is refused before its provider is asked', async () => {
+  await using world = await startWith({ ...tokens, cap: COUNTED })
+  expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
+  expect(world.provider.asked).toHaveLength(0)
+})
+
+test('a limit in money holds the price of the pages', async () => {
+  const money = { ...requests, unit: 'EUR', cap: 0.2 }
+  const pricing = { currency: 'EUR', inputPerMillion: 2, outputPerMillion: 10 }
+  await using world = await startWith(money, COUNTED, { pricing })
+  expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
+  await world.svc.host.limits.topUp({ name: 'all', amount: 0.1 })
+  world.go()
+  expect(await ask(world, inline(plain))).toEqual([200, undefined])
+  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 2 * COUNTED + 30, held: 0 })
+})
+
+test.for<[string, Buffer, number, boolean?]>([
+  ['in plain objects', plain, PAGES],
+  ['in packed objects', packedPdf({ pages: PAGES }), PAGES],
+  ['that its tree names twice', pdf({ lines: linesOf(5), repeated: 2 }), 10],
+  ['in more than a piece of it', pdf({ lines: linesOf(1500) }), 1500],
+  ['that are stored', pdf({ lines: linesOf(1500) }), 1500, true],
+  ['that are stored in packed objects', packedPdf({ pages: PAGES }), PAGES, true],
+  ['that cannot be seen', packedPdf({ pages: 1, stream: randomBytes(8_600) }), 9],
+  ['that are packed beyond measure', bomb, Math.ceil(bomb.length / 1000)],
+])('the pages of a document are counted %s', async ([, bytes, pages, isStored]) => {
+  await using world = await startWith({ ...tokens, cap: 100_000_000 })
+  const { one } = isStored ? await upload(world.svc, world.token, bytes, { name: 'a.pdf' }) : {}
+  const asking = ask(world, one ? { file_id: one.id } : inline(bytes))
+  await vi.waitUntil(() => world.provider.asked.length === 1)
+
+  const most = pages * 4600
+  const held = await heldOf(world.svc)
+  world.go()
+
+  expect([held - most > OUTPUT, held - most < OUTPUT + 10]).toEqual([true, true])
+  expect((await asking)[0]).toBe(200)
+})
+
+test('a call with a picture holds what its provider may count for one', async () => {
+  await using world = await startWith({ ...tokens, cap: 9000 }, 4784)
+  const asking = ask(world, inline(PNG, 'image/png'))
+  await vi.waitUntil(() => world.provider.asked.length === 1)
+
+  expect(await ask(world, inline(PNG, 'image/png'))).toEqual([429, 'rate_limit_exceeded'])
+  world.go()
+
+  expect((await asking)[0]).toBe(200)
+  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 4787, held: 0 })
+})
+
+test('no more is held than a model takes, and none is refused as too long for what it may be counted at most', async () => {
+  await using world = await startWith({ ...tokens, cap: 3200 }, 3000, { limits: { maxInputTokens: 3000 } })
+  world.go()
+  expect(MOST).toBeGreaterThan(3000)
+  expect(await ask(world, inline(plain))).toEqual([200, undefined])
+  const [status] = await ask(world, inline(Buffer.concat([plain, Buffer.alloc(120_000)])))
+  expect([status, world.provider.asked.length]).toEqual([400, 1])
+})
