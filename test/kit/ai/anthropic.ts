@@ -1,14 +1,15 @@
 import { type Asked, type Behaviour, beginStream, json } from './provider.ts'
 
 /** A block of what Anthropic says. */
-type Block = { type: string } & Record<string, unknown>
+export type Block = { type: string } & Record<string, unknown>
 
 interface Ending {
   stop_reason: string
+  stop_sequence?: string | null
   usage: Record<string, unknown>
 }
 
-const message = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
+export const message = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
 
 /** What it says, in one piece and as events. */
 export const messageOf = (content: readonly Block[], ending: Ending) => ({
@@ -17,19 +18,23 @@ export const messageOf = (content: readonly Block[], ending: Ending) => ({
 })
 
 /** The beginning of its events: each block begins empty, where it is said bit by bit. */
-function begunEvents(content: readonly Block[], usage: Ending['usage']): string {
+export function begunEvents(content: readonly Block[], usage: Ending['usage'], piecesOf = inOnePiece): string {
   const begun = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
-  return eventOf({ type: 'message_start', message: begun }) + content.map(blockEvents).join('')
+  return (
+    eventOf({ type: 'message_start', message: begun }) +
+    content.map((block, index) => blockEvents(block, index, piecesOf)).join('')
+  )
 }
 
-const endEvents = ({ stop_reason, usage }: Ending) =>
-  eventOf({ type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage }) +
-  eventOf({ type: 'message_stop' })
+export const endEvents = ({ stop_reason, stop_sequence = null, usage }: Ending) =>
+  eventOf({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }) + eventOf({ type: 'message_stop' })
 
-function blockEvents(block: Block, index: number): string {
+const inOnePiece = (text: string) => [text]
+
+function blockEvents(block: Block, index: number, piecesOf: (text: string) => string[]): string {
   const { text, citations, thinking, signature, input } = block
   const deltas: Block[] = [
-    ...(text ? [{ type: 'text_delta', text }] : []),
+    ...(text ? piecesOf(`${text}`) : []).map((text) => ({ type: 'text_delta', text })),
     ...((citations as object[] | undefined) ?? []).map((citation) => ({ type: 'citations_delta', citation })),
     ...(thinking ? [{ type: 'thinking_delta', thinking }] : []),
     ...(signature ? [{ type: 'signature_delta', signature }] : []),

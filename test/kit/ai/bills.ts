@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
+import type { Counted } from './dialects/dialect.ts'
 import { eventsIn } from './event-stream.ts'
 import { model, provider, startWith } from './model-config.ts'
 import { type Asked, type Behaviour, beginStream, question, stalls, startProvider } from './provider.ts'
-import { type Counted, type TokenScript, tokenScripts } from './token-scripts.ts'
+import { type TokenScript, tokenScripts } from './token-scripts.ts'
 
 /** Four letters a word, so that a token is the same to the provider and to whoever counts for it. */
 const words = ['one ', 'and ', 'two ', 'and ', 'six ']

@@ -1,14 +1,17 @@
 import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
+import { message } from './anthropic.ts'
+import {
+  completionChunk,
+  completionEnd,
+  completions,
+  completionTotal,
+  completionUsage,
+} from './dialects/completions.ts'
+import { type Counted, type Dialect, data, type End, named, saying } from './dialects/dialect.ts'
+import { candidate, contentEnd, generateContent } from './dialects/generate-content.ts'
+import { messageEnd, messages, messageUsage } from './dialects/messages.ts'
+import { begunResponse, endedResponse, responseOf, responses, responseWord } from './dialects/responses.ts'
 import type { Asked } from './provider.ts'
-
-/** What a provider counts of one request. */
-export interface Counted {
-  input: number
-  output: number
-  cached: number
-  cacheWrite: number
-  reasoning: number
-}
 
 /** How a provider of one kind writes the events of a stream, one token in each. */
 export interface TokenScript {
@@ -24,101 +27,70 @@ export interface TokenScript {
   /** The end of a whole answer, of one that is as long as it may be, or of one that the provider refuses to say. */
   end(counted: Counted, reason: End): string
   error: string
-  whole(text: string, counted: Counted): unknown
+  whole(text: string, counted: Counted): object
   /** An answer in one piece in which the provider refuses to say a word; absent where it has no word for it. */
-  refused?: ((counted: Counted) => unknown) | undefined
+  refused?: ((counted: Counted) => object) | undefined
 }
 
-type End = 'stop' | 'length' | 'refusal'
-
-const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`
-const named = (type: string, event: object = {}) => `event: ${type}\n${data({ type, ...event })}`
-
-const completionUsage = ({ input, output, cached, cacheWrite, reasoning }: Counted) => ({
-  prompt_tokens: input,
-  completion_tokens: output,
-  total_tokens: input + output,
-  prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: cacheWrite },
-  completion_tokens_details: { reasoning_tokens: reasoning },
+const inOnePiece = (dialect: Dialect): Pick<TokenScript, 'whole'> & Required<Pick<TokenScript, 'refused'>> => ({
+  whole: (text, counted) => dialect.whole(saying(text, counted)),
+  refused: (counted) => dialect.whole(saying('', counted, 'refusal')),
 })
-const completion = (choice: object, more: object = {}) =>
-  data({
-    id: 'c',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'up',
-    choices: [{ index: 0, ...choice }],
-    ...more,
-  })
+
 const running = (counted: Counted, { body }: Asked) =>
   (body['stream_options'] as { continuous_usage_stats?: boolean } | undefined)?.continuous_usage_stats
     ? { usage: completionUsage(counted) }
     : {}
 
-const completionEnd = (reason: End) => (reason === 'refusal' ? 'content_filter' : reason)
+const done = 'data: [DONE]\n\n'
 
-const completions = {
-  begin: () => completion({ delta: { role: 'assistant', content: '' } }),
+const completing = {
+  ...inOnePiece(completions),
+  begin: () => completionChunk({ delta: { role: 'assistant', content: '' } }),
   thought: (counted: Counted, asked: Asked) =>
-    completion({ delta: { reasoning_content: 'hm' } }, running(counted, asked)),
+    completionChunk({ delta: { reasoning_content: 'hm' } }, running(counted, asked)),
   word: (content: string, counted: Counted, asked: Asked) =>
-    completion({ delta: { content } }, running(counted, asked)),
-  end: (counted: Counted, reason: End) =>
-    `${completion({ delta: { content: '' }, finish_reason: completionEnd(reason) }, { usage: completionUsage(counted) })}data: [DONE]\n\n`,
+    completionChunk({ delta: { content } }, running(counted, asked)),
   error: data({ error: { message: 'no', type: 'server_error', code: 'no' } }),
-  whole: (content: string, counted: Counted) => ({
-    ...{ id: 'c', object: 'chat.completion', created: 1, model: 'up' },
-    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
-    usage: completionUsage(counted),
-  }),
-  refused: (counted: Counted) => ({
-    ...{ id: 'c', object: 'chat.completion', created: 1, model: 'up' },
-    choices: [{ index: 0, message: { role: 'assistant', content: null }, finish_reason: 'content_filter' }],
-    usage: completionUsage(counted),
-  }),
 }
 
-const responseOf = (counted: Counted, more: object) => ({
-  ...{ id: 'resp', object: 'response', created_at: 1, model: 'up', output: [], ...more },
-  usage: {
-    input_tokens: counted.input,
-    output_tokens: counted.output,
-    input_tokens_details: { cached_tokens: counted.cached, cache_write_tokens: counted.cacheWrite },
-    output_tokens_details: { reasoning_tokens: counted.reasoning },
-  },
-})
-const item = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
+const compatible = {
+  ...completing,
+  end: (counted: Counted, end: End) =>
+    completionChunk({ delta: {}, finish_reason: completionEnd(end) }) + completionTotal(counted) + done,
+  adapter: 'openai-compatible' as const,
+  counts: { thoughts: true, cacheWrite: true },
+}
 
-const responses: TokenScript = {
+const mistral: TokenScript = {
+  ...completing,
+  name: 'mistral',
+  adapter: 'mistral',
+  tells: 'nothing',
+  counts: { thoughts: false, cacheWrite: false },
+  end: (counted, end) =>
+    completionChunk(
+      { delta: { content: '' }, finish_reason: completionEnd(end) },
+      { usage: completionUsage(counted) },
+    ) + done,
+  thought: () => '',
+  refused: undefined,
+}
+
+const openai: TokenScript = {
+  ...inOnePiece(responses),
   name: 'openai',
   adapter: 'openai',
   tells: 'nothing',
   counts: { thoughts: false, cacheWrite: true },
-  begin: () =>
-    named('response.created', { response: { id: 'resp', object: 'response', created_at: 1, model: 'up' } }) +
-    named('response.output_item.added', { output_index: 0, item }),
+  begin: begunResponse,
   thought: () => '',
-  word: (delta) => named('response.output_text.delta', { item_id: 'msg', output_index: 0, delta }),
-  end: (counted, reason) =>
-    named('response.output_item.done', { output_index: 0, item }) +
-    (reason === 'stop'
-      ? named('response.completed', { response: responseOf(counted, {}) })
-      : named('response.incomplete', {
-          response: responseOf(counted, {
-            incomplete_details: { reason: reason === 'refusal' ? 'content_filter' : 'max_output_tokens' },
-          }),
-        })),
+  word: responseWord,
+  end: (counted, end) => endedResponse({ counted, end }),
   error: named('error', {
     sequence_number: 9,
     error: { type: 'server_error', code: 'no', message: 'no', param: null },
   }),
-  whole: (text, counted) =>
-    responseOf(counted, {
-      status: 'completed',
-      output: [{ ...item, content: [{ type: 'output_text', text, annotations: [] }] }],
-    }),
-  refused: (counted) =>
-    responseOf(counted, { status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output: [] }),
 }
 
 /** OpenAI's word that an answer failed comes with a bill. */
@@ -127,55 +99,30 @@ export const failedResponse = (counted: Counted) =>
     response: responseOf(counted, { status: 'failed', error: { code: 'server_error', message: 'no' } }),
   })
 
-const anthropicUsage = ({ input, output, cached, cacheWrite }: Counted) => ({
-  input_tokens: input - cached - cacheWrite,
-  cache_read_input_tokens: cached,
-  cache_creation_input_tokens: cacheWrite,
-  output_tokens: output,
-})
-const anthropicMessage = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
-const anthropicEnds = { stop: 'end_turn', length: 'max_tokens', refusal: 'refusal' }
 const block = (index: number, delta: object) => named('content_block_delta', { index, delta })
 
 const anthropic: TokenScript = {
+  ...inOnePiece(messages),
   name: 'anthropic',
   adapter: 'anthropic',
   tells: 'input',
   counts: { thoughts: true, cacheWrite: true },
   begin: (counted) =>
     named('message_start', {
-      message: {
-        ...anthropicMessage,
-        content: [],
-        stop_reason: null,
-        usage: anthropicUsage({ ...counted, output: 1 }),
-      },
+      message: { ...message, content: [], stop_reason: null, usage: messageUsage({ ...counted, output: 1 }) },
     }) +
     named('content_block_start', { index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } }) +
     named('content_block_start', { index: 1, content_block: { type: 'text', text: '' } }),
   thought: () => block(0, { type: 'thinking_delta', thinking: 'hm' }),
   word: (text) => block(1, { type: 'text_delta', text }),
-  end: (counted, reason) =>
+  end: ({ output, reasoning }, end) =>
     named('content_block_stop', { index: 1 }) +
     named('message_delta', {
-      delta: { stop_reason: anthropicEnds[reason], stop_sequence: null },
-      usage: {
-        output_tokens: counted.output,
-        output_tokens_details: { thinking_tokens: counted.reasoning },
-      },
+      delta: { stop_reason: messageEnd(end), stop_sequence: null },
+      usage: { output_tokens: output, output_tokens_details: { thinking_tokens: reasoning } },
     }) +
     named('message_stop'),
   error: named('error', { error: { type: 'overloaded_error', message: 'no' } }),
-  whole: (text, counted) => ({
-    ...anthropicMessage,
-    content: [{ type: 'text', text }],
-    stop_reason: 'end_turn',
-    usage: { ...anthropicUsage(counted), output_tokens_details: { thinking_tokens: counted.reasoning } },
-  }),
-  refused: (counted) => ({
-    ...{ ...anthropicMessage, content: [], stop_reason: 'refusal' },
-    usage: anthropicUsage(counted),
-  }),
 }
 
 /** A message may have several deltas, each with the output so far. */
@@ -185,46 +132,17 @@ const runningAnthropic = ({ output, reasoning }: Counted) =>
     usage: { output_tokens: output, output_tokens_details: { thinking_tokens: reasoning } },
   })
 
-const googleUsage = ({ input, output, cached, reasoning }: Counted) => ({
-  promptTokenCount: input,
-  candidatesTokenCount: output - reasoning,
-  thoughtsTokenCount: reasoning,
-  cachedContentTokenCount: cached,
-  totalTokenCount: input + output,
-})
-const googleEnds = { stop: 'STOP', length: 'MAX_TOKENS', refusal: 'SAFETY' }
-const candidate = (part: object, counted: Counted, more: object = {}) => ({
-  candidates: [{ index: 0, content: { role: 'model', parts: [part] }, ...more }],
-  usageMetadata: googleUsage(counted),
-})
-
 const google: TokenScript = {
+  ...inOnePiece(generateContent),
   name: 'google',
   adapter: 'google',
   tells: 'everything',
   counts: { thoughts: true, cacheWrite: false },
   begin: () => '',
-  thought: (counted) => data(candidate({ text: 'hm', thought: true }, counted)),
-  word: (text, counted) => data(candidate({ text }, counted)),
-  end: (counted, reason) => data(candidate({ text: '' }, counted, { finishReason: googleEnds[reason] })),
+  thought: (counted) => data(candidate([{ text: 'hm', thought: true }], counted)),
+  word: (text, counted) => data(candidate([{ text }], counted)),
+  end: (counted, end) => data(candidate([{ text: '' }], counted, { finishReason: contentEnd(end) })),
   error: data({ error: { code: 500, message: 'no', status: 'INTERNAL' } }),
-  whole: (text, counted) => candidate({ text }, counted, { finishReason: 'STOP' }),
-  refused: (counted) => ({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: googleUsage(counted) }),
-}
-
-const compatible = {
-  ...completions,
-  // Most servers tell the total in a chunk of its own, behind the last choice.
-  end: (counted: Counted, reason: End) =>
-    completion({ delta: {}, finish_reason: completionEnd(reason) }) +
-    data({
-      ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'up' },
-      choices: [],
-      usage: completionUsage(counted),
-    }) +
-    'data: [DONE]\n\n',
-  adapter: 'openai-compatible' as const,
-  counts: { thoughts: true, cacheWrite: true },
 }
 
 export const tokenScripts: TokenScript[] = [
@@ -235,7 +153,7 @@ export const tokenScripts: TokenScript[] = [
     provider: { continuousUsage: true },
     ...compatible,
   },
-  responses,
+  openai,
   anthropic,
   {
     ...anthropic,
@@ -245,13 +163,5 @@ export const tokenScripts: TokenScript[] = [
     word: (text, counted, asked) => anthropic.word(text, counted, asked) + runningAnthropic(counted),
   },
   google,
-  {
-    name: 'mistral',
-    adapter: 'mistral',
-    tells: 'nothing',
-    counts: { thoughts: false, cacheWrite: false },
-    ...completions,
-    thought: () => '',
-    refused: undefined,
-  },
+  mistral,
 ]
