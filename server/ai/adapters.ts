@@ -15,6 +15,7 @@ import { answerFetch, readingAnswer } from './library-answers.ts'
 import { CompatibleModel } from './openai-compatible.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { boundThinking } from './thinking/anthropic.ts'
+import { capabilitiesOf, withoutRival } from './thinking/forced-tools.ts'
 import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
 
 interface AdapterDriver {
@@ -78,10 +79,10 @@ function byOptions(newer: ChatModel, older: ChatModel): ChatModel {
   }
 }
 
-/** A model of Anthropic, whose thoughts the SDK would let go beyond the longest answer. */
+/** A model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
 function thoughtful(id: string, model: ChatModel): ChatModel {
   const bound = async (options: LanguageModelV4CallOptions) =>
-    boundThinking(options, (await import('@ai-sdk/anthropic/internal')).getModelCapabilities(id))
+    boundThinking(withoutRival(options), await capabilitiesOf(id))
   return {
     doGenerate: async (options) => model.doGenerate(await bound(options)),
     doStream: async (options) => model.doStream(await bound(options)),

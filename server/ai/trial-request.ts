@@ -19,7 +19,7 @@ export interface Question {
   around: Around
 }
 
-interface Around extends Omit<Circumstances, 'begun'> {
+interface Around extends Omit<Circumstances, 'begun' | 'schema'> {
   /** Whether the turn goes on which the model of Anthropic began with no thought of its own. */
   isUnthought: boolean
 }

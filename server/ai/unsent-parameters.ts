@@ -6,6 +6,7 @@ import { upstreamName } from './chat-model.ts'
 import { longestAnswer } from './parameters.ts'
 import { optionsOf } from './prompt/signatures.ts'
 import { hasRoomToThink, isSigned } from './thinking/anthropic.ts'
+import { capabilitiesOf, mustCallTool, unheld } from './thinking/forced-tools.ts'
 import { type Body, bodyOf, type Question, type Sampling, sentIn } from './trial-request.ts'
 
 /** Like those of sampling, an SDK leaves them out or changes them by its own list of models, of which it only warns. */
@@ -28,14 +29,28 @@ export class UnsentParameters {
   async find(
     model: CallableModel,
     asked: CallParameters,
-    { begun, ...tools }: Circumstances,
+    circumstances: Circumstances,
+  ): Promise<readonly UnsentParameter[]> {
+    if (model.adapter !== 'anthropic') return this.#find(model, asked, circumstances)
+    const known = await capabilitiesOf(upstreamName(model))
+    const unsent = unheld(known, asked, circumstances)
+    if (unsent.length > 0) return unsent
+    const isForced = mustCallTool(known, circumstances)
+    const hasTools = circumstances.hasTools || isForced
+    return this.#find(model, asked, { ...circumstances, hasTools, isForced })
+  }
+
+  async #find(
+    model: CallableModel,
+    asked: CallParameters,
+    { begun, hasTools, isForced }: Circumstances,
   ): Promise<readonly UnsentParameter[]> {
     const { temperature, topP, maxTokens, maxThinkingTokens } = model.parameters ?? {}
     const parameters = decidingOf(model, asked)
     const isAsked = [...sampling, ...thinking].some((name) => parameters[name] !== undefined)
     if (model.adapter === 'demo' || !(isAsked || temperature !== undefined || topP !== undefined)) return []
     const defaults = { temperature, topP, maxTokens, maxThinkingTokens }
-    const around = { ...tools, isUnthought: model.adapter === 'anthropic' && isUnthought(begun) }
+    const around = { hasTools, isForced, isUnthought: model.adapter === 'anthropic' && isUnthought(begun) }
     const question = { model: { ...model, parameters: defaults }, parameters, around }
     const key = keyOf(question)
     const known = this.#known.get(key)

@@ -21,6 +21,8 @@ const models: Record<string, object[]> = {
   anthropic: [
     { id: 'claude-sonnet-4-5' },
     { id: 'claude-opus-4-7' },
+    { id: 'claude-opus-5-5' },
+    { id: 'claude-sonnet-4-0' },
     { id: 'set', upstreamId: 'claude-sonnet-4-5', parameters: { temperature: 0.5 } },
     { id: 'thinking', upstreamId: 'claude-sonnet-4-5', parameters: { maxThinkingTokens: 2000 } },
     {
@@ -64,6 +66,11 @@ const ask = async (model: string, more: object, path = '/v1/chat/completions') =
   return { status: response.status, param: error?.param, message: error?.message }
 }
 
+const jsonOf = (schema: object) => ({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } })
+const closed = { type: 'object', properties: {}, additionalProperties: false }
+/** Models of Anthropic have no word of their own for it. */
+const open = { type: 'object', additionalProperties: { type: 'string' } }
+
 const forced = { max_tokens: 8000, tools: [tool], tool_choice: 'required' }
 
 const NOT_TAKEN = 'is nothing that this model takes'
@@ -89,6 +96,14 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
   ['thinking', { temperature: 0.5, max_tokens: 8000, tools: [tool] }, 'temperature', NOT_TAKEN],
   ['claude-opus-4-7', { temperature: 0.5 }, 'temperature', NOT_TAKEN],
   ['claude-opus-4-7', { top_p: 0.5 }, 'top_p', NOT_TAKEN],
+  ['claude-opus-5-5', forced, 'tool_choice', NOT_TAKEN],
+  ['claude-opus-5-5', jsonOf(open), 'response_format', NOT_TAKEN],
+  [
+    'claude-sonnet-4-0',
+    { ...jsonOf(closed), temperature: 0.5, reasoning_effort: 'high' },
+    'reasoning_effort',
+    NOT_BESIDE,
+  ],
   ['mistral-large-latest', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
 ])('%s is not asked where it would not be told %j', async ([model, parameters, param, problem]) => {
   const records = await recordsOf(svc)
@@ -103,12 +118,23 @@ test('each face names a parameter that the model does not take in its own way', 
   const message = { max_tokens: 100, top_p: 0.5 }
 
   expect(await ask('gpt-4.1', response, '/v1/responses')).toMatchObject({ status: 400, param: 'reasoning.summary' })
-  expect(await ask('gpt-5', message, '/v1/messages')).toMatchObject({
-    status: 400,
-    message: expect.stringMatching(/^top_p: /),
-  })
+  const thinking = { type: 'enabled', budget_tokens: 2000 }
+  const output_config = { format: { type: 'json_schema', schema: open } }
+  const thought = { max_tokens: 8000, thinking, output_config }
+  for (const [model, body, name] of [
+    ['gpt-5', message, 'top_p'],
+    ['claude-sonnet-4-5', thought, 'thinking.budget_tokens'],
+    ['claude-opus-5-5', { max_tokens: 100, output_config }, 'output_config.format'],
+  ] as const)
+    expect(await ask(model, body, '/v1/messages')).toMatchObject({
+      status: 400,
+      message: expect.stringMatching(new RegExp(`^${name}: `)),
+    })
   expect(asked).toEqual([])
 })
+
+/** JSON is a tool that must be called, as no model does that thinks. */
+const byTool = { tools: [{ name: 'json' }], tool_choice: { type: 'any' } }
 
 test.for<[model: string, parameters: object, body: object]>([
   ['gpt-5', { reasoning_effort: 'low' }, { reasoning: { effort: 'low' } }],
@@ -121,6 +147,14 @@ test.for<[model: string, parameters: object, body: object]>([
   ['thinking', { temperature: 0.5, ...forced }, { temperature: 0.5, max_tokens: 8000 }],
   ['short', { temperature: 0.5 }, { temperature: 0.5, max_tokens: 1000 }],
   ['claude-sonnet-4-5', { reasoning_effort: 'low', max_tokens: 1000 }, { max_tokens: 1000 }],
+  ['claude-sonnet-4-0', { ...jsonOf(closed), reasoning_effort: 'high', max_tokens: 8000 }, byTool],
+  ['claude-sonnet-4-5', { ...jsonOf(open), reasoning_effort: 'high', max_tokens: 8000 }, byTool],
+  [
+    'claude-sonnet-4-5',
+    { ...jsonOf(closed), reasoning_effort: 'high', max_tokens: 8000 },
+    { thinking: { type: 'enabled' } },
+  ],
+  ['claude-opus-5-5', jsonOf(closed), { output_config: { format: { type: 'json_schema' } } }],
   ['claude-opus-4-7', { reasoning_effort: 'high' }, { thinking: { type: 'adaptive' } }],
   ['gemini-2.5-flash', { temperature: 1.7, top_p: 0.5 }, { generationConfig: { temperature: 1.7, topP: 0.5 } }],
   ['mistral-large-latest', { temperature: 1.2, top_p: 0.5, seed: 7 }, { temperature: 1.2, top_p: 0.5, random_seed: 7 }],

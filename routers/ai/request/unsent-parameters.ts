@@ -11,9 +11,10 @@ export async function unsentParameters(ctx: Context, asked: AiRequest, model: Ca
   const unsent = await ctx.services.models.unsentParameters(model, asked.parameters, {
     hasTools: asked.tools.length > 0 || model.tools.length > 0,
     isForced: mustCall(asked.toolChoice),
+    schema: asked.format?.schema,
     begun: beginningOf(asked.messages),
   })
-  return unsent.map((parameter) => ({ path: ['parameters', parameter.name], message: messageOf(parameter) }))
+  return unsent.map((parameter) => ({ path: pathOf(parameter), message: messageOf(parameter) }))
 }
 
 /** What the model said first in the turn that goes on with the results of tools. */
@@ -30,6 +31,9 @@ function beginningOf(messages: readonly AskedMessage[]): AssistantPart[] {
   )
   return first.flatMap((message) => (message.role === 'assistant' ? message.content : []))
 }
+
+const pathOf = ({ name }: UnsentParameter): Issue['path'] =>
+  name === 'toolChoice' ? [name] : name === 'schema' ? ['format', name] : ['parameters', name]
 
 function messageOf({ most, isTakenAlone }: UnsentParameter): string {
   if (most !== undefined) return `must be at most ${most} for this model`

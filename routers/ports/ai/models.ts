@@ -26,9 +26,9 @@ export interface CallParameters {
   parallelTools?: boolean | undefined
 }
 
-/** A parameter that would not reach the provider as the caller sets it. */
+/** A parameter that would not reach the provider as the caller sets it; `schema` is that of the answer. */
 export interface UnsentParameter {
-  name: keyof CallParameters
+  name: keyof CallParameters | 'toolChoice' | 'schema'
   /** The value that it would have instead, as it is too high for the model. */
   most?: number
   /** Whether the model takes it where the others are not set. */
@@ -40,6 +40,8 @@ export interface Circumstances {
   hasTools: boolean
   /** Whether the model must call one. */
   isForced: boolean
+  /** Of the JSON that the answer is to be. */
+  schema: JsonSchema | undefined
   /** What the model said first in the turn that goes on with the results of tools; empty where none does. */
   begun: readonly AssistantPart[]
 }

@@ -1,14 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelCall } from '../../../routers/ports/ai/models.ts'
 import { budgetFor, thinkingBudget } from './budget.ts'
-
-/** What the SDK knows of the thinking of a model. */
-interface ThinkingModel {
-  maxOutputTokens: number
-  /** Whether the model itself decides how much it thinks. */
-  supportsAdaptiveThinking: boolean
-  rejectsBudgetThinking: boolean
-}
+import { type AnthropicModel, heldBy, mustCallTool } from './forced-tools.ts'
 
 type Thinking = { type: 'enabled'; budgetTokens: number } | { type: 'adaptive'; display?: 'summarized' } | undefined
 
@@ -17,12 +10,12 @@ const MIN_BUDGET = 1024
 
 /**
  * Keeps thoughts and answer together within `maxOutputTokens`. The SDK adds the budget of thoughts to it, and makes a budget
- * of an effort where a model does not decide itself how much it thinks.
+ * of an effort where a model does not decide itself how much it thinks. None thinks where it must call a tool.
  */
-export function boundThinking(options: LanguageModelV4CallOptions, model: ThinkingModel): LanguageModelV4CallOptions {
+export function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
   const { reasoning, maxOutputTokens } = options
   if (reasoning === 'none' || (!reasoning && !askedOf(options))) return options
-  const chosen = isForced(options) ? undefined : chosenThinking(options, model)
+  const chosen = mustCallTool(model, heldBy(options)) ? undefined : chosenThinking(options, model)
   if (!chosen) return withoutThinking(options)
   const bound = thinking(options, chosen)
   if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return bound
@@ -38,7 +31,7 @@ export function hasRoomToThink(call: Pick<ModelCall, 'model' | 'parameters'>, ma
 const askedOf = ({ providerOptions }: LanguageModelV4CallOptions) =>
   providerOptions?.['anthropic']?.['thinking'] as Thinking
 
-function chosenThinking(options: LanguageModelV4CallOptions, model: ThinkingModel): Thinking {
+function chosenThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): Thinking {
   const asked = askedOf(options)
   const known = asked?.type === 'enabled' ? asked.budgetTokens : undefined
   const isAdaptive = model.rejectsBudgetThinking || (model.supportsAdaptiveThinking && known === undefined)
@@ -55,10 +48,6 @@ const thinking = ({ providerOptions, ...options }: LanguageModelV4CallOptions, s
 }
 
 const withoutThinking = ({ reasoning: _, ...options }: LanguageModelV4CallOptions) => thinking(options, undefined)
-
-/** No model of Anthropic thinks where it must call a tool. */
-const isForced = ({ toolChoice }: LanguageModelV4CallOptions) =>
-  toolChoice?.type === 'required' || toolChoice?.type === 'tool'
 
 /** Whether the turn that goes on began with a thought of Anthropic's, which it wants back along with results of tools. */
 function beganWithThought(prompt: LanguageModelV4Prompt): boolean {

@@ -1,0 +1,191 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Schema, tokensOf } from '../kit/ai/dialects/dialect.ts'
+import type { Heard, Wish } from '../kit/ai/obeyed/face.ts'
+import { faces } from '../kit/ai/obeyed/faces.ts'
+import { models, type Scripted, startScripted } from '../kit/ai/obeyed/scripted-service.ts'
+
+let app: Scripted
+beforeAll(async () => {
+  app = await startScripted()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const ajv = new Ajv2020({ strict: false })
+const fits = (schema: Schema, value: unknown) => ajv.validate(schema, value)
+
+const clock = {
+  name: 'clock',
+  schema: { type: 'object', properties: { zone: { type: 'string' } }, required: ['zone'] },
+}
+const day = { type: 'integer', minimum: 3, maximum: 5 }
+const weather = {
+  name: 'weather',
+  schema: {
+    type: 'object',
+    properties: {
+      place: { type: 'string', minLength: 12, maxLength: 20 },
+      days: { type: 'array', minItems: 2, items: day },
+      unit: { enum: ['C', 'F'] },
+    },
+    required: ['place', 'days', 'unit'],
+    additionalProperties: false,
+  },
+}
+const tools = [clock, weather]
+
+const schema: Schema = {
+  type: 'object',
+  properties: {
+    title: { type: 'string' },
+    pages: { type: 'integer' },
+    kind: { type: 'string', enum: ['novel', 'poem'] },
+    isRead: { type: 'boolean' },
+    author: { $ref: '#/$defs/person' },
+    translators: { type: 'array', items: { $ref: '#/$defs/person' } },
+    price: { anyOf: [{ type: 'number' }, { type: 'null' }] },
+  },
+  required: ['title', 'pages', 'kind', 'isRead', 'author', 'translators', 'price'],
+  additionalProperties: false,
+  $defs: {
+    person: {
+      type: 'object',
+      properties: { name: { type: 'string' } },
+      required: ['name'],
+      additionalProperties: false,
+    },
+  },
+}
+
+/** What is asked, where the plain answer to the same question is known, and what is to come of it. */
+interface Case {
+  name: string
+  text?: string
+  wish(plain: Heard): Wish
+  heard(plain: Heard): object
+  /** The kinds of providers that have no word for a part of it, which are not asked. */
+  refused?: Partial<Record<string, keyof Wish>>
+}
+
+const calls = (...called: typeof tools) => ({
+  ...{ text: '', end: 'calls' },
+  calls: called.map(({ name, schema }) => ({ name, input: expect.toSatisfy((input) => fits(schema, input)) })),
+})
+const says = (text: unknown, end = 'stop') => ({ text, calls: [], end })
+const saysJson = (schema: Schema) => says(expect.toSatisfy((text) => fits(schema, JSON.parse(text))))
+
+const wordsOf = ({ text }: Heard) => tokensOf(text)
+const word = (plain: Heard, at: number) => wordsOf(plain)[at]?.trim() ?? ''
+const aboutTheClock = 'What does the clock say?'
+
+const cases: Case[] = [
+  { name: 'nothing more', wish: () => ({}), heard: () => says(expect.stringMatching(/^(\w+ ){11}\w+$/)) },
+  { name: 'one tool', wish: () => ({ tools, choice: { name: 'clock' } }), heard: () => calls(clock) },
+  { name: 'any tool', wish: () => ({ tools, choice: 'required' }), heard: () => calls(clock, weather) },
+  {
+    name: 'one tool at a time',
+    wish: () => ({ tools, choice: 'required', parallelTools: false }),
+    heard: () => calls(weather),
+    refused: { google: 'parallelTools' },
+  },
+  {
+    name: 'a tool if it likes',
+    text: aboutTheClock,
+    wish: () => ({ tools, choice: 'auto' }),
+    heard: () => calls(clock),
+  },
+  {
+    name: 'no tool',
+    text: aboutTheClock,
+    wish: () => ({ tools, choice: 'none' }),
+    heard: ({ text }) => says(text),
+  },
+  {
+    name: 'JSON',
+    wish: () => ({ json: true }),
+    heard: () => saysJson({ type: 'object' }),
+    refused: { anthropic: 'json' },
+  },
+  { name: 'JSON of a schema', wish: () => ({ schema }), heard: () => saysJson(schema) },
+  {
+    name: 'a tool and JSON',
+    wish: () => ({ tools, choice: { name: 'clock' }, schema }),
+    heard: () => calls(clock),
+  },
+  {
+    name: 'an end before a text',
+    wish: (plain) => ({ stop: ['never', word(plain, 4), word(plain, 2)] }),
+    heard: (plain) => says(plain.text.slice(0, Math.min(...[2, 4].map((at) => plain.text.indexOf(word(plain, at)))))),
+  },
+  {
+    name: 'a short answer',
+    wish: () => ({ maxTokens: 4 }),
+    heard: (plain) => says(wordsOf(plain).slice(0, 4).join(''), 'length'),
+  },
+  {
+    name: 'what a seed makes of it',
+    wish: () => ({ seed: 7 }),
+    heard: ({ text }) => says(expect.toSatisfy((said) => said !== text)),
+    refused: { anthropic: 'seed' },
+  },
+]
+
+const every = faces.flatMap((face) =>
+  Object.entries(models).flatMap(([adapter, known]) =>
+    Object.keys(known).flatMap((model) => [false, true].map((stream) => ({ face, adapter, model, stream }))),
+  ),
+)
+type Way = (typeof every)[number]
+const nameOf = ({ face, model, stream }: Way) => `${face.name}${stream ? ' as a stream' : ''}, ${model}`
+
+const hasWords = ({ face: { words } }: Way, wish: Wish) => Object.keys(wish).every((name) => name in words)
+
+/** Asks, and holds that the record has what the model counted, and the face tells it. */
+async function ask({ face, model, stream }: Way, text: string, wish: Wish): Promise<Heard> {
+  const { tokens, ...heard } = await face.ask(app.asker, { model, text, wish, stream })
+  const { said, records } = await app.take()
+  expect(said).toHaveLength(1)
+  const { input, output } = said[0]?.counted ?? {}
+  expect(records).toEqual([{ outcome: 'completed', estimated: false, input, output }])
+  if (tokens) expect(tokens).toEqual({ input, output })
+  return heard
+}
+
+const asked = every.flatMap((way) =>
+  cases
+    .filter(({ wish }) => hasWords(way, wish({ text: '', calls: [] })))
+    .map((one): [string, string, Way, Case] => [nameOf(way), one.name, way, one]),
+)
+
+test.for(asked)('%s: a model that is asked for %s obeys, and is billed for what it counts', async ([, , way, one]) => {
+  const { text = 'What do you say?' } = one
+  const plain = await ask(way, text, {})
+  const wish = one.wish(plain)
+  const untaken = one.refused?.[way.adapter]
+  if (untaken) {
+    const name = way.face.words[untaken]
+    await expect(ask(way, text, wish)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining(`${name}`),
+    })
+    expect(await app.take()).toEqual({ said: [], records: [] })
+    return
+  }
+
+  const { end, ...heard } = await ask(way, text, wish)
+
+  const { end: wanted, ...expected } = one.heard(plain) as Heard & { end: 'stop' }
+  expect({ ...heard, end }).toEqual({ ...expected, end: way.face.ends?.[wanted] })
+})
+
+const seeded = every.filter((way) => hasWords(way, { seed: 1 }) && way.adapter !== 'anthropic')
+
+test.for(seeded.map((way): [string, Way] => [nameOf(way), way]))(
+  '%s: a model says the same by the same seed, and something else by another',
+  async ([, way]) => {
+    const one = await ask(way, 'What do you say?', { seed: 7 })
+
+    expect(await ask(way, 'And what else?', { seed: 7 })).toEqual(one)
+    expect(await ask(way, 'What do you say?', { seed: 8 })).not.toEqual(one)
+  },
+)
