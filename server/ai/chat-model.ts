@@ -5,7 +5,6 @@ import type { PartBatch } from './provider-stream.ts'
 
 /** Address, key and HTTP client of a provider. */
 export interface Connection {
-  name: string
   apiUrl?: string | undefined
   apiKey?: string | undefined
   /** Whether the server, when asked, reports the usage so far in every chunk of a stream. */

@@ -20,14 +20,15 @@ export class CompatibleModel implements ChatModel {
   readonly #headers: Record<string, string>
 
   constructor(id: string, connection: ModelConnection) {
-    const { name, apiUrl = '', apiKey, fetch } = connection
+    const { apiUrl = '', apiKey, fetch } = connection
     const url = `${apiUrl}/chat/completions`
     const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
     this.#connection = connection
     this.#url = url
     this.#headers = headers
     this.#sdk = new OpenAICompatibleChatLanguageModel(id, {
-      provider: `${name}.chat`,
+      // Its first word is where the SDK reads options and keeps proofs.
+      provider: 'compatible.chat',
       url: () => url,
       headers: () => headers,
       fetch,

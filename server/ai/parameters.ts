@@ -58,7 +58,7 @@ type OwnOptions = (call: ModelCall, budget: number | undefined) => SharedV4Provi
 /** The SDK looks at them by a schema, which a plain question is spared. */
 const compatibleOptions: OwnOptions = ({ format, parameters: { parallelTools } }) => ({
   ...((format || parallelTools !== undefined) && {
-    openaiCompatible: {
+    compatible: {
       strictJsonSchema: format?.strict ?? false,
       ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
     },

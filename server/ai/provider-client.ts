@@ -139,9 +139,8 @@ function createServer(
   { apiUrl, apiKey }: ServerAddress,
   events: CircuitEvents,
 ): ProviderServer {
-  const { providerId, providerSettings } = model
   const adapter = model.adapter as Adapter
-  const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = providerSettings
+  const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = model.providerSettings
   const httpClient = createHttpClient({
     connectTimeout: connect,
     byteTimeout: firstByte,
@@ -149,7 +148,6 @@ function createServer(
   })
   const send: Connection['send'] = (url, request) => httpClient.send(url, withStoredFiles(request))
   const connection: Connection = {
-    name: providerId,
     apiUrl: apiUrl ?? undefined,
     apiKey,
     continuousUsage,

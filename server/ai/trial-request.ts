@@ -74,6 +74,6 @@ const unsent = async () => {
 }
 
 const nowhere: Connection = {
-  ...{ name: 'nowhere', apiUrl: 'http://127.0.0.1', apiKey: 'none', continuousUsage: false },
+  ...{ apiUrl: 'http://127.0.0.1', apiKey: 'none', continuousUsage: false },
   ...{ fetch: unsent, send: unsent, read: unsent },
 }

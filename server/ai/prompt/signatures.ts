@@ -7,6 +7,7 @@ const places = [
   ['google', 'thoughtSignature'],
   ['openai', 'itemId'],
   ['openai', 'reasoningEncryptedContent'],
+  ['compatible', 'thoughtSignature'],
 ] as const
 
 /** The provider's proofs in one word, which callers cannot read; undefined where there are none. */

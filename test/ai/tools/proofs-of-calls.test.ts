@@ -98,3 +98,42 @@ test('a completion and a message that are sent back have the proofs of their cal
   })
   expect(proofsSent()).toEqual([proof, undefined])
 })
+
+test('a server of the protocol of OpenAI gets back the proofs of its calls, too, from the caller and between rounds', async () => {
+  const functionCall = { name: 'weather', arguments: '{}' }
+  const extra_content = { google: { thought_signature: proof } }
+  const tool_calls = [{ index: 0, id: 'call-1', type: 'function', function: functionCall, extra_content }]
+  const says: Behaviour = ({ body }, response) => {
+    const isAnswered = body.messages.some(({ role }) => role === 'tool')
+    const said = { role: 'assistant', ...(isAnswered ? { content: 'Rain.' } : { content: null, tool_calls }) }
+    const finish_reason = isAnswered ? 'stop' : 'tool_calls'
+    const answer = { id: 'c', created: 1, model: 'up', usage: { prompt_tokens: 7, completion_tokens: 3 } }
+    if (!body.stream) return json(response, { ...answer, choices: [{ index: 0, message: said, finish_reason }] })
+    const chunk = { ...answer, choices: [{ index: 0, delta: said, finish_reason }] }
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(chunk)}\n\n`)
+  }
+  await using server = await startProvider(says)
+  await using config = await configFor(server.url, { model: { tools: ['weather'] } })
+  await using other = await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' })
+  const client = new OpenAI({ apiKey: (await other.user()).token, baseURL: `${other.url}/v1` })
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Well?' }]
+  const question = { model, messages, tools: [{ type: 'function' as const, function: { name: 'rain', parameters } }] }
+  const returned = { tool_calls: [{ id: 'call-1', function: functionCall, extra_content }] }
+
+  for (const stream of [false, true]) {
+    functionCall.name = 'rain'
+    const asking = stream ? client.chat.completions.stream({ ...question, stream: true }) : undefined
+    const { choices } = await (asking?.finalChatCompletion() ?? client.chat.completions.create(question))
+    const calls = choices[0]?.message.tool_calls ?? []
+    // The client reads more into a stream than it may send back.
+    const said = { role: 'assistant', tool_calls: calls.map((call) => ({ ...call, function: functionCall })) } as const
+    const told = [...messages, said, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
+    await client.chat.completions.create({ ...question, messages: told })
+    expect([stream, server.asked.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
+
+    functionCall.name = 'weather'
+    const own = client.chat.completions
+    await (stream ? own.stream({ model, messages }).finalChatCompletion() : own.create({ model, messages }))
+    expect([stream, server.asked.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
+  }
+})

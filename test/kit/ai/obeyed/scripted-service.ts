@@ -7,6 +7,7 @@ import { scriptedModel } from '../scripted-model.ts'
 /** Models of each kind of provider, by what it calls them; the older one of Anthropic is told of a schema by a tool. */
 export const models: Record<string, Record<string, string>> = {
   'openai-compatible': { compatible: 'up-1' },
+  open_web_ui: { 'open web ui': 'up-1' },
   openai: { gpt: 'gpt-4.1' },
   anthropic: { claude: 'claude-sonnet-4-6', 'older claude': 'claude-sonnet-4-0' },
   google: { gemini: 'gemini-2.5-flash' },
@@ -27,7 +28,7 @@ export async function startScripted() {
   const upstream = starting.use(await startProvider(behave))
   const config = starting.use(await configFor(upstream.url))
   const providers = Object.entries(models).map(([adapter, known]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id: `some ${adapter}`, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
     models: Object.entries(known).map(([id, upstreamId]) => ({ id, upstreamId, external: true })),
   }))
   await config.write({ providers, systemModels: {} })
