@@ -1,3 +1,5 @@
+import type { Statement } from '../sql/statement.ts'
+
 /** Tokens `t`, their owners `u`, and the apps `a` that hold them by links `l`. */
 export const tokensWithOwners = `access_tokens t join users u on u.id = t.user_id
           left join ext_app_links l on l.token_id = t.id left join ext_apps a on a.id = l.app_id`
@@ -7,3 +9,36 @@ export const letsIn = `(t.expires_at is null or t.expires_at > now()) and (t.hol
 
 /** The version of what a token's owner was seen as; all else about a token stays as it was made. */
 export const ownerVersion = 'u.xmin::text'
+
+/** A caller by a token, as they were seen. */
+export interface SeenCaller {
+  tokenId: number
+  ownerVersion: string
+}
+
+/** As a statement takes them, and tells of those who have changed. */
+export const textOfCaller = ({ tokenId, ownerVersion }: SeenCaller) => `${tokenId} ${ownerVersion}`
+
+const confirming = new WeakMap<Statement<unknown>, Statement<unknown>>()
+
+/** The statement with a last value more: a list of callers, whom it confirms beside. There is a row of it even where the statement has none. */
+export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: number): Statement<ConfirmedRow<Row>> {
+  const known = confirming.get(statement)
+  if (known) return known as Statement<ConfirmedRow<Row>>
+  const written: Statement<unknown> = {
+    ...statement,
+    name: statement.name && `${statement.name} confirmed`,
+    text: `select callers.changed, q.* from (
+             select to_json(array(
+               select seen from unnest((select $${callersAt + 1}::text[])::text[]) as seen
+                 left join (${tokensWithOwners}) on t.id = split_part(seen, ' ', 1)::int and ${letsIn}
+                where split_part(seen, ' ', 2) is distinct from ${ownerVersion})) as changed) callers
+             left join (select true as "isRow", r.* from (${statement.text}) r) q on true`,
+    callersAt,
+  }
+  confirming.set(statement, written)
+  return written as Statement<ConfirmedRow<Row>>
+}
+
+/** A row, where there is one, beside the callers who have changed. */
+export type ConfirmedRow<Row> = { changed: string[]; isRow: true | null } & Row

@@ -11,6 +11,8 @@ export interface Statement<Row> {
    * run for the ids of all, and each gets the rows of all.
    */
   readonly idsAt?: number
+  /** The same of a list of callers, whom the statement confirms. */
+  readonly callersAt?: number
   /** Exists only for the type. */
   readonly row?: Row
 }

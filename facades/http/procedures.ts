@@ -85,7 +85,7 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, 
 }
 
 /** A refusal is told only to those who are still let in. */
-async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
+export async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
   await context?.callerContext.confirm()
   throw error
 }

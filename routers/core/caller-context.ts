@@ -1,5 +1,11 @@
+import type { SeenCaller } from '../../entities/identity/token-owner.sql.ts'
 import type { Caller } from './caller.ts'
 import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
+
+/** The caller of a read is another one than was seen. What was read is to be read again, once the caller is confirmed. */
+export class CallerChanged extends Error {
+  override name = 'CallerChanged'
+}
 
 /** Looks up a caller who was seen lately; throws where they are not let in any more. */
 export type LookUpCaller = () => Promise<Caller>
@@ -33,6 +39,12 @@ export class CallerContext {
     this.#lookingUp ??= this.#lookUp()
     this.#caller = await this.#lookingUp
     this.noteConfirmed()
+  }
+
+  /** Who was seen lately by a token, where the database has not confirmed it. */
+  get unconfirmed(): SeenCaller | undefined {
+    const token = this.#lookUp && this.#caller.type === 'user' ? this.#caller.token : undefined
+    return token?.ownerVersion === undefined ? undefined : { tokenId: token.id, ownerVersion: token.ownerVersion }
   }
 
   noteConfirmed(): void {

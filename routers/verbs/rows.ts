@@ -1,4 +1,6 @@
+import { confirmingCallers, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
+import { CallerChanged } from '../core/caller-context.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
@@ -80,8 +82,16 @@ export class RowReader {
     return { items, total: first?.total ?? 0 }
   }
 
-  #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
-    return this.#ctx.services.sql(statement, values(given))
+  async #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
+    const { callerContext, services } = this.#ctx
+    const { unconfirmed } = callerContext
+    if (!unconfirmed) return services.sql(statement, values(given))
+    const own = values(given)
+    const caller = textOfCaller(unconfirmed)
+    const rows = await services.sql(confirmingCallers(statement, own.length), [...own, [caller]])
+    if (rows[0]?.changed.includes(caller)) throw new CallerChanged()
+    callerContext.noteConfirmed()
+    return rows[0]?.isRow ? rows : []
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */

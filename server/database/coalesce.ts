@@ -28,7 +28,7 @@ export function coalesce(run: Sql): Sql {
   }
 }
 
-/** The calls of one statement whose values differ in nothing but the ids. */
+/** The calls of one statement whose values differ in nothing but the ids and the callers. */
 class Coalesced {
   readonly #run: Sql
   readonly #statement: Statement<unknown>
@@ -72,14 +72,17 @@ class Coalesced {
   }
 }
 
-/** The values of all calls, which have one list of ids. */
-function together({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
-  if (idsAt === undefined || others.length === 0) return first
-  const ids = new Set([first, ...others].flatMap((values) => values[idsAt] as number[]))
-  return first.with(idsAt, [...ids])
+/** The values of all calls, with one list of ids and one of callers. */
+function together(statement: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
+  if (others.length === 0) return first
+  const joined = (at: number) => [...new Set([first, ...others].flatMap((values) => values[at]))]
+  return listsOf(statement).reduce((values, at) => values.with(at, joined(at)), first)
 }
 
-function keyOf({ name, text, idsAt }: Statement<unknown>, values: Values): string {
-  const shared = idsAt === undefined ? values : values.with(idsAt, null)
-  return `${name || text} ${JSON.stringify(shared)}`
+/** The positions of the values in which callers may differ. */
+const listsOf = ({ idsAt, callersAt }: Statement<unknown>) => [idsAt, callersAt].filter((at) => at !== undefined)
+
+function keyOf(statement: Statement<unknown>, values: Values): string {
+  const shared = listsOf(statement).reduce((some, at) => some.with(at, null), values)
+  return `${statement.name || statement.text} ${JSON.stringify(shared)}`
 }

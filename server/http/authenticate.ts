@@ -40,7 +40,7 @@ export function authenticateBearer(
   authenticator: Authenticator,
   { headers, routeOptions }: Pick<FastifyRequest, 'headers' | 'routeOptions'>,
 ): Promise<Authenticated> {
-  const isShort = Number(headers['content-length']) <= MAX_UNCONFIRMED_BYTES
+  const isShort = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) <= MAX_UNCONFIRMED_BYTES
   const mayRecall = isShort && routeOptions.config.confirmsCaller === true
   return authenticator.authenticateBearer(headers.authorization, { mayRecall })
 }
