@@ -4,12 +4,12 @@ import { key } from '../protocols.ts'
 import { configFor, startProvider } from '../provider.ts'
 import { scriptedModel } from '../scripted-model.ts'
 
-/** Models of each kind of provider, by what it calls them; the older one of Anthropic is told of a schema by a tool. */
+/** Models of each kind of provider, by what it calls them. The older one of Anthropic is told of a schema by a tool, another never told to call one. */
 export const models: Record<string, Record<string, string>> = {
   'openai-compatible': { compatible: 'up-1' },
   open_web_ui: { 'open web ui': 'up-1' },
   openai: { gpt: 'gpt-4.1' },
-  anthropic: { claude: 'claude-sonnet-4-6', 'older claude': 'claude-sonnet-4-0' },
+  anthropic: { claude: 'claude-sonnet-4-6', 'older claude': 'claude-sonnet-4-0', 'free claude': 'claude-opus-5-5' },
   google: { gemini: 'gemini-2.5-flash' },
   mistral: { mistral: 'mistral-large-latest' },
 }
