@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers, beginStream, callsTool, chunk, configFor, endStream, startProvider } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
 import { pointersOf, startJsonApi } from '../kit/json-api/client.ts'
 
 const resources = new AsyncDisposableStack()
@@ -77,6 +78,17 @@ test('the list of Open WebUI says which of its models are there, and what they a
   expect(upstream.lists.map(({ path, headers }) => [path, headers.authorization])).toEqual([
     ['/api/models', `Bearer ${key}`],
   ])
+})
+
+test('a server that an older file calls openai_like is asked as one of the protocol of OpenAI', async () => {
+  const provider = { adapter: 'openai_like', apiUrl: upstream.url, apiKey: key }
+  await using config = await configFor('', { provider })
+  await using older = await startApp({ AI_CONFIG: config.file })
+  const { token } = await older.user()
+  const body = { model: 'mock-1', messages }
+  const answer = await (await older.send('POST', '/v1/chat/completions', { token, body })).json()
+  expect(answer).toMatchObject({ choices: [{ message: { content: 'Good day.' } }] })
+  expect(await older.rows('select adapter from ai_providers')).toEqual([{ adapter: 'openai-compatible' }])
 })
 
 test('administrators add an Open WebUI with its address, and not without', async () => {

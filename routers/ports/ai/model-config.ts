@@ -79,10 +79,13 @@ const apiUrl = z
   // Addresses are often copied together with the path of the one call.
   .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
 
+/** `openai_like` is what older configurations call any server of the protocol of OpenAI. */
+const adapter = z.preprocess((name) => (name === 'openai_like' ? 'openai-compatible' : name), z.enum(adapters))
+
 const provider = z
   .strictObject({
     id: providerId,
-    adapter: z.enum(adapters),
+    adapter,
     name: z.string().max(120).optional(),
     active: z.boolean().default(true),
     apiUrl: apiUrl.optional(),
