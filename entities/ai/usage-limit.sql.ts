@@ -55,7 +55,7 @@ export const unknownTimeZones = statement<{ name: string }>(
 )
 
 /**
- * What applies to one caller; limits that each model or provider has of its own only where they were used. Values: the kinds
+ * What applies to one caller; limits that each model, provider or room has of its own only where they were used. Values: the kinds
  * and ids of the subjects.
  */
 export const listLimitsFor = statement<LimitState>(
@@ -66,7 +66,7 @@ export const listLimitsFor = statement<LimitState>(
        on a.subject = l.subject and (l.subject_id is null or l.subject_id = a.id)
      ${runningPeriod}
      left join usage_counters c on c.limit_id = l.id and c.subject_id = a.id and c.starts_at = s.starts_at
-    where l.active and (l.subject not in ('provider', 'model') or l.subject_id is not null or c.id is not null)
+    where l.active and (l.subject not in ('provider', 'model', 'room') or l.subject_id is not null or c.id is not null)
     group by l.id, s.ends_at, a.id order by l.name, a.id limit 10000`,
 )
 

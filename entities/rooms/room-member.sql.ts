@@ -24,6 +24,18 @@ export const findRoomsOfPeople = statement<{ person: number; member: number; roo
     where m.user_id = any($1::int[]) and m.state = 'member'`,
 )
 
+/** Values: a person's id. The rooms in which they may write, and so have models answer. */
+export const findRoomsToAsk = statement<RoomToAsk>(
+  'find-rooms-to-ask',
+  `select r.id::text as id, r.name from room_members m join rooms r on r.id = m.room_id
+    where m.user_id = $1 and m.state = 'member' and m.role in ('admin', 'editor')`,
+)
+
+export interface RoomToAsk {
+  id: string
+  name: string
+}
+
 export interface RoomSize {
   /** With the AI user. */
   members: number

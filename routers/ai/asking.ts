@@ -21,6 +21,10 @@ async function confirmed(ctx: Asking): Promise<Asking> {
   return { ...ctx, caller }
 }
 
+/** Whether the caller may have models answer in rooms at all: programs may where that is allowed. */
+export const mayAskInRooms = ({ caller, services }: Asking): boolean =>
+  caller.token === undefined || services.settings.allowProgramsInRooms
+
 /** Each token and each person has an allowance a minute for questions, and as large a one for counts of tokens. */
 export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai'): Promise<void> {
   const limit = ctx.services.settings.aiRequestsPerMinute

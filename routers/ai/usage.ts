@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import {
   oldestUsageDay,
   reportUsage,
@@ -8,11 +7,9 @@ import {
   usageBy,
   usageGroupings,
 } from '../../entities/ai/usage-report.sql.ts'
-import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
-import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
-import { callerSubjects } from './hold.ts'
+import { ownLimits } from './own-limits.ts'
 
 const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 
@@ -22,22 +19,7 @@ export const usageRouter = router({
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.caller.person.id, input.from, input.to])),
 
-  limits: userWith('read')
-    .meta(
-      about(
-        'List the limits that apply to the caller and to the models they may ask, with what is used, held and left of each.',
-      ),
-    )
-    .query(async ({ ctx: { caller, usage, services } }) => {
-      const models = await services.sql(listOfferedModels, [usage])
-      const providers = [...new Set(models.map(({ provider }) => provider))]
-      const subjects: SubjectId[] = [
-        ...callerSubjects(caller),
-        ...providers.map((provider) => ['provider', provider] as const),
-        ...models.map(({ modelId }) => ['model', modelId] as const),
-      ]
-      return services.sql(listLimitsFor, [subjects.map(([subject]) => subject), subjects.map(([, id]) => id)])
-    }),
+  limits: ownLimits,
 
   report: adminWith('read')
     .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
-import { findRoomsOfPeople } from '../../entities/rooms/room-member.sql.ts'
+import { findRoomsOfPeople, findRoomsToAsk } from '../../entities/rooms/room-member.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { atMost } from '../../routers/core/load/cache-size.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
@@ -58,6 +58,7 @@ export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
       const known = entries.get(person)
       return (known && known.begun >= since ? known : read(person)).reading
     },
+    roomsToAsk: (person) => sql(findRoomsToAsk, [person]),
     isCurrent: (person, rooms) => entries.get(person)?.rooms === rooms,
   }
 }

@@ -131,6 +131,34 @@ describeWith('chromium')('the limits on the profile page', () => {
   })
 })
 
+describeWith('chromium')('the limits of rooms on the profile page', () => {
+  test('are named by the rooms in which the person may ask, and not by others', async () => {
+    await using person = await openProfile(svc, 'in-rooms')
+    const rooms = await svc.rows<{ id: number }>(
+      "insert into rooms (name, slug, created_at, updated_at) values ('Chess <b>', 'chess-1', now(), now()), ('Go', 'go-1', now(), now()) returning id",
+    )
+    await svc.rows(
+      `insert into room_members (room_id, user_id, role, created_at, updated_at)
+       select id, $1, case name when 'Go' then 'viewer' else 'editor' end, now(), now() from rooms`,
+      [person.id],
+    )
+    for (const { id } of rooms)
+      await svc.host.limits.set({
+        name: `room ${id}`,
+        for: `room:${id}`,
+        cap: 5,
+        unit: 'requests',
+        per: 'day',
+      } as never)
+
+    await showProfile(person.page)
+    await person.page.locator('#limits li').first().waitFor()
+
+    expect(await person.page.locator('#limits strong').allTextContents()).toEqual([`room ${rooms[0]?.id} · Chess <b>`])
+    expect(person.complaints).toEqual([])
+  })
+})
+
 describeWith('chromium')('the allowed tools on the profile page', () => {
   test('are taken back one by one; what a session allowed that has ended is not among them', async () => {
     await using person = await openProfile(svc, 'allowing', { locale: 'de-DE' })

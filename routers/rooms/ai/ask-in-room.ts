@@ -1,6 +1,6 @@
 import { beginDisclosure } from '../../../entities/rooms/room-disclosure.sql.ts'
 import { begin } from '../../ai/ask.ts'
-import type { Asking } from '../../ai/asking.ts'
+import { type Asking, mayAskInRooms } from '../../ai/asking.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
@@ -18,7 +18,7 @@ import { writeAnswer } from './write-answer.ts'
  * call, and its end is told to the room as well. Returns the id of the disclosure.
  */
 export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
-  if (ctx.caller.token && !ctx.services.settings.allowProgramsInRooms) throw new Problem('ai_in_rooms_off')
+  if (!mayAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
   const author = await findPlace(ctx, asked)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running

@@ -5,6 +5,7 @@ import { ask } from '../server.ts'
 
 interface Limit {
   name: string
+  roomName: string | null
   unit: 'requests' | 'tokens' | 'money'
   currency: string | null
   mode: 'enforce' | 'observe'
@@ -29,7 +30,8 @@ async function show(translate: Translate): Promise<void> {
 }
 
 function lineOf(translate: Translate, limit: Limit): HTMLLIElement {
-  const { name, cap, used, held } = limit
+  const { cap, used, held } = limit
+  const name = [limit.name, limit.roomName].filter(Boolean).join(' · ')
   const line = document.createElement('li')
   const meter = document.createElement('meter')
   // Of several bounds, a later one may not be below the earlier.
