@@ -34,7 +34,7 @@ type InputPartOnWire = z.output<typeof inputPart>
 const toolCall = z.strictObject({
   id: z.string(),
   type: z.literal('function'),
-  function: z.strictObject({ name: z.string(), arguments: z.string() }),
+  function: z.strictObject({ name: z.string(), arguments: z.string(), parsed_arguments: z.unknown().optional() }),
   /** Google's own chat endpoint puts its proofs of thoughts here, too. */
   extra_content: z.strictObject({ google: z.strictObject({ thought_signature: z.string() }) }).nullish(),
   index: z.number().nullish(),
@@ -54,6 +54,8 @@ export const message = z.discriminatedUnion('role', [
     audio: nothing,
     function_call: nothing,
     name: nothing,
+    // What the client of OpenAI itself reads in the text, as it does in arguments of calls.
+    parsed: z.unknown().optional(),
   }),
   z.strictObject({ role: z.literal('tool'), content: texts, tool_call_id: z.string(), name: z.string().nullish() }),
 ])

@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
-import { answers, breaksOff, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
+import { answers, breaksOff, callsTool, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
 
 type App = Awaited<ReturnType<typeof startWith>>
 let app: App
@@ -54,6 +54,24 @@ test('the client of OpenAI reads an answer as it comes, with the usage where it 
     choices: [],
     usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
   })
+})
+
+test('messages that the client of OpenAI made of streams are taken back as they are', async () => {
+  const stream = (more: object) => client.chat.completions.stream({ model: 'mock-1', messages, ...more })
+  const json_schema = { name: 'weather', schema: { type: 'object' }, strict: true }
+  const said = await stream({}).finalMessage()
+  app.upstream.behave = answers('{"sun":true}')
+  const parsed = await stream({ response_format: { type: 'json_schema', json_schema } }).finalMessage()
+  app.upstream.behave = callsTool('weather', '{"place":"Ulm"}')
+  const tool = { type: 'function', function: { name: 'weather', strict: true, parameters: { type: 'object' } } }
+  const calling = await stream({ tools: [tool] }).finalMessage()
+  const result = { role: 'tool', tool_call_id: calling.tool_calls?.[0]?.id, content: 'Sunny.' }
+  expect([said, parsed].map((message) => 'parsed' in message)).toEqual([true, true])
+  app.upstream.behave = answers('Well.')
+
+  const answer = await create({ messages: [...messages, said, ...messages, parsed, ...messages, calling, result] })
+
+  expect(answer.choices[0]?.message.content).toBe('Well.')
 })
 
 test('a stream ends with [DONE], and has no usage where nobody asks for it', async () => {
