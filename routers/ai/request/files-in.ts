@@ -5,7 +5,7 @@ import { tokensOfFile } from './input-tokens.ts'
 import { pagesOf } from './pdf-pages.ts'
 import type { AskedMessage } from './request.ts'
 
-/** As many pages as providers read of a document whose pages cannot be counted, and the bytes that each has at least. */
+/** As many pages as any provider reads of a document, and the bytes that each has at least, where they cannot be counted. */
 const MAX_PAGES = 1000
 const MIN_PAGE_BYTES = 1000
 
@@ -39,7 +39,7 @@ async function pagesIn(file: FilePart | StoredFilePart): Promise<number> {
       ? [await pagesOf(slicesOf(file.data)), (file.data.length / 4) * 3]
       : // Whoever sends it is told why it cannot be read.
         [await file.content.pages().catch(() => undefined), file.content.bytes]
-  return pages ?? Math.min(MAX_PAGES, Math.ceil(bytes / MIN_PAGE_BYTES))
+  return Math.min(MAX_PAGES, pages ?? Math.ceil(bytes / MIN_PAGE_BYTES))
 }
 
 /** The bytes of a file, between which other requests have their turn. */

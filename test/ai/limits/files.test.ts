@@ -98,8 +98,9 @@ test.for<[string, Buffer, number, boolean?]>([
   ['in plain objects', plain, PAGES],
   ['in packed objects', packedPdf({ pages: PAGES }), PAGES],
   ['that its tree names twice', pdf({ lines: linesOf(5), repeated: 2 }), 10],
-  ['in more than a piece of it', pdf({ lines: linesOf(1500) }), 1500],
-  ['that are stored', pdf({ lines: linesOf(1500) }), 1500, true],
+  ['in more than a piece of it', pdf({ lines: linesOf(900) }), 900],
+  ['that are stored', pdf({ lines: linesOf(900) }), 900, true],
+  ['up to as many as any provider reads', pdf({ lines: linesOf(5), repeated: 2000 }), 1000],
   ['that are stored in packed objects', packedPdf({ pages: PAGES }), PAGES, true],
   ['that cannot be seen', packedPdf({ pages: 1, stream: randomBytes(8_600) }), 9],
   ['that are packed beyond measure', bomb, Math.ceil(bomb.length / 1000)],
@@ -117,8 +118,11 @@ test.for<[string, Buffer, number, boolean?]>([
   expect((await asking)[0]).toBe(200)
 })
 
-test('a call with a picture holds what its provider may count for one', async () => {
-  await using world = await startWith({ ...tokens, cap: 9000 }, 4784)
+test.for<[string, number, object]>([
+  ['a provider', 4784, {}],
+  ['its model', 48_169, { upstreamId: 'gpt-4o-mini-2024-07-18' }],
+])('a call with a picture holds what %s may count for one', async ([, most, model]) => {
+  await using world = await startWith({ ...tokens, cap: 2 * most - 1 }, most, model)
   const asking = ask(world, inline(PNG, 'image/png'))
   await vi.waitUntil(() => world.provider.asked.length === 1)
 
@@ -126,7 +130,7 @@ test('a call with a picture holds what its provider may count for one', async ()
   world.go()
 
   expect((await asking)[0]).toBe(200)
-  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 4787, held: 0 })
+  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: most + 3, held: 0 })
 })
 
 test('no more is held than a model takes, and none is refused as too long for what it may be counted at most', async () => {
