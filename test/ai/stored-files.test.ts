@@ -104,7 +104,8 @@ test.for([
   const files = [0, 65_536, 131_073].map((bytes, at) => [`${at}.png`, picture(bytes)] as const)
   const stored = await Promise.all(files.map(([name, bytes]) => store(bytes, name)))
   const document = Buffer.concat([Buffer.from('%PDF-1.7 '), randomBytes(70_001)])
-  const pdf = model === 'openai-compatible' ? [] : [await store(document, 'a.pdf')]
+  const takesNone = model === 'openai-compatible' || model === 'open_web_ui'
+  const pdf = takesNone ? [] : [await store(document, 'a.pdf')]
   const named = [...stored, ...pdf].map(({ id: file_id }) => ({ file_id }))
   const sent = [
     ...files.map(([name, bytes]) => inline(name, bytes)),
