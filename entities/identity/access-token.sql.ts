@@ -1,5 +1,6 @@
 import { isoTime, statement } from '../sql/statement.ts'
 import type { Ability } from './access-token.ts'
+import { letsIn, tokensWithOwners } from './token-owner.sql.ts'
 
 export interface TokenRecord {
   id: number
@@ -23,12 +24,13 @@ export const listTokens = statement<TokenRecord>(
 /** Values: the owner's id. Also lists expired tokens. */
 export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokensOf} order by id`)
 
-/** Values: token ids and, beside them, when each was last used. */
+/** Values: token ids and, beside them, when each was last used. Those that let in no more stay as they were. */
 export const touchTokens = statement<never>(
   'touch-tokens',
   `update access_tokens t set last_used_at = used.at
      from unnest($1::int[], $2::timestamptz[]) as used(id, at)
-    where t.id = used.id and (t.last_used_at is null or t.last_used_at < used.at) and (t.expires_at is null or t.expires_at > used.at)`,
+    where t.id = used.id and (t.last_used_at is null or t.last_used_at < used.at)
+      and t.id = any(array(select t.id from ${tokensWithOwners} where t.id = any($1::int[]) and ${letsIn}))`,
 )
 
 /** Values: how many at most. Deletes personal tokens that expired a month ago; what was asked with them stays, without them. */

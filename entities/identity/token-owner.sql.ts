@@ -21,7 +21,10 @@ export const textOfCaller = ({ tokenId, ownerVersion }: SeenCaller) => `${tokenI
 
 const confirming = new WeakMap<Statement<unknown>, Statement<unknown>>()
 
-/** The statement with a last value more: a list of callers, whom it confirms beside. There is a row of it even where the statement has none. */
+/**
+ * The statement with one more value, a list of callers: each row tells which of them have changed. Where it has no row, there
+ * is one that is none.
+ */
 export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: number): Statement<ConfirmedRow<Row>> {
   const known = confirming.get(statement)
   if (known) return known as Statement<ConfirmedRow<Row>>
@@ -31,8 +34,8 @@ export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: num
     text: `select callers.changed, q.* from (
              select to_json(array(
                select seen from unnest((select $${callersAt + 1}::text[])::text[]) as seen
-                 left join (${tokensWithOwners}) on t.id = split_part(seen, ' ', 1)::int and ${letsIn}
-                where split_part(seen, ' ', 2) is distinct from ${ownerVersion})) as changed) callers
+                where split_part(seen, ' ', 2) is distinct from (
+                  select ${ownerVersion} from ${tokensWithOwners} where t.id = split_part(seen, ' ', 1)::int and ${letsIn}))) as changed) callers
              left join (select true as "isRow", r.* from (${statement.text}) r) q on true`,
     callersAt,
   }
@@ -41,4 +44,7 @@ export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: num
 }
 
 /** A row, where there is one, beside the callers who have changed. */
-export type ConfirmedRow<Row> = { changed: string[]; isRow: true | null } & Row
+export type ConfirmedRow<Row> = { changed: string[] } & ({ isRow: null } | ({ isRow: true } & Row))
+
+export const isConfirmedRow = <Row>(row: ConfirmedRow<Row>): row is ConfirmedRow<Row> & { isRow: true } & Row =>
+  row.isRow !== null

@@ -2,7 +2,8 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Context } from '../../routers/core/context.ts'
-import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
+import { unavailableOr } from '../../routers/core/outage.ts'
+import { type Access, accessOf, assertMayCall, confirmBeforeTelling, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import type { BodyLimits } from './body-limits.ts'
 import { heldBytesOf, holdBody } from './held-body.ts'
@@ -86,6 +87,6 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, 
 
 /** A refusal is told only to those who are still let in. */
 export async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
-  await context?.callerContext.confirm()
+  if (context) await confirmBeforeTelling(context, unavailableOr(error))
   throw error
 }

@@ -23,6 +23,8 @@ export function unavailableOr<T>(failure: T): T | Problem {
   return failure instanceof Problem || !isOutage(failure) ? failure : new Problem('unavailable', { cause: failure })
 }
 
+export const isUnavailable = (failure: unknown) => failure instanceof Problem && failure.problem === 'unavailable'
+
 function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown }

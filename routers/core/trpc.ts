@@ -7,7 +7,7 @@ import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
-import { unavailableOr } from './outage.ts'
+import { isUnavailable, unavailableOr } from './outage.ts'
 import { Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
@@ -117,20 +117,26 @@ function assertAble({ callerContext: { current } }: Context, needed: Ability | u
  */
 function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
-  const { ability } = access
+  const isActing = how.ability === 'write' || how.ability === 'ai'
   return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
     if (!meta?.confirmsCaller) await ctx.callerContext.confirm()
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
-    if (ability === 'write' || ability === 'ai') await announceActing(ctx)
+    if (isActing) await announceActing(ctx)
     const { current } = ctx.callerContext
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
     const known = current === ctx.caller ? undefined : { caller: current }
     const result = await next({ ctx: known as unknown as Known })
-    await ctx.callerContext.confirm()
-    if (!result.ok) throw unavailableOr(result.error)
+    const failure = result.ok ? undefined : unavailableOr(result.error)
+    await confirmBeforeTelling(ctx, failure)
+    if (failure) throw failure
     return result
   })
+}
+
+/** Nothing is told to whom nobody confirmed; but where the database is out of reach, nobody waits for it once more. */
+export async function confirmBeforeTelling({ callerContext }: Context, failure: unknown): Promise<void> {
+  if (!isUnavailable(failure)) await callerContext.confirm()
 }
 
 /** Listeners may refuse it. */

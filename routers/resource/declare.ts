@@ -117,7 +117,8 @@ export interface Declaration<
   entity?: object
   /**
    * For a small table that many read alike: callers who ask for the same in one turn of the event loop share one statement,
-   * which is planned once, whatever its values. Any other statement is planned with its values.
+   * which is planned once, whatever its values, and which confirms those who were seen lately. Any other statement is planned with
+   * its values.
    */
   coalesced?: true
   /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */

@@ -17,12 +17,12 @@ export interface Page<T> {
 export const reader = userWith('read')
 
 /** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
-export function reads<R extends Resource>(of: R, base = reader) {
+export function reads<R extends Resource>(of: R) {
   const include = includeOf(of)
-  // What everybody may see is read for many at once, whom one statement confirms.
+  // Types that many read alike are read for all of these at once, whom one statement confirms.
   const confirmsCaller = of.coalesced === true
   return {
-    list: base
+    list: reader
       .meta({ ...exposes(of, 'list'), confirmsCaller })
       .input(
         z.strictObject(collectionInput(of)).prefault({}) as unknown as Taking<
@@ -37,12 +37,12 @@ export function reads<R extends Resource>(of: R, base = reader) {
         return { items: items as RecordOf<R>[], total, page: window }
       }),
 
-    get: base
+    get: reader
       .meta({ ...exposes(of, 'get'), confirmsCaller })
       .input(z.strictObject({ id: of.ids.schema, include }) as unknown as Taking<One, OneInput<R>>)
       .query(({ ctx, input }) => readAsConfirmed(ctx, () => getRow(ctx, of, input.id, input.include))),
 
-    related: base
+    related: reader
       .meta({ ...exposes(of, 'related'), confirmsCaller })
       .input(
         z.looseObject({ id: of.ids.schema, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>,

@@ -1,4 +1,4 @@
-import { confirmingCallers, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
+import { confirmingCallers, isConfirmedRow, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import { CallerChanged } from '../core/caller-context.ts'
 import type { Context } from '../core/context.ts'
@@ -91,7 +91,7 @@ export class RowReader {
     const rows = await services.sql(confirmingCallers(statement, own.length), [...own, [caller]])
     if (rows[0]?.changed.includes(caller)) throw new CallerChanged()
     callerContext.noteConfirmed()
-    return rows[0]?.isRow ? rows : []
+    return rows.filter(isConfirmedRow)
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */

@@ -56,6 +56,16 @@ describe('a token that was revoked a moment ago reads nothing on any replica', (
     expect((await read(await revoked(), path)).status).toBe(401)
   })
 
+  test('nor by HEAD, nor to be told that it knows the answer already', async () => {
+    const { user, token } = await seen()
+    const etag = (await read(token)).headers.get('etag') ?? ''
+    const send = (method: string, headers = {}) => asked.send(method, '/api/svc/v1/ai-models', { token, headers })
+    const known = { 'if-none-match': etag }
+    expect([(await send('HEAD')).status, (await send('GET', known)).status]).toEqual([200, 304])
+    await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
+    expect([(await send('HEAD')).status, (await send('GET', known)).status]).toEqual([401, 401])
+  })
+
   test('nor does one that expired, or whose person is gone', async () => {
     const [expired, gone] = [await seen(), await seen()]
     await changing.rows(
@@ -72,9 +82,14 @@ test('who is an administrator no more sees what everybody sees with the next rea
     const { data } = (await (await read(token)).json()) as { data: { attributes: { modelId: string } }[] }
     return data.map(({ attributes }) => attributes.modelId)
   }
-  expect(await names()).toEqual(['seen-1', 'seen-2', 'hidden'])
+  const included = async () => {
+    const { data } = (await (await read(token, '/ai-providers?include=models')).json()) as typeof everything
+    return data[0]?.relationships.models.data.length
+  }
+  const everything = { data: [{ relationships: { models: { data: [] as object[] } } }] }
+  expect([await names(), await included()]).toEqual([['seen-1', 'seen-2', 'hidden'], 3])
   await changing.host.admin.setRole({ user, role: 'user' })
-  expect(await names()).toEqual(['seen-1', 'seen-2'])
+  expect([await included(), await names()]).toEqual([2, ['seen-1', 'seen-2']])
   await changing.host.admin.setRole({ user, role: 'admin' })
   expect(await names()).toEqual(['seen-1', 'seen-2', 'hidden'])
 })
