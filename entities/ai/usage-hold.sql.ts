@@ -156,7 +156,7 @@ const isSingle = 'jsonb_array_length($6::jsonb) = 1'
 export type ExactResult = HoldResult & { limits: AskedLimit[] | null }
 
 /**
- * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was outdated. A limit that only
+ * Judges by all stripes together, and shares what is free anew: exact where a cap is near or was changed. A limit that only
  * observes lets a single call through. Values: as of `holdTogether`.
  */
 export const holdExactly = statement<ExactResult>(

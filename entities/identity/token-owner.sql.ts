@@ -7,7 +7,7 @@ export const tokensWithOwners = `access_tokens t join users u on u.id = t.user_i
 /** Whether a token lets in: not an expired one, nor that of an app whose link is gone or that is switched off. */
 export const letsIn = `(t.expires_at is null or t.expires_at > now()) and (t.holder = 'person' or a.active)`
 
-/** The version of what a token's owner was seen as; all else about a token stays as it was made. */
+/** The version of the row of a token's owner. All else about a token stays as it was made. */
 export const ownerVersion = 'u.xmin::text'
 
 /** A caller by a token, as they were seen. */
@@ -22,8 +22,8 @@ export const textOfCaller = ({ tokenId, ownerVersion }: SeenCaller) => `${tokenI
 const confirming = new WeakMap<Statement<unknown>, Statement<unknown>>()
 
 /**
- * The statement with one more value, a list of callers: each row tells which of them have changed. Where it has no row, there
- * is one that is none.
+ * The statement with one more value, a list of callers: each row tells which of them have changed. Where the statement has no
+ * row, one comes whose `isRow` is null.
  */
 export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: number): Statement<ConfirmedRow<Row>> {
   const known = confirming.get(statement)

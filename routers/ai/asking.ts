@@ -29,7 +29,7 @@ export const mayAskInRooms = ({ caller, services }: Asking): boolean =>
 export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai'): Promise<void> {
   const limit = ctx.services.settings.aiRequestsPerMinute
   if (limit === 0) return
-  // Nobody uses up what another one may ask.
+  // A token that was revoked uses up nothing of what its person may ask.
   await ctx.callerContext.confirm()
   const { current } = ctx.callerContext
   if (current.type !== 'user') return

@@ -40,7 +40,7 @@ export interface Authenticator {
   flush(): Promise<void>
 }
 
-/** Owners of tokens, and for how long they count as seen lately, in milliseconds. */
+/** So many owners of tokens are remembered, and for so long, in milliseconds. */
 const MAX_SEEN = 10_000
 const SEEN_MS = 5000
 
