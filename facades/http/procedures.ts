@@ -72,11 +72,9 @@ export interface OlderRoute extends RouteFacts {
 export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
-  const { confirmsCaller = false } = metaOf(procedure)
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
-    config: { facts: { procedure: name, ...input }, confirmsCaller },
-    ...(confirmsCaller && { errorHandler: afterConfirming }),
+    ...confirming(procedure, { facts: { procedure: name, ...input } }),
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))
@@ -85,8 +83,14 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, 
   }
 }
 
+/** The config of a route, and what it needs where its procedure has the database confirm who calls. */
+export function confirming<Config extends object>(procedure: AnyTRPCProcedure | undefined, config: Config) {
+  const confirmsCaller = procedure !== undefined && metaOf(procedure).confirmsCaller === true
+  return { config: { ...config, confirmsCaller }, ...(confirmsCaller && { errorHandler: afterConfirming }) }
+}
+
 /** A refusal is told only to those who are still let in. */
-export async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
+async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
   if (context) await confirmBeforeTelling(context, unavailableOr(error))
   throw error
 }

@@ -3,11 +3,11 @@ import type { AnyTRPCRouter } from '@trpc/server'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { assertMayCall, metaOf } from '../../routers/core/trpc.ts'
+import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { excessOf } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
-import { afterConfirming, bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
+import { bodyLimitOf, type ContextOf, confirming, type FacadeOptions } from '../http/procedures.ts'
 import { varyBy } from '../http/vary.ts'
 import { appLogos } from './app-logos.ts'
 import type { DocumentContext } from './document.ts'
@@ -74,8 +74,7 @@ async function serveRoutes(
   const optionsOf = (route: Route) => ({
     method: route.method,
     url: route.url,
-    config: { route, confirmsCaller: confirmsCaller(route) } as object,
-    ...(confirmsCaller(route) && { errorHandler: afterConfirming }),
+    ...confirming(route.procedure, { route } as object),
     bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
     ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
     handler: (request: FastifyRequest, reply: FastifyReply) =>
@@ -120,8 +119,6 @@ function assertServed(route: Route, ctx: Context): void {
   if (isServed(route)) assertMayCall(ctx, routeAccess(route))
   else throw new Problem(ctx.callerContext.current.type === 'guest' ? 'signed_out' : 'read_only')
 }
-
-const confirmsCaller = ({ procedure }: Route) => procedure !== undefined && metaOf(procedure).confirmsCaller === true
 
 const asItIs = (payload: unknown) => payload as string
 

@@ -22,13 +22,8 @@ function beginningOf(messages: readonly AskedMessage[]): AssistantPart[] {
   const said = messages.filter(({ role }) => role !== 'system')
   const start = said.findLastIndex(({ role }, at) => role === 'user' && said[at - 1]?.role !== 'tool')
   const turn = said.slice(start + 1)
-  const first = turn.slice(
-    0,
-    Math.max(
-      0,
-      turn.findIndex(({ role }) => role !== 'assistant'),
-    ),
-  )
+  const end = turn.findIndex(({ role }) => role !== 'assistant')
+  const first = end < 0 ? [] : turn.slice(0, end)
   return first.flatMap((message) => (message.role === 'assistant' ? message.content : []))
 }
 
