@@ -17,8 +17,8 @@ export type RoomPerson = Awaited<ReturnType<typeof newPerson>>
 export async function newRoom<const R extends Role>(svc: JsonApiApp, roles: readonly R[] = []) {
   const admin = await newPerson(svc)
   const { one } = await admin.create('rooms', { name: 'Chess' })
-  const people = await Promise.all(roles.map(async (role) => [role, await join(svc, one.id, role)] as const))
-  const others = Object.fromEntries(people) as Record<R, RoomPerson>
+  const others = {} as Record<R, RoomPerson>
+  for (const role of roles) others[role] = await join(svc, one.id, role)
   return {
     id: one.id,
     admin,

@@ -4,10 +4,9 @@ import { type Client, clientOf, type JsonApiApp, startJsonApi, to } from '../jso
 /** The service with more people: `ada` makes rooms, invites as often as she likes, and each of the others can be anything in them. */
 export async function startRooms(settings: Record<string, string> = {}) {
   const svc = await startJsonApi({ PEOPLE_SEARCHES_PER_MINUTE: '10000', ...settings })
-  const abilities = ['user', 'read', 'write', 'keychain'] as const
-  const names = ['cyd', 'dan', 'eve'] as const
-  const made = await Promise.all(names.map((username) => svc.user({ username, abilities: [...abilities] })))
-  const [cyd, dan, eve] = made as [(typeof made)[0], (typeof made)[0], (typeof made)[0]]
+  const person = (username: string) => svc.user({ username, abilities: ['user', 'read', 'write', 'keychain'] })
+  // One after the other, so that their ids have the order of their names.
+  const [cyd, dan, eve] = [await person('cyd'), await person('dan'), await person('eve')]
   return Object.assign(svc, {
     people: { ...svc.people, cyd, dan, eve },
     cyd: clientOf(svc, cyd.token),
