@@ -58,7 +58,7 @@ const dayText = `to_char(r.day, 'YYYY-MM-DD')`
 /** Values: the user's id, the first and the last day. */
 export const summariseUsage = unboundedStatement<UsageSum & { day: string; model: string; context: string }>(
   `select ${dayText} as day, r.model, r.context, ${sums} from ${usageBetween('$2', '$3', 'user_id = $1')} r
-    group by 1, 2, 3, r.currency order by 1 desc, 2, 3`,
+    group by 1, 2, 3, r.currency order by 1 desc, 2, 3, r.currency`,
 )
 
 /** Values: the first and the last day. Removed people share one row without a name. */
@@ -67,7 +67,7 @@ export const reportUsage = unboundedStatement<
 >(
   `select u.username, r.provider, r.model, r.context, r.outcome, ${sums}
      from ${usageBetween('$1', '$2')} r left join users u on u.id = r.user_id
-    group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 3`,
+    group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 2, 3, 4, 5, r.currency`,
 )
 
 export const usageGroupings = ['user', 'group', 'room', 'app', 'model', 'provider', 'day'] as const

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { usageGroupings } from '../../../entities/ai/usage-report.sql.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { host } from '../../kit/command-line.ts'
+import { administer, cloneDatabase } from '../../kit/database.ts'
 
 type Rows = (text: string) => Promise<unknown[]>
 
@@ -212,6 +213,32 @@ describe('calls that are older than records are kept', () => {
 
     expect(await counts(svc)).toEqual([{ records: 300, sums: null }])
   })
+})
+
+test('a report and a summary have their rows in one order, whichever way the database sums them up', async () => {
+  await using database = await cloneDatabase()
+  await administer(`alter database ${database.name} set enable_hashagg = off`)
+  await using sorting = await startApp({ DATABASE_URL: database.url })
+  const { id, token } = await sorting.user()
+  await sorting.rows(
+    `insert into usage_records (user_id, context, provider, model, outcome, duration_ms, request_id, cost_micros, currency, created_at)
+     select $1::int, 'api', provider, 'm', outcome, 1, 'r', 5, currency, '2026-03-01T12:00Z'
+       from unnest('{p,q}'::text[]) provider, unnest('{completed,failed}'::text[]) outcome, unnest('{EUR,USD,CHF,SEK}'::text[]) currency`,
+    [id],
+  )
+  await administer(`alter database ${database.name} set enable_hashagg = on`)
+  await administer(`alter database ${database.name} set enable_sort = off`)
+  await using hashing = await startApp({ DATABASE_URL: database.url })
+  const input = encodeURIComponent(JSON.stringify(whole))
+  const told = async (svc: TestApp) => ({
+    summary: await (await svc.send('GET', `/trpc/usage.summary?input=${input}`, { token })).json(),
+    report: await svc.host.usage.report(whole),
+  })
+
+  const sorted = await told(sorting)
+
+  expect(sorted.report).toHaveLength(16)
+  expect(await told(hashing)).toEqual(sorted)
 })
 
 test('a report from the year 0, which the calendar of the database lacks, is bad input', async () => {
