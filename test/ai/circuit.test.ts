@@ -21,6 +21,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { startApp, type TestUser } from '../kit/app.ts'
 import { freePort } from '../kit/free-port.ts'
+import { SLOW } from '../kit/started.ts'
 
 const streaming = { accept: 'text/event-stream' }
 
@@ -123,7 +124,7 @@ test('the circuit of a provider lets one call probe the provider while the other
   }
   await pause(600)
   const probe = app.askAs(app.ada)
-  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4))
+  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4), SLOW)
 
   // Only then may the probe be answered: who waited for it would wait for ever.
   const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
@@ -153,10 +154,10 @@ test('the circuit of a provider stays open when the caller of its probe goes awa
   await pause(1100)
   const gone = new AbortController()
   const probe = app.askAs(app.bob, {}, gone.signal).catch(() => undefined)
-  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4))
+  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4), SLOW)
   gone.abort()
   await probe
-  await vi.waitFor(() => expect(app.upstream.asked[3]?.abortedAt).toBeDefined())
+  await vi.waitFor(() => expect(app.upstream.asked[3]?.abortedAt).toBeDefined(), SLOW)
 
   expect((await app.askAs(app.ada)).status).toBe(500)
   expect(app.upstream.asked).toHaveLength(4)
@@ -167,7 +168,7 @@ test('the circuit of a provider stays open when its probe fails before the provi
   const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onAnswer() {} })
   const failing = (error: Error) => guard.once(() => Promise.reject(error), by)
   await expect(failing(new Refusal(503))).rejects.toThrow()
-  await vi.waitFor(() => expect(guard.isOpen).toBe(false))
+  await vi.waitFor(() => expect(guard.isOpen).toBe(false), SLOW)
 
   await expect(failing(new UnreadFile('gone'))).rejects.toThrow(UnreadFile)
 

@@ -17,6 +17,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
+import { SLOW } from '../kit/started.ts'
 
 const price = (outputPerMillion: number, currency = 'EUR') => ({ currency, inputPerMillion: 1, outputPerMillion })
 const byKey = new Map<string, Behaviour>()
@@ -351,7 +352,7 @@ test('a server whose circuit opened is tried again after its time, also while th
   expect(await (await ask('100ms')).json()).toMatchObject({ content: { text: 'From the twin.' } })
   byKey.set('100ms', answers('Back again.'))
 
-  await vi.waitUntil(async () => (await (await ask('100ms')).text()).includes('Back again.'), { timeout: 10_000 })
+  await vi.waitUntil(async () => (await (await ask('100ms')).text()).includes('Back again.'), SLOW)
 })
 
 test('the keys of servers are sealed, and in nothing that anybody reads', async () => {

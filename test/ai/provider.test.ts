@@ -21,6 +21,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { freePort } from '../kit/free-port.ts'
+import { SLOW } from '../kit/started.ts'
 
 /** Who hears nothing until the time is up has had the question worked on, as has who gets an answer that cannot be read. */
 const paidFor = (name: string, behave: Behaviour) => ({
@@ -126,7 +127,7 @@ test('a provider that says too little for too long is cut off by the time limit 
 
   expect(events.at(0)?.event).toBe('delta')
   expect(events.at(-1)?.event).toBe('error')
-  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
+  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])
 })
 
@@ -250,7 +251,7 @@ test.for(['openai-compatible', 'openai'])(
       await app.answerBy(floods)
       sent = 0
       expect((await app.ask(headers)).status).toBe(500)
-      await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
+      await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
       // What lies on the way is far less than the longest answer.
       expect(sent).toBeLessThan(32 * 1024 * 1024)
     }
@@ -270,10 +271,10 @@ test('a provider that keeps failing is not blamed for callers who go away', asyn
   for (let count = 0; count < 3; count++) {
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch(() => undefined)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(count + 1))
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(count + 1), SLOW)
     gone.abort()
     await asking
-    await vi.waitFor(() => expect(app.upstream.asked[count]?.abortedAt).toBeDefined())
+    await vi.waitFor(() => expect(app.upstream.asked[count]?.abortedAt).toBeDefined(), SLOW)
   }
   app.upstream.behave = answers('Here.')
 

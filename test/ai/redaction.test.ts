@@ -11,6 +11,7 @@ import {
   startProvider,
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { SLOW } from '../kit/started.ts'
 
 const secretKey = 'CANARY-PROVIDER-KEY-0123456789'
 const spoken = { prompt: 'CANARY-PROMPT', answer: 'CANARY-ANSWER', system: 'CANARY-SYSTEM', query: 'CANARY-QUERY' }
@@ -85,7 +86,7 @@ describe('nothing that a person said and no secret is written down', () => {
       await vi.waitFor(async () => {
         await svc.services.usageLedger.flush()
         expect((await svc.rows('select id from usage_records')).length).toBeGreaterThanOrEqual(18)
-      })
+      }, SLOW)
 
       const log = svc.log.join('')
       const secrets = [canary, secretKey, ...Object.values(spoken), token, token.split('_')[2] ?? '', email, name]

@@ -19,6 +19,7 @@ import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { startTlsServer } from '../kit/net/tls-server.ts'
 import { trust } from '../kit/net/trust.ts'
 import { PNG, upload } from '../kit/rooms/attachments.ts'
+import { SLOW } from '../kit/started.ts'
 
 let svc: JsonApiApp
 let token: string | undefined
@@ -172,7 +173,7 @@ test('a call that is given up while its files are sent closes them', async () =>
   expect(await answer).toBe('AbortError')
   readOn.resolve()
   await expect.poll(openFiles).toEqual([])
-  await vi.waitUntil(() => upstream.broken === 1)
+  await vi.waitUntil(() => upstream.broken === 1, SLOW)
   await expect.poll(() => recordsOf(svc)).toMatchObject([{ outcome: 'aborted' }])
 })
 
@@ -191,7 +192,7 @@ test('a call fails in words where one of its files is gone when it is sent, and 
     upstream.read = textOf
   }
 
-  await vi.waitUntil(() => upstream.broken === 2)
+  await vi.waitUntil(() => upstream.broken === 2, SLOW)
   expect(upstream.asked).toEqual([])
   const failed = { outcome: 'failed', input: 0, output: 0 }
   expect(await recordsOf(svc)).toEqual([failed, failed])

@@ -3,6 +3,7 @@ import { recordsOf, startWith } from '../kit/ai/asked-provider.ts'
 import { answers, beginStream, breaksOff, canary, chunk, endStream, neverEnds, refuses } from '../kit/ai/provider.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { PNG, upload } from '../kit/rooms/attachments.ts'
+import { SLOW } from '../kit/started.ts'
 
 type App = Awaited<ReturnType<typeof startWith>>
 let app: App
@@ -195,11 +196,11 @@ test('who signs out in another tab gets no more of an answer', async () => {
   const { browser } = await signIn(app.svc, 'zoe')
   app.upstream.behave = neverEnds
   const answering = send(asking(), browser)
-  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
   await browser.copy().send('POST', '/logout')
 
   expect(linesOf((await answering).text).at(-1)).toMatchObject({ type: 'error', code: 'signed_out', isDone: true })
-  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined())
+  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
 })
 
 test('a page that goes away ends the call of the provider', async () => {

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { expect, test, vi } from 'vitest'
 import { type Behaviour, beginStream, chunk, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { SLOW } from '../kit/started.ts'
 
 /** More than all buffers on the way hold. */
 const flood: Behaviour = async (_, response) => {
@@ -54,16 +55,13 @@ test.for<[string, string, string, object]>([
 
     const socket = await postUnread(svc, path, token, accept, body)
 
-    await vi.waitFor(async () => expect(await outcomes(svc)).toEqual(['failed']), { timeout: 15_000 })
-    await vi.waitFor(() => expect(upstream.asked[0]?.abortedAt).toBeDefined())
+    await vi.waitFor(async () => expect(await outcomes(svc)).toEqual(['failed']), SLOW)
+    await vi.waitFor(() => expect(upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
     // Who does not read learns by writing that the service has hung up.
-    await vi.waitFor(
-      () => {
-        socket.write('\r\n')
-        expect(socket.destroyed).toBe(true)
-      },
-      { timeout: 15_000 },
-    )
+    await vi.waitFor(() => {
+      socket.write('\r\n')
+      expect(socket.destroyed).toBe(true)
+    }, SLOW)
     expect(await outcomes(svc)).toEqual(['failed'])
   },
 )

@@ -4,6 +4,7 @@ import { beginsToSay, pageOf } from '../../kit/ai/anthropic.ts'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { type Behaviour, beginStream, chunk, neverEnds, question } from '../../kit/ai/provider.ts'
 import { dataFolder, startProcess } from '../../kit/service-process.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 1, cachedInputPerMillion: 0.5, outputPerMillion: 2 }
 
@@ -50,7 +51,7 @@ describe('a limit', () => {
 
     expect(text.match(/event: (?!delta)\w+/g)).toEqual(['event: usage', 'event: done'])
     expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
-    await vi.waitUntil(() => world.provider.asked[0]?.abortedAt)
+    await vi.waitUntil(() => world.provider.asked[0]?.abortedAt, SLOW)
     await world.svc.services.usageLedger.flush()
     const [record] = await world.svc.rows(
       'select outcome, estimated, input_tokens + output_tokens as took from usage_records',
@@ -97,7 +98,7 @@ async function killAmid(world: Awaited<ReturnType<typeof limited>>, path: string
   const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'content-type': 'application/json' }
   const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
   const told = () => svc.rows(`select id from usage_holds where ${isTold}`)
-  await vi.waitUntil(async () => (await told()).length === 1, { timeout: 15_000, interval: 100 })
+  await vi.waitUntil(async () => (await told()).length === 1, SLOW)
   const before = await stateOf(svc, 'all')
 
   dying.kill('SIGKILL')
@@ -105,7 +106,7 @@ async function killAmid(world: Awaited<ReturnType<typeof limited>>, path: string
   await answer.body?.cancel().catch(() => {})
   await svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
 
-  await vi.waitUntil(async () => (await stateOf(svc, 'all'))?.held === 0, { timeout: 15_000, interval: 200 })
+  await vi.waitUntil(async () => (await stateOf(svc, 'all'))?.held === 0, SLOW)
   return { before, after: await stateOf(svc, 'all') }
 }
 
@@ -133,7 +134,7 @@ describe('a call whose process died', () => {
         ...{ cost: 10 + 20 * 0.5 + 40 * 2, currency: 'EUR' },
       },
     ])
-  }, 60_000)
+  }, 120_000)
 
   test('a call whose process died is billed for the pages that its provider read until then', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 1_000_000 }], {
@@ -162,5 +163,5 @@ describe('a call whose process died', () => {
     expect(input).toBeGreaterThan(70)
     expect(cost).toBe(input + 2 * output + 2 * 500)
     expect(after).toMatchObject({ used: input + output, held: 0 })
-  }, 60_000)
+  }, 120_000)
 })

@@ -7,6 +7,7 @@ import type { TestApp } from '../../kit/app.ts'
 import { PNG, upload } from '../../kit/rooms/attachments.ts'
 import { packedPdf } from '../../kit/sample-files/packed-pdf.ts'
 import { pdf } from '../../kit/sample-files/pdf.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const PAGES = 30
 /** What Anthropic counts for them, of which each is 3000 tokens of text and 1600 of an image at most. */
@@ -63,12 +64,12 @@ test('a call with a small document of many pages holds what its provider may cou
   // The estimate of a page for each 50 KB would let both through.
   await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
   const first = ask(world, inline(plain))
-  await vi.waitUntil(() => world.provider.asked.length === 1)
+  await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
   const [before] = await leases(world.svc)
 
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
   // Nor is it held for less when the call is told of, before its provider has counted.
-  await vi.waitUntil(async () => (await leases(world.svc))[0]?.until !== before?.until, 10_000)
+  await vi.waitUntil(async () => (await leases(world.svc))[0]?.until !== before?.until, SLOW)
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
   world.go()
 
@@ -108,7 +109,7 @@ test.for<[string, Buffer, number, boolean?]>([
   await using world = await startWith({ ...tokens, cap: 100_000_000 })
   const { one } = isStored ? await upload(world.svc, world.token, bytes, { name: 'a.pdf' }) : {}
   const asking = ask(world, one ? { file_id: one.id } : inline(bytes))
-  await vi.waitUntil(() => world.provider.asked.length === 1)
+  await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
 
   const most = pages * 4600
   const held = await heldOf(world.svc)
@@ -124,7 +125,7 @@ test.for<[string, number, object]>([
 ])('a call with a picture holds what %s may count for one', async ([, most, model]) => {
   await using world = await startWith({ ...tokens, cap: 2 * most - 1 }, most, model)
   const asking = ask(world, inline(PNG, 'image/png'))
-  await vi.waitUntil(() => world.provider.asked.length === 1)
+  await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
 
   expect(await ask(world, inline(PNG, 'image/png'))).toEqual([429, 'rate_limit_exceeded'])
   world.go()

@@ -17,6 +17,7 @@ import {
 } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
 import { type Client, openClient } from '../../kit/postgres-client.ts'
+import { SLOW } from '../../kit/started.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
@@ -68,7 +69,7 @@ describe('a further round of a call', () => {
     })
 
     const asking = world.ask()
-    await vi.waitFor(() => expect(world.upstream.asked).toHaveLength(2))
+    await vi.waitFor(() => expect(world.upstream.asked).toHaveLength(2), SLOW)
     const { held } = await world.state()
     resolve()
     await (await asking).text()
@@ -160,7 +161,7 @@ describe('what is held for a stream', () => {
 
     const response = await world.ask('text/event-stream', 'x'.repeat(2000))
     expect(await world.state()).toEqual({ used: 0, held: 500 + TOOL + 100 })
-    await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), SLOW)
     resolve()
     await response.text()
 
@@ -179,9 +180,7 @@ describe('what is held for a stream', () => {
     const response = await world.ask('text/event-stream', 'x'.repeat(2000))
     expect(await world.state()).toEqual({ used: 0, held: (500 + TOOL) * 12 + 100 * 50 })
     const known = 2 * 10 + 8 + 40 * 20
-    await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: known + 60 * 50 }), {
-      timeout: 10_000,
-    })
+    await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: known + 60 * 50 }), SLOW)
     resolve()
     await response.text()
     await world.record()
@@ -239,9 +238,7 @@ test('a provider that counts more than there can be keeps no other call from bei
 
   const streams = [await world.ask('text/event-stream', 'huge'), await world.ask()]
   const told = () => world.svc.rows('select output_tokens as output from usage_holds order by output_tokens')
-  await vi.waitFor(async () => expect(await told()).toEqual([{ output: 20 }, { output: 2 ** 31 - 1 }]), {
-    timeout: 10_000,
-  })
+  await vi.waitFor(async () => expect(await told()).toEqual([{ output: 20 }, { output: 2 ** 31 - 1 }]), SLOW)
   resolve()
 
   expect((await Promise.all(streams.map((stream) => stream.text()))).every((text) => text.includes('done'))).toBe(true)

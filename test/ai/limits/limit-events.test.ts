@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { ReachedLimit } from '../../../entities/ai/usage-notice.sql.ts'
 import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'month' } as const
 
@@ -44,9 +45,9 @@ describe('when a limit is nearly or wholly used up', () => {
     expect(told).toEqual([])
 
     await askOften(world, ada.token, 1)
-    await vi.waitFor(() => expect(told).toHaveLength(1), { timeout: 10_000 })
+    await vi.waitFor(() => expect(told).toHaveLength(1), SLOW)
     await askOften(world, ada.token, 4)
-    await vi.waitFor(() => expect(told).toHaveLength(2), { timeout: 10_000 })
+    await vi.waitFor(() => expect(told).toHaveLength(2), SLOW)
     await askOften(world, ada.token, 4)
     await lookAt(world)
 
@@ -70,12 +71,12 @@ describe('when a limit is nearly or wholly used up', () => {
 
     await askOften(world, ada.token, 3)
     await askOften(world, bob.token, 2)
-    await vi.waitFor(() => expect(told).toHaveLength(2), { timeout: 10_000 })
+    await vi.waitFor(() => expect(told).toHaveLength(2), SLOW)
     await one.rows(
       `update usage_counters set starts_at = starts_at - interval '1 month', ends_at = now() - interval '1 second'`,
     )
     await askOften(world, ada.token, 2)
-    await vi.waitFor(() => expect(told).toHaveLength(3), { timeout: 10_000 })
+    await vi.waitFor(() => expect(told).toHaveLength(3), SLOW)
 
     expect(told.map(({ subjectId, percent, mode }) => [Number(subjectId), percent, mode]).toSorted()).toEqual([
       [ada.id, 100, 'observe'],

@@ -5,6 +5,7 @@ import type { AppRouter } from '../../../routers/index.ts'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { answers, question } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { SLOW } from '../../kit/started.ts'
 
 describe('a limit', () => {
   test('a limit of 20 requests lets exactly 20 of 60 calls through that come at once to two replicas', async () => {
@@ -76,7 +77,7 @@ describe('a limit', () => {
     }
     const { token } = await world.svc.user()
     const first = ask(world.svc, token)
-    await vi.waitUntil(() => world.provider.asked.length === 1)
+    await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
 
     const second = await ask(world.svc, token)
     resolve()

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { answers, question } from '../../kit/ai/provider.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const spent = { ...requests, name: 'minute', per: 'minute', cap: 1 }
 
@@ -31,7 +32,7 @@ test('of limits that refuse, one that is spent is named before one that calls un
     await answers('Good day.')(asked, response)
   }
   const underWay = ask(world.svc, other.token)
-  await vi.waitUntil(() => world.provider.asked.length === 2)
+  await vi.waitUntil(() => world.provider.asked.length === 2, SLOW)
 
   const refused = await ask(world.svc, one.token)
   resolve()

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { type Behaviour, completion, configFor, inTurn, json, question, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
+import { SLOW } from '../../kit/started.ts'
 
 /** Answers, and says that it took so many tokens. */
 const takes =
@@ -71,7 +72,7 @@ test('a call whose record the database refuses keeps no other call from being se
 
   expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
   const dropped = () => world.svc.log.filter((line) => line.includes('an item cannot be written, and is dropped'))
-  await vi.waitFor(() => expect(dropped()).toHaveLength(2), { timeout: 10_000 })
+  await vi.waitFor(() => expect(dropped()).toHaveLength(2), SLOW)
   const recorded = await world.svc.rows<{ id: number }>('select id::int as id from usage_records order by id')
   expect(recorded.map(({ id }) => id)).toEqual([1, 3, 4, 5, 7, 8])
 })

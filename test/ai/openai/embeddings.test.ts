@@ -14,6 +14,7 @@ import {
   startProvider,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { SLOW } from '../../kit/started.ts'
 
 let svc: TestApp
 let token: string
@@ -222,7 +223,7 @@ test('embeddings are held and paid by their input alone, and a limit without roo
   const state = async () => (await svc.host.limits.list()).map(({ used, held }) => ({ used, held }))
 
   const asking = client.embeddings.create({ model: 'embeds', input: ['x'.repeat(40), 'x'.repeat(40)] })
-  await vi.waitFor(async () => expect(await state()).toEqual([{ used: 0, held: 20 }]))
+  await vi.waitFor(async () => expect(await state()).toEqual([{ used: 0, held: 20 }]), SLOW)
   const over = await refusedBy(client.embeddings.create({ model: 'embeds', input: ['x'.repeat(80)] }))
   resolve()
   await asking

@@ -16,6 +16,7 @@ import {
 } from '../../kit/ai/native-dialects.ts'
 import { fetching, messages, type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { json } from '../../kit/ai/provider.ts'
+import { SLOW } from '../../kit/started.ts'
 
 let native: NativeTools
 beforeAll(async () => {
@@ -35,7 +36,7 @@ test('a search is known to the database while the answer runs, and billed when i
 
   const streamed = await chat('anthropic', [search], { stream: true })
   const held = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
-  await vi.waitUntil(async () => (await held()).length === 1, { timeout: 15_000 })
+  await vi.waitUntil(async () => (await held()).length === 1, SLOW)
   breakOff()
   await streamed.text()
 

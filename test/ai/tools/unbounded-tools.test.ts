@@ -3,6 +3,7 @@ import { answers } from '../../kit/ai/native-dialects.ts'
 import { fetching, messages, search } from '../../kit/ai/native-tools.ts'
 import { beginStream, configFor, json, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -114,7 +115,7 @@ test('what a call took that nobody can bound is known to the database while its 
   const body = { model: 'endless', messages, tools: [fetching, search], stream: true }
   const streamed = await svc.send('POST', '/v1/chat/completions', { token, body })
   const held = () => svc.rows('select id from usage_holds where input_tokens = 12345')
-  await vi.waitUntil(async () => (await held()).length === 1, { timeout: 15_000 })
+  await vi.waitUntil(async () => (await held()).length === 1, SLOW)
   end()
   expect(await streamed.text()).toContain('"finish_reason":"stop"')
   await svc.services.usageLedger.flush()

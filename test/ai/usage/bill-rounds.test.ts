@@ -13,6 +13,7 @@ import {
   startProvider,
 } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
@@ -33,7 +34,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
         ...(signal && { signal }),
       }),
     async record() {
-      await vi.waitFor(async () => expect(await svc.rows('select id from usage_records')).toHaveLength(1))
+      await vi.waitFor(async () => expect(await svc.rows('select id from usage_records')).toHaveLength(1), SLOW)
       const [record] = await svc.rows(
         'select outcome, estimated, input_tokens as input, output_tokens as output from usage_records',
       )
@@ -65,7 +66,7 @@ describe('every request of one call is on its bill', () => {
     await using app = await startWith(callsTool('patient', '{}'))
     const gone = new AbortController()
     const asking = app.ask(gone.signal).catch(() => undefined)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1))
+    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
     await new Promise((done) => setTimeout(done, 200))
 
     gone.abort()

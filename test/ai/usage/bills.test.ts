@@ -15,6 +15,7 @@ import {
 import { eventsIn } from '../../kit/ai/event-stream.ts'
 import { type Asked, beginStream, canary, json, refuses, replies, stalls } from '../../kit/ai/provider.ts'
 import { failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
+import { SLOW } from '../../kit/started.ts'
 
 let billing: Billing
 
@@ -295,7 +296,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await leaveAfter(billing, ask, 0)
 
       expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
-      await vi.waitFor(() => expect(billing.upstream.asked[0]?.abortedAt).toBeDefined())
+      await vi.waitFor(() => expect(billing.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
     })
 
     test(`the record of a call of ${script.name} has what the provider counted where a whole answer comes in place of a stream`, async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { completion, configFor, question, replies, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { administer } from '../../kit/database.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
 
@@ -23,7 +24,7 @@ describe('a database that is gone', () => {
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     const asking = ask(svc, token)
-    await vi.waitFor(() => expect(provider.asked).toHaveLength(1))
+    await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
 
     await cut(svc)
     waiting.resolve()
@@ -31,11 +32,11 @@ describe('a database that is gone', () => {
 
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({ success: true, content: { text: 'Here all the same.' } })
-    await vi.waitFor(() => expect(svc.log.join('')).toContain('a batch could not be written'), { timeout: 10_000 })
+    await vi.waitFor(() => expect(svc.log.join('')).toContain('a batch could not be written'), SLOW)
     await restore(svc)
     await vi.waitFor(
       async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'completed' }]),
-      { timeout: 20_000, interval: 200 },
+      SLOW,
     )
   })
 
@@ -60,7 +61,7 @@ describe('a database that is gone', () => {
     expect((await fetch(`${svc.url}/health/live`)).status).toBe(200)
 
     await restore(svc)
-    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
+    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), SLOW)
   })
 
   test('a database whose connections were all cut is used again at once', async () => {
@@ -72,10 +73,11 @@ describe('a database that is gone', () => {
 
     await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
-    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), { timeout: 20_000, interval: 200 })
+    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), SLOW)
     await svc.services.usageLedger.flush()
-    await vi.waitFor(async () =>
-      expect((await svc.rows('select id from usage_records')).length).toBe(provider.asked.length),
+    await vi.waitFor(
+      async () => expect((await svc.rows('select id from usage_records')).length).toBe(provider.asked.length),
+      SLOW,
     )
   })
 })

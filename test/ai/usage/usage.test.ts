@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'
 import { type Behaviour, completion, configFor, json, question, replies, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
 
@@ -112,7 +113,7 @@ describe('a usage record', () => {
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { id, token } = await svc.user()
     const asking = ask(svc, token)
-    await vi.waitFor(() => expect(provider.asked).toHaveLength(1))
+    await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
 
     await svc.host.admin.removeUser({ user: { id } })
     waiting.resolve()

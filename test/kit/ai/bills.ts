@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
+import { SLOW } from '../started.ts'
 import type { Counted } from './dialects/dialect.ts'
 import { eventsIn } from './event-stream.ts'
 import { model, provider, startWith } from './model-config.ts'
@@ -92,7 +93,7 @@ export async function startBilling() {
     },
     /** The only record there is, which it takes away: one that comes late is found by who asks next. */
     async record() {
-      await vi.waitFor(async () => expect(await records()).not.toEqual([]), { timeout: 10_000, interval: 5 })
+      await vi.waitFor(async () => expect(await records()).not.toEqual([]), { ...SLOW, interval: 5 })
       const [record, ...more] = await records()
       expect(more).toEqual([])
       await svc.rows('delete from usage_records')
@@ -121,7 +122,7 @@ export async function leaveAfter({ upstream }: Billing, ask: Ask, many: number):
     while (eventsIn(read).length < many) read += (await reader?.read())?.value ?? ''
   })
   if (many > 0) await asking
-  else await vi.waitFor(() => expect(upstream.asked).toHaveLength(1), { interval: 5 })
+  else await vi.waitFor(() => expect(upstream.asked).toHaveLength(1), { ...SLOW, interval: 5 })
   gone.abort()
   await asking.catch(() => undefined)
 }

@@ -3,6 +3,7 @@ import * as web from '../../../facades/web/browser/crypto.ts'
 import { configFor, startProvider } from '../ai/provider.ts'
 import { startApp } from '../app.ts'
 import type { clientOf } from '../json-api/client.ts'
+import { SLOW } from '../started.ts'
 import { newRoom, type RoomPerson } from './messages.ts'
 
 /** The AI key of a room as browsers derive it is 32 bytes; these are some. */
@@ -57,7 +58,7 @@ export const disclosures = async (by: Asker, room: string) =>
 /** Waits until the last answer in a room has ended; returns its disclosure. */
 export async function ended(by: Asker, room: string): Promise<Disclosure> {
   const last = async () => (await disclosures(by, room))[0]
-  await expect.poll(async () => (await last())?.endedAt, { timeout: 10_000, interval: 20 }).toBeTruthy()
+  await expect.poll(async () => (await last())?.endedAt, SLOW).toBeTruthy()
   return (await last()) as Disclosure
 }
 
