@@ -1,8 +1,10 @@
+import type { RequestListener } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { networkOf } from '../../server/config/settings/addresses.ts'
 import { PublicNetwork } from '../../server/net/public-network.ts'
 import { createWebReader } from '../../server/net/web-reader.ts'
+import { freePort } from '../kit/free-port.ts'
 import { page, redirectTo, startSite } from '../kit/net/site.ts'
 
 /** Where names of these tests lead, by question: the last answer is given again. */
@@ -35,7 +37,8 @@ let reader: ReturnType<typeof createWebReader>
 let sent = 0
 
 beforeAll(async () => {
-  site = await startSite('127.0.0.2', {
+  const port = await freePort()
+  const paths = {
     '/': page('public'),
     '/to-private': redirectTo('http://127.0.0.1/'),
     '/to-port': redirectTo('http://site.test:22/'),
@@ -67,8 +70,9 @@ beforeAll(async () => {
       response.once('close', () => clearInterval(timer))
     },
     '/silent': () => {},
-  })
-  secret = await startSite('127.0.0.1', { '/': page('secret') }, site.port)
+  } satisfies Record<string, RequestListener>
+  site = await startSite('127.0.0.2', paths, port)
+  secret = await startSite('127.0.0.1', { '/': page('secret') }, port)
   reader = createWebReader({
     userAgent: 'test',
     ports: [80, 443, site.port],
