@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -18,11 +17,13 @@ import {
 } from '../kit/identity/own-sessions.ts'
 import { guest, user } from '../kit/identity/sessions.ts'
 
+const MINUTE = 60_000
+
 const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 afterEach(() => void vi.useRealTimers())
 
-/** One for all tests but those that look at all there is, at the time, or at other settings. */
+/** One for all tests but those that look at all there is, or at the time. */
 const shared = await startApp()
 afterAll(() => shared[Symbol.asyncDispose]())
 
@@ -34,8 +35,8 @@ beforeEach(async () => {
 })
 
 /** A service of a test's own, to which the same person has access. */
-async function start(settings: Record<string, string> = {}) {
-  const svc = await startApp(settings)
+async function start() {
+  const svc = await startApp()
   await addAccount(svc, account)
   return svc
 }
@@ -154,20 +155,20 @@ test.for([
 })
 
 test('the sessions of a person are not listed once their time is over', async () => {
-  await using svc = await start({ SESSION_LIFETIME: '2s' })
+  await using svc = await start()
   await come(svc, CHROME)
 
-  await pause(2200)
+  later(121 * MINUTE)
 
   expect(await list(await come(svc))).toHaveLength(1)
 })
 
 test('the sessions of a person stay listed while they are used', async () => {
-  await using svc = await start({ SESSION_LIFETIME: '4s' })
+  await using svc = await start()
   const here = await come(svc)
 
-  for (let use = 0; use < 5; use++) {
-    await pause(1100)
+  for (let use = 0; use < 3; use++) {
+    later(80 * MINUTE)
     await here.send('GET', '/api/svc/v1/users/me')
   }
 
