@@ -50,7 +50,7 @@ describeWith('slapd')('LDAP servers', () => {
     'a directory is never told in the clear what began by StartTLS, cut off after piece %d',
     async (cutAfter) => {
       await using relay = await startRelay(directory.slapd.port, { cutAfter })
-      const { source } = await open(startTls(relay.port))
+      const { source } = await open({ ...startTls(relay.port), LDAP_TIMEOUT: '2s' })
 
       await source.verify('ann', "Ann's password").catch(() => {})
 
@@ -65,10 +65,12 @@ describeWith('slapd')('LDAP servers', () => {
     await using relay = await startRelay(directory.slapd.securePort)
     await using spare = await startRelay(directory.slapd.securePort)
     const hosts = [await freePort(), silent.port, relay.port, spare.port].map((port) => `ldaps://localhost:${port}`)
-    const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '300ms' })
+    // The one that works has as long for an answer as the silent one, however busy the machine is.
+    const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '5s' })
 
-    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
-    expect(await source.verify('ann', 'wrong')).toBeUndefined()
+    const found = await Promise.all(["Ann's password", 'wrong'].map((password) => source.verify('ann', password)))
+
+    expect(found).toEqual([ann, undefined])
 
     expect(log.lines).toHaveLength(4)
     expect(relay.connections).toHaveLength(2)

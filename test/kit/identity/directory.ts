@@ -77,7 +77,7 @@ export function useDirectory() {
     LDAP_BASE_DN: BASE,
     LDAP_FILTER: '(&(objectClass=inetOrgPerson)(uid=username))',
     LDAP_ATTR_USERNAME: 'uid',
-    LDAP_TIMEOUT: '2s',
+    LDAP_TIMEOUT: '20s',
   })
 
   async function open(more: Record<string, string> = {}) {
@@ -94,7 +94,7 @@ export function useDirectory() {
     base: BASE,
     filter: '(&(objectClass=inetOrgPerson)(|(uid=username)(mail=username)))',
     attributes: { username: 'uid', email: 'mail', name: ['displayName'], invertName: true },
-    timeout: 2000,
+    timeout: 20_000,
   })
   return {
     get slapd() {
