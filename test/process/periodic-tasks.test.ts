@@ -32,7 +32,7 @@ test('a stop waits for the periodic task that is running', async () => {
   await untilWaiting(svc.env.DATABASE_URL)
 
   const stopped = svc.stop()
-  await expect(fetch(svc.url).then(() => 'still listening')).rejects.toThrow()
+  await vi.waitFor(() => expect(fetch(svc.url)).rejects.toThrow(), SLOW)
   await client.query('commit')
   await stopped
 

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
@@ -184,7 +184,8 @@ describe('a forced announcement', () => {
     await mark(browser, 'report', id)
     expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
     // Records are written behind the answer; the refused call has none.
-    await vi.waitFor(async () => expect(await own.rows('select id from usage_records')).toHaveLength(1))
+    await own.services.usageLedger.flush()
+    expect(await own.rows('select id from usage_records')).toHaveLength(1)
   })
 })
 

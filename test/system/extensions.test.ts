@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import { answers, type Behaviour, callsTool, configFor, inTurn, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -71,7 +71,7 @@ describe('an extension of the operator', () => {
       const response = await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })
 
       expect(response.status).toBe(200)
-      await vi.waitFor(() => expect(svc.log.join('')).toContain('a listener failed'))
+      await expect.poll(() => svc.log.join('')).toContain('a listener failed')
       const { checks } = (await (await svc.send('GET', '/health')).json()) as { checks: object[] }
       if (name === 'failing-extension') {
         expect(checks).toContainEqual({ name: 'quota', status: 'error', message: 'The check failed.' })
@@ -228,7 +228,7 @@ describe('a function tool', () => {
   })
 
   test('a function tool that waits for ever is ended by the time limit of the call', async () => {
-    await using app = await startWith(callsTool('patient', '{}'), { timeouts: { total: '700ms' } })
+    await using app = await startWith(callsTool('patient', '{}'), { timeouts: { total: '5s' } })
 
     const response = await app.ask()
 
