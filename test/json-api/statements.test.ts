@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
 import { addCatalogue, type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { watchStatements } from '../kit/statements.ts'
+import { isOfTheRequest, watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
 
@@ -83,7 +83,8 @@ async function preparedIn({ rows }: JsonApiApp): Promise<Prepared[]> {
       `select pg_backend_pid() as pid, name, statement, (generic_plans + custom_plans)::int as uses
          from pg_prepared_statements, pg_sleep(0.3) where statement like 'select%' and name <> ''`,
     )
-  return (await Promise.all([look(), look()])).flat()
+  const all = (await Promise.all([look(), look()])).flat()
+  return all.filter(({ name, statement }) => isOfTheRequest({ name, text: statement }))
 }
 
 const namesOf = (prepared: readonly Prepared[]) => [...new Set(prepared.map(({ name }) => name))].toSorted()

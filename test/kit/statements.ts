@@ -43,4 +43,6 @@ const periodic = [
 /** Replicas ask now and then for jobs, and for the size of their indexes: in a schema that no request reads, or by its name. */
 const JOBS = 'svc_jobs'
 
-const isOfTheRequest = ({ name = '', text }: Seen) => !periodic.includes(name) && !text.includes(JOBS)
+/** Whether a statement was sent for a request, and not by a service of its own accord. */
+export const isOfTheRequest = ({ name = '', text }: Pick<Seen, 'name' | 'text'>) =>
+  !periodic.includes(name) && !text.includes(JOBS)
