@@ -93,7 +93,7 @@ async function compare(one: App, other: App, caller: (typeof callers)[number], r
 
 const same = (outcome: Outcome) => outcome
 
-describe('the procedures and JSON:API', { timeout: 180_000 }, () => {
+describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
   test.for(callers)('show %s the same', async (caller) => {
     await using svc = await start()
     let all = 0

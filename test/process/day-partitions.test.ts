@@ -72,9 +72,7 @@ test('the partitions of the change log take every row where none was made for it
   ])
 })
 
-test('the partitions of the change log never make a writer wait for a transaction that reads for long', {
-  timeout: 20_000,
-}, async () => {
+test('the partitions of the change log never make a writer wait for a transaction that reads for long', async () => {
   await using log = await openLog()
   for (const day of ['2026-03-01', '2026-03-02']) await log.upkeep(day)
   const reading = await log.pool.connect()

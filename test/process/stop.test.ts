@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { lock } from 'proper-lockfile'
 import { expect, test, vi } from 'vitest'
 import { locks } from '../../entities/sql/locks.ts'
@@ -249,10 +250,7 @@ test.for([
   expect(await folder.postgres()).toBeUndefined()
 })
 
-test('a command that is ended while another process holds the data folder waits no longer, and makes no database', {
-  // A command that is not ended waits for half a minute.
-  timeout: 30_000,
-}, async () => {
+test('a command that is ended while another process holds the data folder waits no longer, and makes no database', async () => {
   await using folder = await dataFolder()
   const unlock = await lock(folder.path, { lockfilePath: `${folder.path}/postgres.lock`, update: 1000 })
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
@@ -260,15 +258,13 @@ test('a command that is ended while another process holds the data folder waits 
 
   command.signalAll('SIGTERM')
 
-  expect(await command.ended).toBe(143)
+  // A command that is not ended waits for half a minute.
+  expect(await Promise.race([command.ended, pause(20_000, 'still waiting', { ref: false })])).toBe(143)
   expect(existsSync(`${folder.path}/postgres/data`)).toBe(false)
   await unlock()
 })
 
-test('a command that waits for others at its end is ended at once by a second signal', {
-  // It waits for half a minute.
-  timeout: 30_000,
-}, async () => {
+test('a command that waits for others at its end is ended at once by a second signal', async () => {
   await using folder = await dataFolder()
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
   const url = await vi.waitUntil(() => runningCluster(`${folder.path}/postgres`), SLOW)
@@ -277,10 +273,14 @@ test('a command that waits for others at its end is ended at once by a second si
 
   // To the command alone: `pg_ctl`, which may still wait for the start, would end without a wait.
   command.kill('SIGINT')
-  await vi.waitFor(() => {
-    command.kill('SIGINT')
-    expect(command.child.exitCode).toBe(130)
-  }, SLOW)
+  // With one signal it waits for half a minute.
+  await vi.waitFor(
+    () => {
+      command.kill('SIGINT')
+      expect(command.child.exitCode).toBe(130)
+    },
+    { timeout: 20_000, interval: 20 },
+  )
 })
 
 test('a stop by SIGKILL is recovered from: the next start has all that was answered', async () => {
