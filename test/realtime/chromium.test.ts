@@ -43,9 +43,14 @@ async function followRoom(slug: string): Promise<void> {
   const room = echo.private(`Rooms.${slug}`)
   room['listen']?.('RoomMessageEvent', hear('message'))
   room['listenForWhisper']?.('typing', hear('typing'))
-  echo.join(`Rooms.${slug}`)['here']?.(hear('here'))
+  const isHere = new Promise<void>((done) => {
+    echo.join(`Rooms.${slug}`)['here']?.((people: unknown) => {
+      hear('here')(people)
+      done()
+    })
+  })
   Object.assign(global, { room })
-  await new Promise((done) => room['subscribed']?.(done))
+  await Promise.all([new Promise((done) => room['subscribed']?.(done)), isHere])
 }
 
 const heardIn = (page: Page) => page.evaluate(() => (globalThis as unknown as { heard: unknown[] }).heard)
@@ -89,7 +94,7 @@ describeWith('chromium')('laravel-echo in two windows of Chromium', () => {
     const message = ['message', { data: { type: 'message', data: { slug: 'chess-1', message_id: '1.000' } }, seq: 1 }]
     await expect.poll(() => heardIn(one.page)).toContainEqual(message)
     await expect.poll(() => heardIn(other.page)).toContainEqual(message)
-    expect(await heardIn(other.page)).toContainEqual(['typing', { user: 'ada', typing: true }])
+    await expect.poll(() => heardIn(other.page)).toContainEqual(['typing', { user: 'ada', typing: true }])
     expect(await heardIn(other.page)).toContainEqual(['here', [expect.anything(), expect.anything()]])
     expect(await heardIn(one.page)).not.toContainEqual(['typing', { user: 'ada', typing: true }])
     expect([...one.complaints, ...other.complaints]).toEqual([])

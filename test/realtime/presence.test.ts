@@ -62,7 +62,7 @@ describe('who is here', () => {
     const second = await here.subscribe(name)
     await there.subscribe(name)
     await first.until('pusher:member_added', 1)
-    await expect.poll(() => there.pusher.channel(name), { timeout: 10_000 }).toMatchObject({ members: { count: 2 } })
+    await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 2 } })
     here.pusher.unsubscribe(name)
     there.pusher.disconnect()
     await first.until('pusher:member_removed', 1)
@@ -86,7 +86,7 @@ describe('who is here', () => {
       socket.send({ event: 'pusher:unsubscribe', data: { channel } })
       await pause(2 * n)
       socket.send({ event: 'pusher:subscribe', data: { ...body, channel } })
-      await expect.poll(() => told().length, { timeout: 10_000, interval: 5 }).toBe(n)
+      await expect.poll(() => told().length, { interval: 5 }).toBe(n)
     }
 
     const ids = told().map(({ data }) => (data as { presence: { ids: string[] } }).presence.ids)
@@ -152,6 +152,10 @@ describe('who is here', () => {
 describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
   test('shows what is open at each replica', async () => {
     const { svc } = pair
+    // Those of the tests before are closed on their own.
+    await expect
+      .poll(async () => checkOf(await health(svc), 'realtime')?.message)
+      .toMatch(/^0 connections.* to 0 channels/)
     const room = await newChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(room.channel)

@@ -24,6 +24,7 @@ test('where everybody asks for all of their rooms at once, the database is asked
   const opened = await Promise.all(people.map(() => openSocket(svc.url)))
   for (const socket of opened) sockets.use(socket)
   statements.taken()
+  const begun = performance.now()
 
   const channels = Array.from({ length: ROOMS }, (_, n) => `private-Rooms.room-${n + 1}`)
   await Promise.all(
@@ -38,11 +39,13 @@ test('where everybody asks for all of their rooms at once, the database is asked
   const asked = statements.taken()
   const others = asked.filter(({ name }) => name !== 'find-token-owners')
   expect(asked.length - others.length).toBeLessThan(PEOPLE * ROOMS)
-  expect(others.length).toBeLessThan(4 * PEOPLE)
+  // It also looks for what has ended, and for what nobody told, more than twice a second.
+  const seconds = (performance.now() - begun) / 1000
+  expect(others.length).toBeLessThan(4 * PEOPLE + 3 * seconds)
   expect((await authorize(svc.url, people[0]?.token ?? '', '1.1', 'private-Rooms.room-21')).status).toBe(404)
 })
 
-test('more handshakes than a second allows wait for their turn, and none is refused', { timeout: 30_000 }, async () => {
+test('more handshakes than a second allows wait for their turn, and none is refused', async () => {
   await using svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '40' })
   using sockets = new DisposableStack()
 
@@ -53,7 +56,7 @@ test('more handshakes than a second allows wait for their turn, and none is refu
   expect(new Set(opened.map(({ id }) => id)).size).toBe(60)
 })
 
-test('few handshakes a second are as few as the setting says', { timeout: 30_000 }, async () => {
+test('few handshakes a second are as few as the setting says', async () => {
   await using svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '4' })
   const begun = performance.now()
 
@@ -99,17 +102,16 @@ test('a full process refuses more connections so that they come back', async () 
 })
 
 test('a silent connection is pinged, and one that does not answer is closed', async () => {
-  await using svc = await startApp({ REVERB_APP_PING_INTERVAL: '200ms' })
+  // Whoever answers is also late now and then.
+  await using svc = await startApp({ REVERB_APP_PING_INTERVAL: '2s' })
   using alive = await openSocket(svc.url)
   using dead = await openSocket(svc.url, { options: { autoPong: false } })
 
-  await expect.poll(() => dead.closeCode(), { timeout: 10_000 }).toBe(4201)
+  await expect.poll(() => dead.closeCode()).toBe(4201)
   expect(alive.closeCode()).toBeUndefined()
 })
 
-test('a service that stops sends its clients elsewhere in slices, and takes no new ones', {
-  timeout: 30_000,
-}, async () => {
+test('a service that stops sends its clients elsewhere in slices, and takes no new ones', async () => {
   const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '100', SHUTDOWN_TIMEOUT: '5s' })
   const closed: number[] = []
   using sockets = new DisposableStack()
@@ -124,9 +126,7 @@ test('a service that stops sends its clients elsewhere in slices, and takes no n
   expect(new Set(closed)).toEqual(new Set([4100]))
 })
 
-test('a service that stops closes the handshakes that still wait, and their clients come back', {
-  timeout: 30_000,
-}, async () => {
+test('a service that stops closes the handshakes that still wait, and their clients come back', async () => {
   const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '1', SHUTDOWN_TIMEOUT: '5s' })
   const { hostname, port, host } = new URL(svc.url)
   const sockets = Array.from({ length: 15 }, () => {
