@@ -104,7 +104,7 @@ test('the unread messages of 200 rooms are counted in the statement that lists t
   await svc.rows(
     `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
      select m.room_id, m.id, n, n, 'a|b|c', 0 from room_members m, generate_series(1, 500) n
-      where m.user_id = $1 and m.role = 'admin'`,
+      where m.user_id = $1 and m.role = 'admin' order by m.room_id, n`,
     [svc.people.dan.id],
   )
   await svc.rows(

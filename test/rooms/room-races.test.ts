@@ -129,7 +129,7 @@ test('a room is deleted while one of its members makes new keys and keeps the ke
 test('a change that the database ends because of a deadlock may be tried again', async () => {
   await using database = await cloneDatabase()
   // The service looks for a deadlock long after there is one, and the other side never does.
-  await administer(`alter database ${database.name} set deadlock_timeout = '3s'`)
+  await administer(`alter database ${database.name} set deadlock_timeout = '8s'`)
   await using svc = await startRooms({ DATABASE_URL: database.url })
   const room = await makeRoom(svc.ada)
   await using client = await openClient(database.url)

@@ -203,7 +203,7 @@ const stateOf = (room: string) =>
     `select (select to_jsonb(r) from rooms r where r.id = $1) as room,
        (select jsonb_agg(m order by id) from room_members m where room_id = $1) as members,
        (select jsonb_agg(m order by id) from room_messages m where room_id = $1) as messages,
-       (select jsonb_agg(k) from room_read_marks k where room_id = $1) as marks`,
+       (select jsonb_agg(k order by user_id) from room_read_marks k where room_id = $1) as marks`,
     [room],
   )
 

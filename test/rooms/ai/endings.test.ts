@@ -9,7 +9,7 @@ import { clientOf } from '../../kit/json-api/client.ts'
 import { ownDatabase } from '../../kit/parts/redis.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
-import { ask, ended, KEY, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+import { ask, disclosures, ended, KEY, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
 
 const SLOW = { timeout: 20_000, interval: 20 }
 
@@ -110,7 +110,7 @@ const endings: [string, (at: UnderWay) => Promise<unknown>, object][] = [
 describe('an answer ends at once, is paid as far as it came, and its room is told', () => {
   test.each(endings)('when its asker %s at another replica', async (_, end, expected) => {
     using at = await underWay()
-    expect(at.lastStatus()).toMatchObject({ isGenerating: true })
+    await vi.waitFor(() => expect(at.lastStatus()).toMatchObject({ isGenerating: true }), SLOW)
 
     await end(at)
 
@@ -164,7 +164,8 @@ test('whoever ends lost answers waits for no room in which somebody writes', asy
     // The process that makes it has renewed it, perhaps.
     await lapse()
     await other.host.rooms.endLostAnswers()
-    expect(await ended(at.admin, at.id)).toMatchObject({ state: 'lost', answer: null })
+    const [disclosure] = await disclosures(at.admin, at.id)
+    expect(disclosure).toMatchObject({ state: 'lost', answer: null })
   }, SLOW)
   await vi.waitFor(() => expect(at.asked.abortedAt).toBeDefined(), SLOW)
 })

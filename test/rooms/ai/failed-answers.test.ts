@@ -62,9 +62,9 @@ describe('an answer under way', () => {
   ] as const)('is cancelled by %s', async (_, who, behave) => {
     const there = await room('editor')
     app.provider.behave = behave
-    const { meta } = await ask(there.editor, there.id, 'Hello')
     const asked = app.provider.asked.length
-    await expect.poll(() => app.provider.asked.length).toBeGreaterThanOrEqual(asked)
+    const { meta } = await ask(there.editor, there.id, 'Hello')
+    await expect.poll(() => app.provider.asked.length).toBe(asked + 1)
 
     const body = { disclosure: meta['disclosure'] }
     expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)

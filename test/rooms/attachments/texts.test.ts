@@ -16,7 +16,7 @@ const SOON = { timeout: 50_000, interval: 50 }
 
 let svc: JsonApiApp
 beforeAll(async () => {
-  svc = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '3s', FILE_TEXT_WORKERS: '2' })
+  svc = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '40s', FILE_TEXT_WORKERS: '2' })
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -184,15 +184,16 @@ test('a report of 200 pages is uploaded with curl, sent, read by the other perso
 })
 
 test('while an endless file is read, models answer and the service is healthy', async () => {
-  const person = await newPerson(svc)
-  const asking = await svc.user({ abilities: ['ai'] })
+  await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '3s' })
+  const person = await newPerson(hasty)
+  const asking = await hasty.user({ abilities: ['ai'] })
   const held = process.memoryUsage.rss()
-  const { id: never } = (await upload(svc, person.token, endless, { name: 'report.pdf' })).one
+  const { id: never } = (await upload(hasty, person.token, endless, { name: 'report.pdf' })).one
   const statuses = new Set<number>()
   let asked = 0
   while ((await state(person, never)) === 'pending') {
-    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
-    statuses.add(ai.status).add((await svc.send('GET', '/health/ready')).status)
+    const ai = await hasty.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
+    statuses.add(ai.status).add((await hasty.send('GET', '/health/ready')).status)
     asked += 1
     // As people ask: what thousands of calls leave behind is not what is looked for here.
     await setTimeout(50)
