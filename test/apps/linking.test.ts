@@ -27,6 +27,7 @@ let counter = 0
 const someone = () => signIn(there, `person${++counter}`)
 const someApp = (more: object = {}) => addApp(svc, { name: `App ${++counter}`, needsKeys: false, ...more })
 const NARROW = {}
+const SLOW = { timeout: 20_000 }
 
 /** A person and an app with a narrow link between them. */
 async function linked(more: object = {}) {
@@ -248,7 +249,7 @@ describe('a link that ends', () => {
       )
       expect(records).toMatchObject([{ outcome: 'aborted' }, { outcome: 'aborted' }])
       for (const { output } of records) expect(output).toBeGreaterThan(0)
-    })
+    }, SLOW)
     expect(await svc.rows('select 1 from ext_app_links where app_id = $1', [Number(link.app.id)])).toEqual([])
     if (isLinkedAgain === false) return expect((await link.app.connection('learner')).status).toBe(401)
     const next = await someone()

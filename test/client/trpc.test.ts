@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
 import { answers, beginStream, chunk, configFor, refuses, stalls, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -120,9 +120,8 @@ test('calls of one moment go out together, and each has its own outcome', async 
   expect(health).toMatchObject({ status: 'fulfilled', value: { status: 'healthy' } })
   expect(found.status).toBe('rejected')
   expect((found as PromiseRejectedResult).reason).toMatchObject({ code: 'host_only', status: 403 })
-  await vi.waitFor(() =>
-    expect(svc.log.slice(before).filter((line) => line.includes('"msg":"request"'))).toHaveLength(1),
-  )
+  const logged = () => svc.log.slice(before).filter((line) => line.includes('"msg":"request"')).length
+  await expect.poll(logged).toBe(1)
 })
 
 test('calls of one moment may be many', async () => {
@@ -289,17 +288,12 @@ test('a caller who goes away ends the call of the provider, and the record says 
 
   const asking = clientOf(svc, token).ai.ask.mutate(ask(), { signal: going.signal })
   const gone = expect(asking).rejects.toThrow()
-  await vi.waitFor(() => expect(provider.asked).toHaveLength(1), { timeout: 10_000 })
+  await expect.poll(() => provider.asked.length).toBe(1)
   going.abort()
   await gone
 
-  await vi.waitFor(() => expect(provider.asked[0]?.abortedAt).toBeDefined(), { timeout: 5000 })
-  await vi.waitFor(
-    async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }]),
-    {
-      timeout: 5000,
-    },
-  )
+  await expect.poll(() => provider.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })
 
 test('a caller who goes away in the middle of a stream, too', async () => {
@@ -313,11 +307,6 @@ test('a caller who goes away in the middle of a stream, too', async () => {
 
   for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask())) break
 
-  await vi.waitFor(() => expect(provider.asked[0]?.abortedAt).toBeDefined(), { timeout: 5000 })
-  await vi.waitFor(
-    async () => expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }]),
-    {
-      timeout: 5000,
-    },
-  )
+  await expect.poll(() => provider.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })

@@ -51,7 +51,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`]
   const browser = spawn(executablePath, [...flags, `http://127.0.0.1:${port}/0`], { stdio: 'ignore', detached: true })
   const gone = once(browser, 'exit').then(() => fail(new Error('The browser has gone.')))
-  const patience = setTimeout(() => fail(new Error('The page told nothing.')), 45_000)
+  const patience = setTimeout(() => fail(new Error('The page told nothing.')), 120_000)
   try {
     return await told
   } finally {
@@ -67,7 +67,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
 
 const next = (page: number) => `location.href = '/${page}'`
 
-describeWith('chromium')('in a real browser', () => {
+describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
   test('a key that is kept is found on the next page, works, and cannot be read', async () => {
     const sealed = await web.seal(await web.passkeyKey('Datakey_123', salts), 'a text')
 

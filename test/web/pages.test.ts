@@ -7,7 +7,9 @@ import { givePair } from '../kit/web/given-pair.ts'
 import { filled, makeKeys, newcomer, PASSKEY, signIn, signOut } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
-  test('somebody comes from the first sign-in to their profile, and is known from then on', async () => {
+  test('somebody comes from the first sign-in to their profile, and is known from then on', {
+    timeout: 180_000,
+  }, async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url)
     const { page, requests, complaints } = chromium

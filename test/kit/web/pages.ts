@@ -41,7 +41,8 @@ export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true }
   await page.fill('#passkey', passkey)
   await page.fill('#repeat', passkey)
   await page.click('#handshake button')
-  await page.waitForSelector('#kept:not([hidden])')
+  // A pair of 4096 bits is found soon or late.
+  await page.waitForSelector('#kept:not([hidden])', { timeout: 120_000 })
   return (await page.textContent('#code')) ?? ''
 }
 
