@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { UnreadFile } from '../../routers/ports/ai/stored-bytes.ts'
 import { Guard } from '../../server/ai/failures/circuit.ts'
 import { Refusal } from '../../server/ai/failures/refusal.ts'
@@ -20,8 +19,11 @@ import {
   startProvider,
 } from '../kit/ai/provider.ts'
 import { startApp, type TestUser } from '../kit/app.ts'
+import { later } from '../kit/clock.ts'
 import { freePort } from '../kit/free-port.ts'
 import { SLOW } from '../kit/started.ts'
+
+afterEach(() => vi.useRealTimers())
 
 const streaming = { accept: 'text/event-stream' }
 
@@ -62,7 +64,7 @@ const asksOneUserMay: [string, Behaviour, Record<string, string>][] = [
 test.for(asksOneUserMay)(
   'the circuit of a provider stays closed for others when one user provokes %s',
   async ([, behave, headers]) => {
-    await using app = await startWith(behave, { failures: 2, openFor: '1m' }, { firstByte: '250ms' })
+    await using app = await startWith(behave, { failures: 2, openFor: '1m' }, { firstByte: '1s' })
     for (let count = 0; count < 2; count++) await (await app.askAs(app.ada, headers)).text()
     app.upstream.behave = answers('For Bob.')
 
@@ -115,14 +117,14 @@ test('the circuit of a provider opens when several people wait in vain', async (
 })
 
 test('the circuit of a provider lets one call probe the provider while the others fail at once', async () => {
-  await using app = await startWith(refuses(500), { failures: 3, openFor: '500ms' })
+  await using app = await startWith(refuses(500), { failures: 3, openFor: '1m' })
   await app.askAs(app.ada)
   const answer = Promise.withResolvers<void>()
   app.upstream.behave = async (asked, response) => {
     await answer.promise
     await answers('Back again.')(asked, response)
   }
-  await pause(600)
+  later(60_001)
   const probe = app.askAs(app.ada)
   await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4), SLOW)
 
@@ -137,10 +139,10 @@ test('the circuit of a provider lets one call probe the provider while the other
 })
 
 test('the circuit of a provider opens again when its probe waits in vain, whoever asked', async () => {
-  await using app = await startWith(refuses(500), { failures: 3, openFor: '300ms' }, { firstByte: '250ms' })
+  await using app = await startWith(refuses(500), { failures: 3, openFor: '1m' }, { firstByte: '250ms' })
   await app.askAs(app.ada)
   app.upstream.behave = stalls
-  await pause(400)
+  later(60_001)
   expect((await app.askAs(app.bob)).status).toBe(500)
 
   expect((await app.askAs(app.ada)).status).toBe(500)
@@ -148,10 +150,10 @@ test('the circuit of a provider opens again when its probe waits in vain, whoeve
 })
 
 test('the circuit of a provider stays open when the caller of its probe goes away before an answer', async () => {
-  await using app = await startWith(refuses(500), { failures: 3, openFor: '1s' })
+  await using app = await startWith(refuses(500), { failures: 3, openFor: '1m' })
   await app.askAs(app.ada)
   app.upstream.behave = stalls
-  await pause(1100)
+  later(60_001)
   const gone = new AbortController()
   const probe = app.askAs(app.bob, {}, gone.signal).catch(() => undefined)
   await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4), SLOW)

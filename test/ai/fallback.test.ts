@@ -33,7 +33,7 @@ beforeAll(async () => {
   const config = resources.use(await configFor(''))
   const provider = (id: string, models: object[], more: object = {}) => ({
     ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models },
-    ...{ circuit: { failures: 1_000_000 }, timeouts: { firstByte: '1s' }, ...more },
+    ...{ circuit: { failures: 1_000_000 }, timeouts: { firstByte: '2s' }, ...more },
   })
   await config.write({
     providers: [

@@ -1,6 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { failures, recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import {
@@ -20,6 +19,7 @@ import {
   stalls,
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { later } from '../kit/clock.ts'
 import { freePort } from '../kit/free-port.ts'
 import { SLOW } from '../kit/started.ts'
 
@@ -30,11 +30,12 @@ const paidFor = (name: string, behave: Behaviour) => ({
   output: name.includes('half') ? 6 : 0,
 })
 
-const timeouts = { connect: '1s', firstByte: '700ms', total: '5s' }
+const timeouts = { connect: '1s', firstByte: '1500ms', total: '10s' }
 
 /** One for all tests but those in which it is left alone. */
 const app = await startWith(stalls, { timeouts, circuit: { failures: 1000 } })
 afterAll(() => app[Symbol.asyncDispose]())
+afterEach(() => vi.useRealTimers())
 
 test.for(failures)('a provider that %s is a 500 that says nothing of it', async ([name, behave]) => {
   await app.answerBy(behave)
@@ -121,7 +122,7 @@ test('a provider that falls silent within its stream ends ours with an error', a
 })
 
 test('a provider that says too little for too long is cut off by the time limit of the whole call', async () => {
-  await using app = await startWith(neverEnds, { timeouts: { ...timeouts, total: '600ms' } })
+  await using app = await startWith(neverEnds, { timeouts: { ...timeouts, total: '1500ms' } })
 
   const events = eventsIn(await (await app.ask(streaming)).text())
 
@@ -216,7 +217,7 @@ test('another try does not follow once something was delivered', async () => {
 })
 
 test('a provider that keeps failing is left alone for a while, and asked again after', async () => {
-  await using app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1s' } })
+  await using app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   expect((await app.ask()).status).toBe(500)
   expect(app.upstream.asked).toHaveLength(3)
 
@@ -228,7 +229,7 @@ test('a provider that keeps failing is left alone for a while, and asked again a
   expect(app.upstream.asked).toHaveLength(3)
 
   app.upstream.behave = answers('Back again.')
-  await pause(1100)
+  later(60_001)
 
   expect(await (await app.ask()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.ask()).status).toBe(200)
