@@ -36,6 +36,8 @@ const periodic = [
   'touch-tokens',
   'list-outages',
   'list-expired-holds',
+  'renew-leases',
+  'notice-limits',
   'release-unmade',
   'remove-old-usage-counters',
 ]

@@ -140,10 +140,14 @@ describe('a further round of a call', () => {
 })
 
 describe('what is held for a stream', () => {
-  /** Tells what it counted with each piece, and waits in the middle. */
+  /** Waits before it says a word, tells what it counted with each piece, and waits before the end. */
   const tells = (input: number, more: object = {}) => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
+    const { promise: mayCount, resolve: count } = Promise.withResolvers<void>()
+    const { promise: isAsked, resolve: begin } = Promise.withResolvers<void>()
     const behave: Behaviour = async (_, response) => {
+      begin()
+      await mayCount
       beginStream(response)
       for (let output = 1; output <= 40; output++) {
         const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, ...more }
@@ -152,37 +156,41 @@ describe('what is held for a stream', () => {
       await go
       endStream(response, { prompt_tokens: input, completion_tokens: 40, total_tokens: input + 40, ...more })
     }
-    return { behave, resolve }
+    return { behave, isAsked, count, resolve }
   }
 
   test('what is held for a stream shrinks to what can still come, once the provider has counted its input', async () => {
-    const { behave, resolve } = tells(10)
+    const { behave, isAsked, count, resolve } = tells(10)
     await using world = await startWith(behave)
 
-    const response = await world.ask('text/event-stream', 'x'.repeat(2000))
+    const asking = world.ask('text/event-stream', 'x'.repeat(2000))
+    await isAsked
     expect(await world.state()).toEqual({ used: 0, held: 500 + TOOL + 100 })
+    count()
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), SLOW)
     resolve()
-    await response.text()
+    await (await asking).text()
 
     expect(await world.record()).toEqual([{ outcome: 'completed', input: 10, output: 40 }])
     expect(await world.state()).toEqual({ used: 50, held: 0 })
   })
 
   test('what is held for a stream in money shrinks by what is known of its input and output', async () => {
-    const { behave, resolve } = tells(10, { prompt_tokens_details: { cached_tokens: 8 } })
+    const { behave, isAsked, count, resolve } = tells(10, { prompt_tokens_details: { cached_tokens: 8 } })
     const pricing = {
       ...{ currency: 'EUR', inputPerMillion: 10, cachedInputPerMillion: 1, cacheWritePerMillion: 12 },
       ...{ outputPerMillion: 20, reasoningPerMillion: 50 },
     }
     await using world = await startWith(behave, { unit: 'EUR' }, { pricing })
 
-    const response = await world.ask('text/event-stream', 'x'.repeat(2000))
+    const asking = world.ask('text/event-stream', 'x'.repeat(2000))
+    await isAsked
     expect(await world.state()).toEqual({ used: 0, held: (500 + TOOL) * 12 + 100 * 50 })
+    count()
     const known = 2 * 10 + 8 + 40 * 20
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: known + 60 * 50 }), SLOW)
     resolve()
-    await response.text()
+    await (await asking).text()
     await world.record()
 
     expect(await world.state()).toEqual({ used: known, held: 0 })

@@ -28,12 +28,22 @@ test('a limit may have a name of letters that take two units each, and calls are
   expect([status, headers.get('ratelimit-policy')]).toEqual([200, '"%F0%A0%AE%B7";q=2;w=86400'])
 })
 
+/** A zone in which the hour and the day began at different times, and another hour does not begin soon. */
+function zoneAmidAnHour(now = new Date()): string | undefined {
+  const clockIn = (timeZone: string) => {
+    const clock = new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'short' }).format(now)
+    return clock.split(':').map(Number) as [hour: number, minute: number]
+  }
+  return ['Etc/UTC', 'Asia/Tokyo', 'Asia/Kolkata', 'Australia/Darwin'].find((zone) => {
+    const [hour, minute] = clockIn(zone)
+    return hour > 0 && minute < 45
+  })
+}
+
 test('a limit that counts by the hour and no longer by the day shows what is used in the hour, and is topped up for it alone', async () => {
   await using world = await started()
   const { limits } = world.svc.host
-  // Where it is noon now, the hour and the day began at different times.
-  const hour = new Date().getUTCHours()
-  const timeZone = `Etc/GMT${hour >= 12 ? '+' : '-'}${Math.abs(hour - 12)}`
+  const timeZone = zoneAmidAnHour()
   await limits.set({ ...limit, timeZone } as never)
   await world.ask()
 

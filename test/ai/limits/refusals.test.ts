@@ -3,7 +3,7 @@ import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { answers, question } from '../../kit/ai/provider.ts'
 import { SLOW } from '../../kit/started.ts'
 
-const spent = { ...requests, name: 'minute', per: 'minute', cap: 1 }
+const spent = { ...requests, name: 'day', per: 'day', cap: 1 }
 
 test('of limits that refuse, one that only observes is never named', async () => {
   await using world = await limited([spent, { ...requests, name: 'watched', cap: 1, mode: 'observe' }])
@@ -14,8 +14,8 @@ test('of limits that refuse, one that only observes is never named', async () =>
   const refused = await ask(world.svc, token)
 
   expect(refused.status).toBe(429)
-  expect(((await refused.json()) as { message: string }).message).toMatch(/^The limit 'minute' has no room/)
-  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+  expect(((await refused.json()) as { message: string }).message).toMatch(/^The limit 'day' has no room/)
+  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(86_400)
 })
 
 test('of limits that refuse, one that is spent is named before one that calls under way hold', async () => {
