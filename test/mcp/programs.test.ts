@@ -51,7 +51,7 @@ beforeAll(async () => {
   const args = [everything, 'stdio']
   const programs = [
     { label: 'Everything', command, args, env: { SHOWN: 'to the program' } },
-    { label: 'Silent', command, args: ['-e', silent], env: { PIDS: pids }, timeouts: { read: '1s' } },
+    { label: 'Silent', command, args: ['-e', silent], env: { PIDS: pids }, timeouts: { read: '2s' } },
     { label: 'Ending', command, args: ['-e', 'process.exit(3)'] },
     { label: 'Loud', command, args: ['-e', loud] },
     { label: 'Missing', command: '/nowhere/at-all' },

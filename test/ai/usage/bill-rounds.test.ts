@@ -33,6 +33,8 @@ async function startWith(behave: Behaviour, provider: object = {}) {
         body: question(),
         ...(signal && { signal }),
       }),
+    /** What the calls under way took, by what the database was told. */
+    held: () => svc.rows('select input_tokens as input, output_tokens as output from usage_holds'),
     async record() {
       await vi.waitFor(async () => expect(await svc.rows('select id from usage_records')).toHaveLength(1), SLOW)
       const [record] = await svc.rows(
@@ -67,7 +69,8 @@ describe('every request of one call is on its bill', () => {
     const gone = new AbortController()
     const asking = app.ask(gone.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
-    await new Promise((done) => setTimeout(done, 200))
+    // The first round is over, and the tool of the second is waited for.
+    await vi.waitFor(async () => expect(await app.held()).toEqual([{ input: 7, output: 3 }]), SLOW)
 
     gone.abort()
     await asking

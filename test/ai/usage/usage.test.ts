@@ -136,8 +136,13 @@ describe('usage.summary', () => {
     const bob = await svc.user()
     for (const { token } of [ada, ada, ada, bob]) await ask(svc, token)
     await svc.services.usageLedger.flush()
-    await svc.rows(`update usage_records set created_at = now() - interval '2 days' where id = 1`)
-    const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
+    const now = Date.now()
+    const day = (ago: number) => new Date(now - ago * 86_400_000).toISOString().slice(0, 10)
+    // Also where midnight has passed since they were asked.
+    await svc.rows(
+      `update usage_records set created_at = $1::timestamptz - case id when 1 then 2 else 0 end * interval '1 day'`,
+      [new Date(now)],
+    )
     const tokens = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
     const none = { ...tokens, webSearches: 0, webFetches: 0, estimated: 0, unpriced: 0 }
     const row = { model: 'mock-1', context: 'api', currency: 'EUR', ...none }
