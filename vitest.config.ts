@@ -76,8 +76,9 @@ export default defineConfig(({ mode }) => ({
     provide: { soak: mode === 'soak' },
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A guard against what hangs: a busy machine takes several times as long as a quiet one.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // A busy machine is late, and what is there at once is seen at once.
     expect: { poll: { timeout: 20_000 } },
     maxWorkers: 4,

@@ -10,9 +10,7 @@ const ROOMS = 20
 
 const statements = watchStatements()
 
-test('where everybody asks for all of their rooms at once, the database is asked a few times for each person, and for their tokens less often than for each room', {
-  timeout: 60_000,
-}, async () => {
+test('where everybody asks for all of their rooms at once, the database is asked a few times for each person, and for their tokens less often than for each room', async () => {
   await using svc = await startApp()
   const people = await Promise.all(Array.from({ length: PEOPLE }, () => svc.user({ abilities: ['read'] })))
   await svc.rows(`insert into rooms (name, slug) select 'Room', 'room-' || n from generate_series(1, $1) n`, [ROOMS])

@@ -76,7 +76,7 @@ describe('with hundreds of thousands of messages', () => {
     },
   )
 
-  test('a page of a room stays planned like that, however often it is asked for', { timeout: 60_000 }, async () => {
+  test('a page of a room stays planned like that, however often it is asked for', async () => {
     const path = `/rooms/${room.id}/messages?sort=-number`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
     const asked = await statementFor(room.viewer, path, 'room_messages t')
@@ -93,9 +93,7 @@ describe('with hundreds of thousands of messages', () => {
     )
   })
 
-  test('a message is found by its key, with a plan that is made once in each connection', {
-    timeout: 60_000,
-  }, async () => {
+  test('a message is found by its key, with a plan that is made once in each connection', async () => {
     const { list } = await room.viewer.get(`/rooms/${room.id}/messages?sort=-number&page[size]=1`)
     const path = `/room-messages/${list[0]?.id}`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])

@@ -183,7 +183,7 @@ const cases = Object.entries(table).flatMap(([procedure, ways]) =>
 const watchers = ['ada', 'bob', 'cyd', 'dan', 'eve'] as const
 
 describe('the state before and the changes since make what a fresh read shows', () => {
-  test.for(cases)('when $way ($procedure)', { timeout: 60_000 }, async ({ run }) => {
+  test.for(cases)('when $way ($procedure)', async ({ run }) => {
     const world = await makeWorld()
     const followers = await Promise.all(watchers.map(async (name) => [name, await follow(svc[name])] as const))
 

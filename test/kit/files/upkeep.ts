@@ -8,7 +8,7 @@ import { storedFiles, upload } from '../rooms/attachments.ts'
 export const [KEY = '', NEWER = '', UNKNOWN = ''] = ['first', 'second', 'third'].map(
   (name) => `the ${name} key of thirty-two characters or more`,
 )
-export const SOON = { timeout: 50_000, interval: 50 }
+export const SOON = { timeout: 100_000, interval: 50 }
 export const MAX_FILES = 5
 
 /** A service whose files `svc files` looks after. */

@@ -12,7 +12,7 @@ import { docx } from '../../kit/sample-files/documents.ts'
 import { pdf } from '../../kit/sample-files/pdf.ts'
 import { deflatedZeros } from '../../kit/sample-files/zip.ts'
 
-const SOON = { timeout: 50_000, interval: 50 }
+const SOON = { timeout: 100_000, interval: 50 }
 
 let svc: JsonApiApp
 beforeAll(async () => {
