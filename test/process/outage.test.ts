@@ -1,9 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { appRouter } from '../../routers/index.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { allRoutes } from '../kit/json-api/all-routes.ts'
 import { base } from '../kit/json-api/client.ts'
 import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/parts/behind-relay.ts'
+
+// Hundreds of requests, each of which waits for a connection, on a machine that has other things to do.
+vi.setConfig({ testTimeout: 300_000 })
 
 let app: BehindRelay
 beforeAll(async () => {

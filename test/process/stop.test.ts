@@ -79,7 +79,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
 )
 
 test('a stop serves for DRAIN_DELAY what still comes, each answer the last of its connection, then closes what is idle', async () => {
-  await using svc = await busy({ DRAIN_DELAY: '3s' })
+  await using svc = await busy({ DRAIN_DELAY: '10s' })
   const idle = connect(Number(new URL(svc.url).port), '127.0.0.1')
   const idleEnded = once(idle, 'end')
   idle.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { abilities } from '../../../entities/identity/access-token.ts'
 import { routesOf } from '../../../facades/json-api/routes.ts'
 import { createContext } from '../../../routers/core/context.ts'
@@ -9,6 +9,9 @@ import { signIn, type TestBrowser } from '../../kit/browser.ts'
 import { placesOf, sampleOf, withAt, withMember } from '../../kit/inputs/samples.ts'
 import { attackable, procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { base } from '../../kit/json-api/client.ts'
+
+// Some thousand requests, on a machine that has other things to do.
+vi.setConfig({ testTimeout: 300_000 })
 
 const NUL = 'a\0b'
 const HALF = 'a\ud800b'

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, test, vi } from 'vitest'
 import { inputsOf } from '../../../facades/http/procedures.ts'
 import { type Route, routesOf } from '../../../facades/json-api/routes.ts'
 import { appRouter } from '../../../routers/index.ts'
@@ -6,6 +6,9 @@ import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
 import { namesOf } from '../../kit/inputs/schemas.ts'
 import { worstMembers, worstStrangers } from '../../kit/inputs/worst.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
+
+// Some thousand requests, on a machine that has other things to do.
+vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
 
