@@ -26,7 +26,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
         DATABASE_URL: database.url,
         DATA_DIR: folder.path,
         AI_CONFIG: config.file,
-        DRAIN_DELAY: '3s',
+        DRAIN_DELAY: '5s',
       }
       const replica = startProcess({ ...settings, PORT: String(port), HOST: '127.0.0.1' })
       await replica.ready()

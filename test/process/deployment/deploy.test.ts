@@ -59,7 +59,7 @@ describeWith(
 )('the section «Deploy», done as it is printed', () => {
   beforeAll(async () => {
     provider = resources.use(await startProvider())
-    const settings = { DRAIN_DELAY: '3s', LOGIN_ATTEMPTS_PER_ADDRESS: '3', RATE_LIMIT_AI_PER_MINUTE: '0' }
+    const settings = { DRAIN_DELAY: '6s', LOGIN_ATTEMPTS_PER_ADDRESS: '3', RATE_LIMIT_AI_PER_MINUTE: '0' }
     const deployed = resources.use(await startDeployment({ models: provider.url, settings }))
     resources.use(await trust(deployed.stack.caFile))
     site = Object.assign(deployed, { ada: await deployed.tokenWith('ai,user,read,write') })
