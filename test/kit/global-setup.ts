@@ -93,7 +93,7 @@ async function startRedis(folder: string): Promise<{ url: string; process: Child
 }
 
 async function untilAnswers(url: string): Promise<void> {
-  const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 100 })
+  const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 600 })
   redis.on('error', () => pause(10))
   await redis.ping()
   redis.disconnect()

@@ -93,7 +93,7 @@ async function makeCertificates(folder: string): Promise<void> {
 }
 
 async function untilListening(port: number): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     const socket = connect(port, '127.0.0.1')
     const answers = await new Promise<boolean>((done) => {
       socket.once('connect', () => done(true)).once('error', () => done(false))
