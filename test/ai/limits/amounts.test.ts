@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { beginsToSay, pageOf } from '../../kit/ai/anthropic.ts'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
-import { type Behaviour, beginStream, chunk, neverEnds, question } from '../../kit/ai/provider.ts'
+import { type Behaviour, beginStream, chunk, question } from '../../kit/ai/provider.ts'
 import { dataFolder, startProcess } from '../../kit/service-process.ts'
 import { SLOW } from '../../kit/started.ts'
 
@@ -42,12 +43,21 @@ describe('a limit', () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '20' },
     })
-    world.provider.behave = neverEnds
+    let text = ''
+    const read = () => text.split('event: delta').length - 1
+    // Each word once the one before it was read, as what comes at once is counted at once.
+    world.provider.behave = async (asked, response) => {
+      beginStream(response)
+      for (let words = 1; !asked.abortedAt; words++) {
+        response.write(chunk({ delta: { content: 'more ' } }))
+        while (read() < words && !asked.abortedAt) await pause(1)
+      }
+    }
     const { token } = await world.svc.user()
 
     const headers = { accept: 'text/event-stream' }
     const answer = await world.svc.send('POST', '/api/ai-req', { token, headers, body: question() })
-    const text = await answer.text()
+    for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) text += piece
 
     expect(text.match(/event: (?!delta)\w+/g)).toEqual(['event: usage', 'event: done'])
     expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)

@@ -58,8 +58,9 @@ export async function startNativeTools() {
     /** The usage records, which are deleted. */
     async takeRecords() {
       await svc.services.usageLedger.flush()
-      return svc.rows(`delete from usage_records returning outcome, input_tokens as input, output_tokens as output,
-                         web_searches as searches, web_fetches as fetches, cost_micros::float8 as cost`)
+      return svc.rows(`with taken as (delete from usage_records returning *)
+        select outcome, input_tokens as input, output_tokens as output, web_searches as searches, web_fetches as fetches,
+               cost_micros::float8 as cost from taken order by id`)
     },
 
     reset() {
