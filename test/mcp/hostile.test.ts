@@ -13,7 +13,7 @@ let token: string
 beforeAll(async () => {
   server = resources.use(await startToolServer())
   upstream = resources.use(await startProvider())
-  const mcpServers = [{ label: 'Foe', url: server.url, timeouts: { connect: '1s', read: '1s' } }]
+  const mcpServers = [{ label: 'Foe', url: server.url, timeouts: { connect: '2s', read: '2s' } }]
   const config = resources.use(await configFor(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_TOOL_RESULT_MAX: '65536' }))
   token = (await svc.user()).token

@@ -44,7 +44,7 @@ export function startsWith(
 }
 
 /** What is too little time: for the first byte, or for the whole answer. */
-const hasty = { firstByte: { firstByte: '500ms' }, total: { total: '700ms' } }
+const hasty = { firstByte: { firstByte: '800ms' }, total: { total: '1200ms' } }
 type Hasty = keyof typeof hasty
 
 const modelOf = (script: TokenScript, limit?: Hasty) => `${script.name} ${limit ?? ''}`.trim()
