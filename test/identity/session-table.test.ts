@@ -56,10 +56,10 @@ describe('on two replicas', () => {
 })
 
 describe('the table of sessions', () => {
-  const fill = (svc: TestApp, owner: string) =>
+  const fill = (svc: TestApp, owner: string, renewedAt = `now() - n * interval '1 second'`) =>
     svc.rows(
       `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_id, subject)
-       select 'old ' || n, 'password', now(), now() - n * interval '1 second', '', ${owner} from generate_series(1, 100) n`,
+       select 'old ' || n, 'password', now(), ${renewedAt}, '', ${owner} from generate_series(1, 100) n`,
     )
   const oldOnes = async (svc: TestApp) =>
     (await svc.rows<{ hash: string }>(`select hash from sessions where hash like 'old %'`)).map(({ hash }) => hash)
@@ -86,8 +86,8 @@ describe('the table of sessions', () => {
 
   test('expired sessions are deleted from the table although nobody signs in, and the others stay', async () => {
     await using svc = await start({ SESSION_LIFETIME: '1s' })
-    await fill(svc, `null, jsonb_build_object('username', n::text)`)
-    await svc.rows(`update sessions set renewed_at = now() + interval '1 day' where hash = 'old 7'`)
+    const renewedAt = `now() + case when n = 7 then interval '1 day' else interval '-1 day' end`
+    await fill(svc, `null, jsonb_build_object('username', n::text)`, renewedAt)
 
     await vi.waitFor(async () => expect(await oldOnes(svc)).toEqual(['old 7']), { timeout: 20_000, interval: 100 })
   })
