@@ -16,11 +16,15 @@ export async function* measure(
   { subject, floor, requests }: Contest,
   plan: Plan,
 ): AsyncGenerator<Comparison> {
+  const warmUp = async (request: BenchRequest, concurrency: number) => {
+    for (const part of [subject, floor]) await round(part, request, concurrency, plan.warmUpMs)
+  }
   for (const request of requests) {
-    for (const part of [subject, floor]) await round(part, request, 10, plan.warmUpMs)
+    await warmUp(request, 10)
     for (const concurrency of plan.concurrencies) {
-      // A collection changes what follows, so both have one.
+      // A forced collection while nothing is under way drops compiled code, which those under load keep: both have one, and warm up again.
       const [before] = await Promise.all([subject.heap(), floor.heap()])
+      await warmUp(request, concurrency)
       const seen: Record<'subject' | 'floor', Figures[]> = { subject: [], floor: [] }
       for (let index = 0; index < plan.rounds; index++) {
         seen.subject.push(await round(subject, request, concurrency, plan.roundMs))
