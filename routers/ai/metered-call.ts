@@ -55,16 +55,17 @@ export class MeteredCall {
     this.#approvals = approvals
     this.#makeStandIn = standIn
     const { services } = ctx
+    const { model, files, signal } = call
     this.#meter = new HeldMeter({
       hold,
-      pricing: call.model.pricing,
+      pricing: model.pricing,
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
       mostUses: mostUsesOf(call),
-      mostInput: (estimate) => mostInputOf(call, estimate),
+      // The meter may outlive the call, and must not keep what was asked.
+      mostInput: (estimate) => mostInputOf({ model, files }, estimate),
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)
-    const { model, signal } = call
     this.#record = new CallRecord(ctx, { hold, meter: this.#meter, model, signal, held })
   }
 
