@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import { type Behaviour, beginStream, chunk, completion, neverEnds, question, stalls } from '../kit/ai/provider.ts'
+import { SLOW } from '../kit/started.ts'
 
 /** On a busy machine all of it takes its time. */
-const SLOW = { timeout: 30_000, interval: 20 }
 
 describe('a caller who goes away', () => {
   test('a caller who goes away ends the provider call of an answer in one piece', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vites
 import { startWith } from '../kit/ai/asked-provider.ts'
 import { type ClientName, clientLibraries, clientNames, langChain } from '../kit/ai/client-libraries.ts'
 import { answers, canary, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
+import { SLOW } from '../kit/started.ts'
 
 type App = Awaited<ReturnType<typeof startWith>>
 let app: App
@@ -52,7 +53,6 @@ test.for(clientNames)('%s ends the call of the provider where its program aborts
   }
 })
 /** On a busy machine all of it takes its time. */
-const SLOW = { timeout: 30_000, interval: 20 }
 
 test.for(clientNames)('%s repeats no question that its provider refuses for good', async (name) => {
   const client = clientOf(name)

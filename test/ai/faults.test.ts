@@ -5,6 +5,7 @@ import { type Face, faces } from '../kit/ai/faults/faces.ts'
 import { type Fault, faults } from '../kit/ai/faults/faults.ts'
 import { type Protocol, protocols } from '../kit/ai/protocols.ts'
 import { rounds } from '../kit/rounds.ts'
+import { SLOW } from '../kit/started.ts'
 
 type Asking = Awaited<ReturnType<typeof startAsking>>
 type Outcome = Awaited<ReturnType<Asking['ask']>>
@@ -77,7 +78,6 @@ test.for(named)('%s: a provider of the kind %s that fails by %s is told of once'
   expect(record?.[0]?.output).toEqual(isBegun ? expect.any(Number) : 0)
 })
 /** On a busy machine all of it takes its time. */
-const SLOW = { timeout: 30_000, interval: 20 }
 const [compatible] = protocols as [Protocol]
 const byName = (list: readonly Face[]) => list.map((face): [string, Face] => [face.name, face])
 

@@ -43,7 +43,7 @@ test('nothing of what was asked and answered is in the memory of a service whose
   }
   const asked = { model: 'mock-1', max_tokens: 99, messages }
   const spoken = { ...asked, messages: [{ role: 'user', content: QUESTION }] }
-  const askAtOnce = () => [
+  const askEachWay = () => [
     ask('/v1/chat/completions', asked),
     ask('/v1/chat/completions', { ...asked, stream: true }),
     ask('/v1/messages', spoken),
@@ -51,21 +51,21 @@ test('nothing of what was asked and answered is in the memory of a service whose
     ask('/api/ai-req', question(QUESTION), { accept: 'text/event-stream' }),
   ]
 
-  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: CALLERS }, askAtOnce).flat())
+  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: CALLERS }, askEachWay).flat())
   await vi.waitFor(async () => {
-    const written = await svc.rows<{ calls: number }>('select count(*)::int as calls from usage_records')
-    expect(written).toEqual([{ calls: 3 * CALLERS * 5 }])
+    const recorded = await svc.rows('select count(*)::int as calls from usage_records')
+    expect(recorded).toEqual([{ calls: 3 * CALLERS * 5 }])
   }, SLOW)
   service.kill('SIGUSR2')
-  const snapshot = await written(svc.folder)
+  const snapshot = await snapshotIn(svc.folder)
 
-  expect(await found(snapshot, ['fastify', QUESTION, ANSWER, FILE.toString(), FILE.toString('base64')])).toEqual([
+  expect(await foundIn(snapshot, ['fastify', QUESTION, ANSWER, FILE.toString(), FILE.toString('base64')])).toEqual([
     'fastify',
   ])
 })
 
 /** The file of the only snapshot in a folder, once nothing is added to it. */
-async function written(folder: string): Promise<string> {
+async function snapshotIn(folder: string): Promise<string> {
   const named = async () => (await readdir(folder)).find((name) => name.endsWith('.heapsnapshot'))
   const file = join(folder, await vi.waitUntil(named, SLOW))
   await vi.waitFor(async () => expect(await lastLine(file)).toMatch(/"\]\}$/), SLOW)
@@ -80,7 +80,7 @@ async function lastLine(file: string): Promise<string> {
   return last
 }
 
-async function found(file: string, texts: readonly string[]): Promise<string[]> {
+async function foundIn(file: string, texts: readonly string[]): Promise<string[]> {
   const seen = new Set<string>()
   await eachLine(file, (line) => {
     for (const text of texts) if (line.includes(text)) seen.add(text)

@@ -4,6 +4,7 @@ import { configFor, neverEnds, question, startProvider } from '../kit/ai/provide
 import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp, agree, appPublicKey, EXT_APPS, type TestExtApp } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
+import { SLOW } from '../kit/started.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -27,7 +28,6 @@ let counter = 0
 const someone = () => signIn(there, `person${++counter}`)
 const someApp = (more: object = {}) => addApp(svc, { name: `App ${++counter}`, needsKeys: false, ...more })
 const NARROW = {}
-const SLOW = { timeout: 20_000 }
 
 /** A person and an app with a narrow link between them. */
 async function linked(more: object = {}) {

@@ -22,7 +22,7 @@ export async function* measure(
   for (const request of requests) {
     await warmUp(request, 10)
     for (const concurrency of plan.concurrencies) {
-      // A forced collection while nothing is under way drops compiled code, which those under load keep: both have one, and warm up again.
+      // A collection that is forced while nothing is under way drops compiled code; those under load keep it. So both warm up again.
       const [before] = await Promise.all([subject.heap(), floor.heap()])
       await warmUp(request, concurrency)
       const seen: Record<'subject' | 'floor', Figures[]> = { subject: [], floor: [] }

@@ -3,6 +3,7 @@ import { answers, type Behaviour, breaksOff, canary, refuses, repeats, stalls } 
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import { ask, disclosures, ended, KEY, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+import { SLOW } from '../../kit/started.ts'
 
 let app: RoomAiApp
 
@@ -12,8 +13,6 @@ beforeAll(async () => {
   })
 })
 afterAll(() => app[Symbol.asyncDispose]())
-
-const SLOW = { timeout: 20_000 }
 
 const PROMPT = 'CANARY-PROMPT'
 const ANSWER = 'CANARY-ANSWER'

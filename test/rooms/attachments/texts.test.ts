@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { question } from '../../kit/ai/provider.ts'
@@ -196,7 +196,7 @@ test('while an endless file is read, models answer and the service is healthy', 
     statuses.add(ai.status).add((await hasty.send('GET', '/health/ready')).status)
     asked += 1
     // As people ask: what thousands of calls leave behind is not what is looked for here.
-    await setTimeout(50)
+    await pause(50)
   }
   expect([...statuses]).toEqual([200])
   expect(asked).toBeGreaterThan(5)
