@@ -84,7 +84,7 @@ describe('an invitation that is not accepted', () => {
     expect((await svc.ada.delete(`/room-members/${withdrawn}`)).status).toBe(200)
     await isGone(withdrawn)
     const late = await invited()
-    await svc.rows(`update room_members set expires_at = now() where state = 'invited'`)
+    await svc.rows(`update room_members set expires_at = now() - interval '1 second' where state = 'invited'`)
     await isGone(late)
     expect((await svc.ada.get('/room-members')).total).toBe(3)
   })
@@ -182,7 +182,10 @@ describe('an invitation for keys that its person has no more', () => {
 
 describe('invitations that have expired', () => {
   const expire = (svc: RoomsApp, person: number) =>
-    svc.rows(`update room_members set expires_at = now() where state = 'invited' and user_id = $1`, [person])
+    svc.rows(
+      `update room_members set expires_at = now() - interval '1 second' where state = 'invited' and user_id = $1`,
+      [person],
+    )
   const invited = (svc: RoomsApp) =>
     svc.rows(`select user_id as person, room_id::text as room from room_members where state = 'invited'`)
   const clean = (svc: RoomsApp) => svc.host.roomMembers.deleteExpiredInvitations()
