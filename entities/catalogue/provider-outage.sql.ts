@@ -21,7 +21,8 @@ export const beginOutage = statement<{ provider: number }>(
 /** Values: the provider's name. Selects a row where no call was answered since an outage, which the next check of the provider ends. */
 export const endOutage = statement<{ provider: string }>(
   'end-outage',
-  `update provider_outages o set until = now(), streak = 0, is_over = false from ai_providers p
+  // The check comes at once, and the present is stored rounded, maybe into the future.
+  `update provider_outages o set until = '-infinity', streak = 0, is_over = false from ai_providers p
     where p.id = o.provider_id and p.provider_id = $1 and o.streak > 0 returning p.provider_id as provider`,
 )
 

@@ -147,12 +147,13 @@ test('outages that a list of models ends, and the next call begins anew, last lo
   const minutesOfOutage = async () => {
     await shown.host.models.beginOutage({ provider, retryAfter: 60_000 })
     await untilShown(provider, 'offline')
-    const length = `select ceil(extract(epoch from until - now()) / 60)::int as minutes from provider_outages`
+    const length = `select round(extract(epoch from until - now()) / 60)::int as minutes from provider_outages`
     const [row] = await asked.rows<{ minutes: number }>(`${length} where provider_id = ${ofProvider}`, [provider])
     return row?.minutes
   }
   const end = async () => {
-    await asked.rows(`update provider_outages set until = now() where provider_id = ${ofProvider}`, [provider])
+    const over = "update provider_outages set until = now() - interval '1 second'"
+    await asked.rows(`${over} where provider_id = ${ofProvider}`, [provider])
     await shown.host.models.checkOutages()
     await untilShown(provider, 'unknown')
   }
@@ -171,6 +172,23 @@ test('outages that a list of models ends, and the next call begins anew, last lo
   expect(lists.slice(length).map(keyOf)).toEqual([provider])
   expect([await minutesOfOutage(), await minutesOfOutage()]).toEqual([2, 2])
   expect(await asked.host.models.check()).toContainEqual(expect.objectContaining({ provider, status: 'offline' }))
+})
+
+test('an answer ends an outage at once where there is no list of models to wait for, also where moments are stored as later ones', async () => {
+  await using svc = await startApp()
+  const statuses = async () => {
+    const models = await svc.rows<{ status: string }>('select status from ai_models where active')
+    return [...new Set(models.map(({ status }) => status))]
+  }
+  await svc.host.models.beginOutage({ provider: 'demo', retryAfter: 60_000 })
+  expect(await statuses()).toEqual(['offline'])
+  await svc.rows('alter table provider_outages alter until type timestamptz(0)')
+  // The rest of the second is longer than the check takes.
+  await svc.rows('select pg_sleep(mod(1.5 - mod(extract(second from clock_timestamp()), 1), 1))')
+
+  await svc.host.models.endOutage({ provider: 'demo' })
+
+  expect(await statuses()).toEqual(['online'])
 })
 
 test('an answer that comes to another replica ends an outage, and the one that goes on trying in vain begins none anew', async () => {

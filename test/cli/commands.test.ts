@@ -77,7 +77,7 @@ test('a command lists the tokens of a user, expired ones too, by both programs',
   await machine.run(['add-user', ...ada])
   expect((await machine.run(['token', '--list', '--id', '2'])).stdout).toBe('This user has no tokens.\n')
   for (const name of ['laptop', 'phone']) await machine.run(['token', '--username', 'ada', '--name', name])
-  await machine.rows(`update access_tokens set expires_at = now() where name = 'phone'`)
+  await machine.rows(`update access_tokens set expires_at = now() - interval '1 second' where name = 'phone'`)
 
   const listed = await machine.json('token', '--list', '--username', 'ada')
   const inWords = await machine.run(['app:token', '--list', '--username', 'ada'], { program: svcConsole })

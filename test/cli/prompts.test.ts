@@ -167,7 +167,7 @@ test('app:token --revoke lists all tokens of the user and of nobody else, asks f
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
   for (const name of ['laptop', 'phone']) await machine.run(tokenOf('ada', name))
   await machine.run([...tokenOf('ada', 'old'), '--expires', '1d'])
-  await machine.rows(`update access_tokens set expires_at = now() where name = 'old'`)
+  await machine.rows(`update access_tokens set expires_at = now() - interval '1 second' where name = 'old'`)
   await machine.run(tokenOf('bob', 'notebook'))
 
   const ended = await machine.run(revoke, {

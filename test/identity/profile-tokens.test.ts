@@ -191,7 +191,7 @@ describeWith('redis')('on another replica', () => {
     [
       'expires',
       (svc: TestApp, _: TestBrowser, id: number) =>
-        svc.rows(`update access_tokens set expires_at = now() where id = ${id}`),
+        svc.rows(`update access_tokens set expires_at = now() - interval '1 second' where id = ${id}`),
     ],
     ['loses its person', (svc: TestApp) => svc.host.admin.removeUser({ user: { username: 'ada' } })],
   ] as const)('a token that %s opens nothing any more, on any surface', async ([, end]) => {

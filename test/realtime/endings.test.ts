@@ -164,7 +164,9 @@ describe('a connection ends for good on every replica', () => {
     }))
 
   test('when the token has run out', () =>
-    expectEnd(({ id }) => pair.svc.rows('update access_tokens set expires_at = now() where user_id = $1', [id])))
+    expectEnd(({ id }) =>
+      pair.svc.rows("update access_tokens set expires_at = now() - interval '1 second' where user_id = $1", [id]),
+    ))
 
   test('when the person is erased', () => expectEnd(({ id }) => pair.svc.host.admin.removeUser({ user: { id } })))
 
