@@ -32,8 +32,9 @@ export const givenSettlements = `given as (
 
 /**
  * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
- * out to be unknown, all that it held. Selects the counters of which calls took more than they held, and more than the share,
- * and the calls whose holds are gone. Values: the columns of settlements, and how many there are.
+ * out to be unknown, all that it held. Counters are locked last, as calls that begin wait for them. Selects the counters of
+ * which calls took more than they held, and more than the share, and the calls whose holds are gone. Values: the columns of
+ * settlements, and how many there are.
  */
 export const settle = statement<{ overdrawn: number[] | null; unheld: number[] | null }>(
   'settle',
@@ -50,11 +51,6 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
                 else a.amount end)::bigint as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
       group by a.id ${expectFew('1000 * $15')}
-   ), locked as (
-     select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
-   ), counted as (
-     update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
-     returning c.id, l.used > l.held and c.used + c.held > c.share as is_overdrawn
    ), recorded as (
      insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
                                 cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
@@ -62,6 +58,13 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
      select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
             e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
        from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
+     returning id
+   ), locked as (
+     select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id
+      where (select count(*) from recorded) > 0 order by c.id for update of c
+   ), counted as (
+     update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
+     returning c.id, l.used > l.held and c.used + c.held > c.share as is_overdrawn
    )
    select (select json_agg(id) from counted where is_overdrawn) as overdrawn,
           (select json_agg(hold_id) from given where not expired_only and hold_id not in (select id from ended)) as unheld`,
