@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { DailyTable } from '../../entities/sql/day-partitions.ts'
 import { connect } from '../../server/database/database.ts'
-import { keepDayPartitions, makeDayPartitions } from '../../server/ops/day-partitions.ts'
+import { keepDayPartitions } from '../../server/ops/day-partitions.ts'
+import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
 const log: DailyTable = { table: 'change_log', column: 'at', keptDays: 7 }
@@ -23,13 +24,13 @@ async function openLog() {
         `insert into change_log (stream, seq, at, kind, subject)
          select 'room:1', extract(epoch from timestamptz '${date}') + n, '${date}T08:00Z', 'things.updated', '1' from generate_series(1, ${rows}) n`,
       ),
-    partitions: async (table = 'change_log') =>
+    partitions: async () =>
       (
         await query<{ name: string }>(
           `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-            where i.inhparent = '${table}'::regclass order by 1`,
+            where i.inhparent = 'change_log'::regclass order by 1`,
         )
-      ).map(({ name }) => name.replace(`${table}_`, '')),
+      ).map(({ name }) => name.replace('change_log_', '')),
     places: async () =>
       (
         await query<{ place: string }>(`select distinct tableoid::regclass::text as place from change_log order by 1`)
@@ -88,12 +89,19 @@ test('the partitions of the change log never make a writer wait for a transactio
   expect(await log.partitions()).not.toContain('20260302')
 })
 
-test('the partitions of usage records of the next two days are made ahead, once, and never dropped without their sums', async () => {
-  await using log = await openLog()
-  const upkeep = (date: string) => makeDayPartitions(log.pool, 'usage_records', dayOf(date))
+test('the partitions of usage records are made ahead only where records are kept for a time', async () => {
+  const dated = `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'usage_records'::regclass and c.relname <> 'usage_records_default'`
+  for (const [settings, made] of [
+    [{ RETENTION_USAGE_MONTHS: '12' }, 2],
+    [{}, 0],
+  ] as const) {
+    await using svc = await startApp(settings)
+    const task = svc.periodicTasks.find(({ name }) => name === 'usage records')
 
-  await Promise.all([upkeep('2026-03-01'), upkeep('2026-03-01')])
-  await upkeep('2026-05-01')
+    const { signal } = new AbortController()
+    await Promise.all([task?.run(signal), task?.run(signal)])
 
-  expect(await log.partitions('usage_records')).toEqual(['20260302', '20260303', '20260502', '20260503', 'default'])
+    expect((await svc.rows(dated)).length).toBe(made)
+  }
 })
