@@ -76,6 +76,7 @@ export default defineConfig(({ mode }) => ({
     provide: { soak: mode === 'soak' },
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
+    setupFiles: ['test/kit/before-midnight.ts'],
     // A guard against what hangs: a busy machine takes several times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,
