@@ -72,7 +72,7 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
 
 /**
  * Ends holds for calls that were never made: nothing is used, and no record is left. Values: the ids of requests, how many
- * milliseconds ago each failed, and holds that stay.
+ * milliseconds ago each was held for at the latest, and holds that stay.
  */
 export const releaseUnmade = statement<never>(
   'release-unmade',

@@ -6,6 +6,8 @@ import type { HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 const MAX_CALLS = 20_000
 /** In the meantime another call of the same request may have got its hold without this process having heard of it. */
 const MIN_AGE_MS = 1000
+/** How much later than its connection broke a statement may begin: it may be read late, and its moment is stored rounded. */
+const BEGUN_LATE_MS = 500
 /** How long a statement whose connection broke may still run. */
 const MAX_AGE_MS = 60_000
 
@@ -27,12 +29,12 @@ export class UnmadeCalls {
     for (const { call } of requests) if (this.#since.size < MAX_CALLS) this.#since.set(call.requestId, at)
   }
 
-  /** Gives back what was held for them before they failed; the holds of calls that are made stay. */
+  /** Gives back what was held for them until soon after they failed; the holds of calls that are made stay. */
   async release(made: () => readonly number[]): Promise<void> {
     const at = performance.now()
     const due = [...this.#since].map(([id, since]) => ({ id, age: at - since })).filter(({ age }) => age >= MIN_AGE_MS)
     if (due.length === 0) return
-    await this.#sql(releaseUnmade, [due.map(({ id }) => id), due.map(({ age }) => age), made()])
+    await this.#sql(releaseUnmade, [due.map(({ id }) => id), due.map(({ age }) => age - BEGUN_LATE_MS), made()])
     for (const { id, age } of due) if (age >= MAX_AGE_MS) this.#since.delete(id)
   }
 }
