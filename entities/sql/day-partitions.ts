@@ -9,8 +9,11 @@ export interface DailyTable {
   keptDays: number
 }
 
-/** Nobody who writes waits longer for who makes or drops partitions. */
-export const waitBriefly = `set local lock_timeout = '2s'`
+/**
+ * Whoever makes or drops partitions gives way to those who write; before PostgreSQL looks for deadlocks, which is after a
+ * second, as who removes a person takes the same locks in another order.
+ */
+export const waitBriefly = `set local lock_timeout = '500ms'`
 
 const DAY_MS = 24 * 60 * 60_000
 

@@ -20,8 +20,8 @@ async function rollUpPartitions(ctx: Context, before: string): Promise<number> {
 /** In one transaction, so that no call is ever in both or in neither. */
 function replaceBySums(ctx: Context, partition: string): Promise<boolean> {
   return ctx.em().transactional(async (em) => {
-    await em.execute(waitBriefly)
     await em.execute(waitForTurn, [locks.keepPartitions])
+    await em.execute(waitBriefly)
     const [{ isGone }] = await em.execute<[{ isGone: boolean }]>('select to_regclass(?) is null as "isGone"', [
       partition,
     ])

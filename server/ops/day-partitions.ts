@@ -39,8 +39,8 @@ async function inTurn(pool: Pool, work: (client: PoolClient) => Promise<unknown>
   const client = await pool.connect()
   try {
     await client.query('begin')
-    await client.query(waitBriefly)
     await client.query('select pg_advisory_xact_lock($1)', [locks.keepPartitions])
+    await client.query(waitBriefly)
     await work(client)
     await client.query('commit')
   } catch (error) {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import type { DailyTable } from '../../entities/sql/day-partitions.ts'
 import { connect } from '../../server/database/database.ts'
-import { keepDayPartitions } from '../../server/ops/day-partitions.ts'
+import { keepDayPartitions, makeDayPartitions } from '../../server/ops/day-partitions.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { untilWaiting } from '../kit/while-changing.ts'
 
 const log: DailyTable = { table: 'change_log', column: 'at', keptDays: 7 }
 const dayOf = (date: string) => new Date(`${date}T12:00:00Z`)
@@ -16,6 +17,7 @@ async function openLog() {
   stack.defer(close)
   const query = async <Row>(text: string) => (await pool.query(text)).rows as Row[]
   return {
+    url,
     pool,
     query,
     upkeep: (date: string) => keepDayPartitions(pool, log, dayOf(date)),
@@ -104,4 +106,22 @@ test('the partitions of usage records are made ahead only where records are kept
 
     expect((await svc.rows(dated)).length).toBe(made)
   }
+})
+
+test('the partitions of usage records are made later where somebody removes a person meanwhile, whom nothing stops', async () => {
+  await using log = await openLog()
+  const upkeep = () => makeDayPartitions(log.pool, 'usage_records', dayOf('2026-03-01'))
+  await log.query(`insert into users (id, username, email, name) values (7, 'ada', 'a@example.org', 'Ada')`)
+  const removing = await log.pool.connect()
+  await removing.query(`begin; update users set name = '' where id = 7`)
+
+  const refused = expect(upkeep()).rejects.toThrow(/lock timeout/)
+  await Promise.race([untilWaiting(log.url), refused])
+  await removing.query('delete from users where id = 7; commit')
+  removing.release()
+  await refused
+
+  await upkeep()
+  const made = `select to_regclass('usage_records_20260302') is not null as made, (select count(*)::int from users where id = 7) as people`
+  expect(await log.query(made)).toEqual([{ made: true, people: 0 }])
 })
