@@ -76,11 +76,16 @@ test('a whole answer is JSON within JSON, and its parameters reach the provider'
   expect(app.upstream.asked[0]?.body).toMatchObject({ temperature: 0.5, top_p: 0.9, max_tokens: 50 })
 })
 
+/** Resolves once the texts of all files have been read. */
+const untilRead = async () => {
+  const pending = async () => (await app.svc.rows(`select from attachments where text_state = 'pending'`)).length
+  await expect.poll(pending, { timeout: 30_000, interval: 20 }).toBe(0)
+}
+
 test('files go along by their uuids, and one that the model cannot be given is named to it instead', async () => {
   const file = async (bytes: string | Buffer, name: string, fields = {}) => {
     const { one } = await upload(app.svc, token, bytes, { name, fields })
-    const read = async () => (await app.svc.rows('select from attachments where text_state = $1', ['pending'])).length
-    await expect.poll(read, { timeout: 30_000, interval: 20 }).toBe(0)
+    await untilRead()
     return String(one.attributes['uuid'])
   }
   const { token: bobs } = await app.svc.user({ abilities: ['write'] })
@@ -120,6 +125,7 @@ test('a model for which files are switched off is told that there was one', asyn
 
 test('a file in a message of a model, or of which the text is still being read, is refused by its field', async () => {
   const { one } = await upload(app.svc, token, 'Some words.')
+  await untilRead()
   const uuid = String(one.attributes['uuid'])
   const naming = (role: string) =>
     asking({ messages: [saying('See.'), { role, content: { text: 'x', attachments: [uuid] } }] })
