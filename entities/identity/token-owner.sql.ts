@@ -21,30 +21,26 @@ export const textOfCaller = ({ tokenId, ownerVersion }: SeenCaller) => `${tokenI
 
 const confirming = new WeakMap<Statement<unknown>, Statement<unknown>>()
 
-/**
- * The statement with one more value, a list of callers: each row tells which of them have changed. Where the statement has no
- * row, one comes whose `isRow` is null.
- */
-export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: number): Statement<ConfirmedRow<Row>> {
+/** The statement with one more value, a list of callers. Its rows, which are few, come as JSON in one, which tells which callers have changed. */
+export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: number): Statement<ConfirmedRows<Row>> {
   const known = confirming.get(statement)
-  if (known) return known as Statement<ConfirmedRow<Row>>
+  if (known) return known as Statement<ConfirmedRows<Row>>
   const written: Statement<unknown> = {
     ...statement,
     name: statement.name && `${statement.name} confirmed`,
-    text: `select callers.changed, q.* from (
-             select to_json(array(
+    text: `select to_json(array(
                select seen from unnest((select $${callersAt + 1}::text[])::text[]) as seen
                 where split_part(seen, ' ', 2) is distinct from (
-                  select ${ownerVersion} from ${tokensWithOwners} where t.id = split_part(seen, ' ', 1)::int and ${letsIn}))) as changed) callers
-             left join (select true as "isRow", r.* from (${statement.text}) r) q on true`,
+                  select ${ownerVersion} from ${tokensWithOwners} where t.id = split_part(seen, ' ', 1)::int and ${letsIn}))) as changed,
+             to_json(array(select r from (${statement.text}) r)) as rows`,
     callersAt,
   }
   confirming.set(statement, written)
-  return written as Statement<ConfirmedRow<Row>>
+  return written as Statement<ConfirmedRows<Row>>
 }
 
-/** A row, where there is one, beside the callers who have changed. */
-export type ConfirmedRow<Row> = { changed: string[] } & ({ isRow: null } | ({ isRow: true } & Row))
-
-export const isConfirmedRow = <Row>(row: ConfirmedRow<Row>): row is ConfirmedRow<Row> & { isRow: true } & Row =>
-  row.isRow !== null
+/** The rows beside the callers who have changed. */
+export interface ConfirmedRows<Row> {
+  changed: string[]
+  rows: Row[]
+}

@@ -1,4 +1,4 @@
-import { confirmingCallers, isConfirmedRow, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
+import { type ConfirmedRows, confirmingCallers, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import { CallerChanged } from '../core/caller-context.ts'
 import type { Context } from '../core/context.ts'
@@ -88,10 +88,11 @@ export class RowReader {
     if (!unconfirmed) return services.sql(statement, values(given))
     const own = values(given)
     const caller = textOfCaller(unconfirmed)
-    const rows = await services.sql(confirmingCallers(statement, own.length), [...own, [caller]])
-    if (rows[0]?.changed.includes(caller)) throw new CallerChanged()
+    const [found] = await services.sql(confirmingCallers(statement, own.length), [...own, [caller]])
+    const { changed, rows } = found as ConfirmedRows<Row>
+    if (changed.includes(caller)) throw new CallerChanged()
     callerContext.noteConfirmed()
-    return rows.filter(isConfirmedRow)
+    return rows
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */

@@ -126,7 +126,7 @@ test('a statement of the catalogue is planned once in each connection, whatever 
   const look = () =>
     svc.rows<{ statement: string; custom: number; generic: number }>(
       `select statement, custom_plans::int as custom, generic_plans::int as generic
-           from pg_prepared_statements, pg_sleep(0.3) where statement like 'select callers.changed%'`,
+           from pg_prepared_statements, pg_sleep(0.3) where name like '% confirmed'`,
     )
 
   const kept = (await Promise.all([look(), look()])).flat()
