@@ -25,6 +25,7 @@ const confirming = new WeakMap<Statement<unknown>, Statement<unknown>>()
 export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: number): Statement<ConfirmedRows<Row>> {
   const known = confirming.get(statement)
   if (known) return known as Statement<ConfirmedRows<Row>>
+  const { read } = statement
   const written: Statement<unknown> = {
     ...statement,
     name: statement.name && `${statement.name} confirmed`,
@@ -34,6 +35,10 @@ export function confirmingCallers<Row>(statement: Statement<Row>, callersAt: num
                   select ${ownerVersion} from ${tokensWithOwners} where t.id = split_part(seen, ' ', 1)::int and ${letsIn}))) as changed,
              to_json(array(select r from (${statement.text}) r)) as rows`,
     callersAt,
+    read: (sent) => {
+      const { changed, rows } = sent as ConfirmedRows<Row & object>
+      return { changed, rows: read ? rows.map(read) : rows }
+    },
   }
   confirming.set(statement, written)
   return written as Statement<ConfirmedRows<Row>>

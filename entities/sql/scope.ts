@@ -116,18 +116,20 @@ export interface CompiledStatement<Row> {
   values(given: ParameterValues): unknown[]
 }
 
-interface CompileOptions {
+interface CompileOptions<Row> {
   /** Whether the statement is for callers who see every row. */
   unrestricted: boolean
   /** Whether callers share its rows: those with equal values or, for `byIds`, those whose values differ only in the ids. */
   coalesced?: 'equal' | 'byIds' | undefined
   /** Whether it has one plan, whatever its values; PostgreSQL plans any other with its values while that is cheaper. */
   plannedOnce: boolean
+  /** As in a statement. */
+  read?: Statement<Row>['read']
 }
 
 /** Builds a statement once for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
-  { unrestricted, coalesced, plannedOnce }: CompileOptions,
+  { unrestricted, coalesced, plannedOnce, read }: CompileOptions<Row>,
   write: (sql: ParameterBinder) => string,
 ): CompiledStatement<Row> {
   const binder = new ParameterBinder(unrestricted, { plannedOnce })
@@ -136,6 +138,7 @@ export function compile<Row>(
   const statement: Statement<Row> = {
     name: createHash('sha1').update(text).digest('base64url'),
     text,
+    ...(read && { read }),
     ...(coalesced && { coalesced: true }),
     ...(coalesced === 'byIds' && { idsAt: binder.indexOf('ids') }),
   }

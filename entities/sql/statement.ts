@@ -13,6 +13,8 @@ export interface Statement<Row> {
   readonly idsAt?: number
   /** The same of a list of callers, whom the statement confirms. */
   readonly callersAt?: number
+  /** Makes a row of what PostgreSQL sent: once, for all who share it. */
+  read?(sent: object): Row
   /** Exists only for the type. */
   readonly row?: Row
 }

@@ -1,4 +1,5 @@
 import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
+import type { Statement } from '../../entities/sql/statement.ts'
 import type { Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
 import type { RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
@@ -16,17 +17,22 @@ import {
   type RowVerb,
   textKey,
 } from './query-shape.ts'
-import type { ResourceRecord } from './record.ts'
-import { recordSql } from './record-sql.ts'
+import { recordSql, rowReader } from './record-sql.ts'
 import { pathOf, totalAlone, totalBeside } from './relation-path.ts'
 
-/** The statements that read one type, each written when first needed. PostgreSQL sends a record as JSON. */
+interface Reading<Row> {
+  /** Which callers share the rows, where those of the type do. */
+  sharing?: 'equal' | 'byIds' | 'byKey' | undefined
+  read?: Statement<Row>['read']
+}
+
+/** The statements that read one type, each written when first needed. */
 export class ResourceStatements {
   readonly #of: Resource
   readonly #mapping: TableMapping
   readonly #others: TypeFinder
   readonly #written = new Map<string, CompiledStatement<unknown>>()
-  readonly #sparse: readonly string[]
+  readonly #readRow: ReturnType<typeof rowReader>
   /** The attributes that are not in its statements. */
   readonly onDemand: readonly [name: string, find: FindValues][]
 
@@ -34,24 +40,17 @@ export class ResourceStatements {
     this.#of = of
     this.#mapping = others.tableOf(of.type)
     this.#others = others
-    this.#sparse = Object.keys(of.attributes).filter((name) => of.attributes[name]?.sparse)
+    this.#readRow = rowReader(of, others)
     this.onDemand = Object.entries(of.attributes).flatMap(([name, { onDemand }]) =>
       onDemand ? [[name, onDemand]] : [],
     )
   }
 
-  /** The record of a row, without sparse attributes that have no value. */
-  recordOf({ record }: RecordRow): ResourceRecord {
-    if (this.#sparse.length === 0) return record
-    const present = Object.entries(record).filter(([name, value]) => value !== null || !this.#sparse.includes(name))
-    return Object.fromEntries(present) as unknown as ResourceRecord
-  }
-
   /** A page whose rows know how many there are in all. */
   page(shape: QueryShape): CompiledStatement<PageRow> {
-    return this.#once('page', shape, (sql) => {
+    return this.#records('page', shape, (sql) => {
       const from = this.#fromListed(shape, sql)
-      return `select ${recordSql(this.#of, this.#others, sql)} as record, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
+      return `, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
@@ -63,9 +62,7 @@ export class ResourceStatements {
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
-    const write = (sql: ParameterBinder) =>
-      `select ${recordSql(this.#of, this.#others, sql)} as record ${this.#rows(sql)}`
-    return this.#once('byIds', plainShape(unrestricted), write, 'byKey')
+    return this.#records('byIds', plainShape(unrestricted), (sql) => this.#rows(sql), 'byKey')
   }
 
   /** The rows to which the relation of some parents leads; one more than may come along where a table grows without bound. */
@@ -75,18 +72,18 @@ export class ResourceStatements {
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
       const order = this.#of.coalesced ? `${parent}, t.id` : `${parent}, t.id limit ${MAX_INCLUDED + 1}`
-      return `select ${recordSql(this.#of, this.#others, sql)} as record, ${parent}::text as parent ${from} order by ${order}`
+      return `, ${parent}::text as parent ${from} order by ${order}`
     }
-    return this.#once(`related:${of.type}.${name}`, shape, write, 'byIds')
+    return this.#records(`related:${of.type}.${name}`, shape, write, 'byIds')
   }
 
   /** A page of the rows that the relation of one parent leads to. */
   relatedPage(of: Resource, name: string, shape: QueryShape): CompiledStatement<PageRow> {
-    return this.#once(`relatedPage:${of.type}.${name}`, shape, (sql) => {
+    return this.#records(`relatedPage:${of.type}.${name}`, shape, (sql) => {
       const relation = this.#relationOf(of, name)
       const from = this.#fromParent(relation, shape, sql)
       const total = totalBeside(from, relation.total?.(sql.param('parent'), sql))
-      return `select ${recordSql(this.#of, this.#others, sql)} as record, (${total}) as total ${from} ${this.#window(shape, sql)}`
+      return `, (${total}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
 
@@ -104,13 +101,13 @@ export class ResourceStatements {
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
       `select ${ids.sql('t')} as id, ${may('t', sql)} as permitted ${this.#rows(sql)}`
-    return this.#once(`permission:${verb}`, plainShape(unrestricted), write, 'byKey')
+    return this.#once(`permission:${verb}`, plainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
   /** Which of the rows with these numbers the caller sees. */
   visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    return this.#once('visibleKeys', plainShape(unrestricted), write, 'byKey')
+    return this.#once('visibleKeys', plainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
   /** How a relation of another type leads to this one. */
@@ -120,11 +117,23 @@ export class ResourceStatements {
     return `${this.#from(plainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
   }
 
+  /** Selects records, and what is written beside them. */
+  #records<Row extends RecordRow>(
+    kind: string,
+    shape: QueryShape,
+    writeRest: (sql: ParameterBinder) => string,
+    sharing?: Reading<Row>['sharing'],
+  ): CompiledStatement<Row> {
+    const write = (sql: ParameterBinder) =>
+      `select ${recordSql(this.#of, this.#others, sql)} as record ${writeRest(sql)}`
+    return this.#once<Row>(kind, shape, write, { sharing, read: this.#readRow })
+  }
+
   #once<Row>(
     kind: string,
     shape: QueryShape,
     write: (sql: ParameterBinder) => string,
-    sharing: 'equal' | 'byIds' | 'byKey' = 'equal',
+    { sharing = 'equal', read }: Reading<Row> = {},
   ): CompiledStatement<Row> {
     const key = `${kind} ${textKey(shape)}`
     const known = this.#written.get(key)
@@ -133,7 +142,7 @@ export class ResourceStatements {
     const isByKey = sharing === 'byKey'
     const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
     const plannedOnce = isByKey || coalesced !== undefined
-    const compiled = compile<Row>({ unrestricted: shape.unrestricted, coalesced, plannedOnce }, write)
+    const compiled = compile({ unrestricted: shape.unrestricted, coalesced, plannedOnce, read }, write)
     // Rare orders are many: PostgreSQL keeps no plan of theirs, and we keep no text.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#written.set(key, compiled)

@@ -106,9 +106,8 @@ export class RowReader {
   }
 
   async #recordsOf(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
-    const statements = this.#statements(of)
-    const records = rows.map((row) => statements.recordOf(row))
-    const asked = statements.onDemand.filter(([name]) => this.#ctx.asks(of.type, name))
+    const records = rows.map(({ record }) => record)
+    const asked = this.#statements(of).onDemand.filter(([name]) => this.#ctx.asks(of.type, name))
     return asked.length === 0 || records.length === 0 ? records : this.#completed(records, asked)
   }
 

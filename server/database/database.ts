@@ -62,8 +62,10 @@ export async function connect({ url, poolSize = 10, beforeSharing }: DatabaseOpt
 
 /** Statements over the pool: PostgreSQL parses a named one once per connection. */
 function runOn(pool: Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
-  const run: Sql = async <Row>({ name, text }: Statement<Row>, values: readonly unknown[] = []) =>
-    (await pool.query({ name, text, values: values as unknown[] })).rows as Row[]
+  const run: Sql = async <Row>({ name, text, read }: Statement<Row>, values: readonly unknown[] = []) => {
+    const { rows } = await pool.query({ name, text, values: values as unknown[] })
+    return read ? rows.map(read) : (rows as Row[])
+  }
   const runCoalesced = coalesce(async <Row>(statement: Statement<Row>, values?: readonly unknown[]) => {
     const rows = await run(statement, values)
     beforeSharing?.(rows)
