@@ -119,7 +119,9 @@ describe('nothing that a person said and no secret is written down', () => {
     for (const response of await Promise.all(requests)) {
       const { requestId } = (await response.json()) as { requestId: string }
       expect(requestId).toBe(response.headers.get('x-request-id'))
-      const line = svc.log.find((text) => text.includes(requestId) && text.includes('"msg":"request"')) ?? '{}'
+      // It is written behind the answer.
+      const isLine = (text: string) => text.includes(requestId) && text.includes('"msg":"request"')
+      const line = await vi.waitUntil(() => svc.log.find(isLine), SLOW)
       expect(JSON.parse(line)).toMatchObject({ requestId, status: response.status })
     }
     const ids = svc.log.map((line) => JSON.parse(line) as { requestId?: string }).filter(({ requestId }) => requestId)
