@@ -4,7 +4,8 @@ import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../entities/sql/columns.ts'
 import { router } from '../core/trpc.ts'
 import { modalities } from '../ports/ai/model-config.ts'
-import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../resource/declare.ts'
+import { isInCalendar, notInCalendar } from '../ports/days.ts'
+import { attribute, cataloguePage, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { reads } from '../verbs/read.ts'
 import { writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
@@ -64,7 +65,7 @@ export const aiModels = resource({
     flags: attribute(words.describe('Keys of `ai-model-flags`.'), written([])),
     documentationUrl: attribute(webAddress.nullable().describe('Where the model is described.'), written(null)),
     deprecationDate: attribute(
-      z.iso.datetime({ precision: 3 }).nullable().describe('When the provider will switch it off.'),
+      time.refine(isInCalendar, notInCalendar).nullable().describe('When the provider will switch it off.'),
       written(null),
     ),
     fallback,

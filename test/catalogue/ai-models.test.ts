@@ -17,7 +17,7 @@ describe('models', () => {
       limits: { maxInputTokens: 1000 },
       pricing: { free: true },
       documentationUrl: 'https://example.org/new-1',
-      deprecationDate: '2027-01-01T00:00:00.000Z',
+      deprecationDate: '2027-01-01T00:00:00.120Z',
       usageTypes: ['external'],
     }
     const relations = {
@@ -37,13 +37,17 @@ describe('models', () => {
     const { id } = created.one
     expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(200)
 
-    const changed = await svc.admin.update('ai-models', id, { label: 'Newer', usageTypes: ['main'], limits: null })
+    const changed = await svc.admin.update('ai-models', id, {
+      ...{ label: 'Newer', usageTypes: ['main'], limits: null },
+      deprecationDate: '2028-01-01T00:00:00.000Z',
+    })
     expect([changed.status, changed.meta]).toEqual([200, { _svc_sync_log: [] }])
     expect(changed.one.attributes).toMatchObject({
       label: 'Newer',
       modelId: 'new-1',
       usageTypes: ['main'],
       limits: null,
+      deprecationDate: '2028-01-01T00:00:00.000Z',
     })
     expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(404)
 
@@ -126,6 +130,8 @@ describe('models', () => {
       '/data/attributes/parameters/temperature',
     )
     await refused({ ...fine, documentationUrl: 'javascript:1' }, provided, 422, '/data/attributes/documentationUrl')
+    const yearZero = { ...fine, deprecationDate: '0000-01-01T00:00:00.000Z' }
+    await refused(yearZero, provided, 422, '/data/attributes/deprecationDate')
     await refused({ ...fine, label: 'a\u0000b' }, provided, 422, '/data/attributes/label')
     await refused({ ...fine, parameters: { a: 'a\u0000b' } }, provided, 422, '/data/attributes/parameters/a')
     await refused({ ...fine, parameters: { a: '\ud800' } }, provided, 422, '/data/attributes/parameters/a')
