@@ -3,7 +3,7 @@ import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
 import type { Api } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
-import { keepDayPartitions, makeDayPartitions } from './ops/day-partitions.ts'
+import { keepDayPartitions } from './ops/day-partitions.ts'
 import { deleteExpired } from './ops/expired-sessions.ts'
 import type { PeriodicTask } from './ops/periodic-tasks.ts'
 
@@ -41,13 +41,6 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
     { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
-    {
-      name: 'usage records',
-      period: HOUR_MS,
-      run: async () => {
-        if (env.RETENTION_USAGE_MONTHS) await makeDayPartitions(pool, 'usage_records', new Date())
-        await host.usage.rollUp()
-      },
-    },
+    { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
 }

@@ -13,22 +13,14 @@ export type UsageContext = (typeof usageContexts)[number]
 export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/**
- * One call of a model, without a word of what was said. It outlives the person and the token. Where records are kept for a
- * time, they lie in partitions by day, and go with their day.
- */
+/** One call of a model, without a word of what was said. It outlives the person and the token. */
 export const UsageRecord = defineEntity({
   name: 'UsageRecord',
   tableName: 'usage_records',
   indexes: [{ properties: ['user', 'createdAt'] }],
-  partitionBy: {
-    type: 'range',
-    expression: 'createdAt',
-    partitions: [{ name: 'usage_records_default', values: 'default' }],
-  },
   properties: {
-    id: p.bigint('number').primary().autoincrement(),
-    createdAt: moment().defaultRaw('now()').primary().index(),
+    id: p.bigint('number').primary(),
+    createdAt: moment().defaultRaw('now()').index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
     token: () => p.manyToOne(AccessToken).deleteRule('set null').nullable().index().ref(),
     /** Where it was asked for, if in a room, which may be gone. */

@@ -1,4 +1,3 @@
-import { dayOf } from '../sql/day-partitions.ts'
 import { unboundedStatement } from '../sql/statement.ts'
 import type { Outcome } from './usage-record.ts'
 
@@ -104,29 +103,21 @@ export const usageBy = (grouping: UsageGrouping) => {
 
 const startOf = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 
-/** The oldest day with calls that are kept one by one outside of partitions by day. Values: the day before which it lies. */
+/** The oldest day with calls that are kept one by one. Values: the day before which it lies. */
 export const oldestUsageDay = unboundedStatement<{ day: string }>(
-  `select to_char(created_at at time zone 'utc', 'YYYY-MM-DD') as day from usage_records_default
+  `select to_char(created_at at time zone 'utc', 'YYYY-MM-DD') as day from usage_records
     where created_at < ${startOf('$1')} order by created_at limit 1`,
 )
 
-const sumsOf = (records: string, day: string) =>
-  `insert into usage_rollups (day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
-                              ${counts}, cost_micros)
-   select ${day}, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
-          count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
-          sum(cache_write_tokens), sum(reasoning_tokens), sum(web_searches), sum(web_fetches), sum(cost_micros)
-     from ${records} group by 2, 3, 4, 5, 6, 7, 8, 9`
-
-/** Turns the records of a day that has no partition into sums, in one statement: no call is ever in both or in neither. Values: the day. */
+/** Turns the records of a day into sums, in one statement: no call is ever in both or in neither. Values: the day. */
 export const rollUpUsage = unboundedStatement<never>(
   `with gone as (
-     delete from usage_records_default where created_at >= ${startOf('$1')} and created_at < ${startOf('($1::date + 1)')} returning *
-   ) ${sumsOf('gone', '$1::date')}`,
+     delete from usage_records where created_at >= ${startOf('$1')} and created_at < ${startOf('($1::date + 1)')} returning *
+   )
+   insert into usage_rollups (day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
+                              ${counts}, cost_micros)
+   select $1::date, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
+          count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
+          sum(cache_write_tokens), sum(reasoning_tokens), sum(web_searches), sum(web_fetches), sum(cost_micros)
+     from gone group by 2, 3, 4, 5, 6, 7, 8, 9`,
 )
-
-/** The sums of a day that has a partition, which is dropped in the same transaction. */
-export const rollUpPartition = (partition: string) => sumsOf(partition, `'${dayOf(partition)}'::date`)
-
-/** Locks partitions behind their table, as whoever writes does. */
-export const lockUsageRecords = 'lock table only usage_records in access exclusive mode'

@@ -32,9 +32,9 @@ export const givenSettlements = `given as (
 
 /**
  * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
- * out to be unknown, all that it held. Counters are locked last, as calls that begin wait for them. Selects the counters of
- * which calls took more than they held, and more than the share, and the calls whose holds are gone. Values: the columns of
- * settlements, and how many there are.
+ * out to be unknown, all that it held. Counters, for which calls that begin wait, are locked last: their CTE asks for the
+ * records, so that those are written first. Selects the counters of which calls took more than they held, and more than the
+ * share, and the calls whose holds are gone. Values: the columns of settlements, and how many there are.
  */
 export const settle = statement<{ overdrawn: number[] | null; unheld: number[] | null }>(
   'settle',

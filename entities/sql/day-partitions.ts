@@ -9,12 +9,6 @@ export interface DailyTable {
   keptDays: number
 }
 
-/**
- * Whoever makes or drops partitions gives way to those who write; before PostgreSQL looks for deadlocks, which is after a
- * second, as who removes a person takes the same locks in another order.
- */
-export const waitBriefly = `set local lock_timeout = '500ms'`
-
 const DAY_MS = 24 * 60 * 60_000
 
 export const daysFrom = (day: Date, days: number) => new Date(day.getTime() + days * DAY_MS)
@@ -22,10 +16,7 @@ export const daysFrom = (day: Date, days: number) => new Date(day.getTime() + da
 /** `2026-11-22`, in UTC. */
 const dateOf = (day: Date) => day.toISOString().slice(0, 10)
 
-export const partitionOf = (table: string, day: Date) => `${table}_${dateOf(day).replaceAll('-', '')}`
-
-/** `2026-11-22` of `change_log_20261122`; undefined of the default partition. */
-export const dayOf = (partition: string) => /_(\d{4})(\d\d)(\d\d)$/.exec(partition)?.slice(1).join('-')
+export const partitionOf = ({ table }: DailyTable, day: Date) => `${table}_${dateOf(day).replaceAll('-', '')}`
 
 /** Values: the table. */
 export const listPartitions = statement<{ name: string }>(
@@ -33,8 +24,8 @@ export const listPartitions = statement<{ name: string }>(
   'select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::regclass',
 )
 
-export const createPartition = (table: string, day: Date) =>
-  `create table ${partitionOf(table, day)} partition of ${table}
+export const createPartition = (daily: DailyTable, day: Date) =>
+  `create table ${partitionOf(daily, day)} partition of ${daily.table}
      for values from ('${dateOf(day)} 00:00Z') to ('${dateOf(daysFrom(day, 1))} 00:00Z')`
 
 export const dropPartition = (name: string) => `drop table ${name}`

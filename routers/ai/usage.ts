@@ -1,9 +1,15 @@
 import { z } from 'zod'
-import { reportUsage, summariseUsage, usageBy, usageGroupings } from '../../entities/ai/usage-report.sql.ts'
+import {
+  oldestUsageDay,
+  reportUsage,
+  rollUpUsage,
+  summariseUsage,
+  usageBy,
+  usageGroupings,
+} from '../../entities/ai/usage-report.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
 import { ownLimits } from './own-limits.ts'
-import { rollUp } from './usage-roll-up.ts'
 
 const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 
@@ -25,10 +31,18 @@ export const usageRouter = router({
     .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(inOrder, notInOrder))
     .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(usageBy(by), [from, to])),
 
-  /** Keeps only sums of what is older than records are kept. */
-  rollUp: host.mutation(async ({ ctx }) => {
-    const months = ctx.services.settings.usageRetentionMonths
-    return { days: months === undefined ? 0 : await rollUp(ctx, firstOfMonth(months)) }
+  /** Keeps only sums of what is older than records are kept. Several replicas may do so at once. */
+  rollUp: host.mutation(async ({ ctx: { services } }) => {
+    const months = services.settings.usageRetentionMonths
+    if (months === undefined) return { days: 0 }
+    const before = firstOfMonth(months)
+    let days = 0
+    for (;;) {
+      const [oldest] = await services.sql(oldestUsageDay, [before])
+      if (!oldest) return { days }
+      await services.sql(rollUpUsage, [oldest.day])
+      days += 1
+    }
   }),
 })
 

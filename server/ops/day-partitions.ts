@@ -2,13 +2,11 @@ import type { Pool, PoolClient } from 'pg'
 import {
   createPartition,
   type DailyTable,
-  dayOf,
   daysFrom,
   deleteFromDefault,
   dropPartition,
   listPartitions,
   partitionOf,
-  waitBriefly,
 } from '../../entities/sql/day-partitions.ts'
 import { locks } from '../../entities/sql/locks.ts'
 
@@ -22,26 +20,13 @@ const BATCH = 10_000
  */
 export async function keepDayPartitions(pool: Pool, daily: DailyTable, today: Date): Promise<void> {
   await deleteOld(pool, daily, today)
-  await inTurn(pool, async (client) => {
-    const names = await createAhead(client, daily.table, today)
-    // The names of days sort as the days do.
-    const oldest = partitionOf(daily.table, daysFrom(today, -daily.keptDays))
-    for (const name of names) if (dayOf(name) && name < oldest) await client.query(dropPartition(name))
-  })
-}
-
-/** Makes the partitions of the next days alone, of a table whose days somebody else ends. */
-export const makeDayPartitions = (pool: Pool, table: string, today: Date) =>
-  inTurn(pool, (client) => createAhead(client, table, today))
-
-/** Replicas take turns, and nobody who writes waits long. */
-async function inTurn(pool: Pool, work: (client: PoolClient) => Promise<unknown>): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('begin')
+    // Replicas take turns, and nobody who writes waits long.
+    await client.query(`set local lock_timeout = '2s'`)
     await client.query('select pg_advisory_xact_lock($1)', [locks.keepPartitions])
-    await client.query(waitBriefly)
-    await work(client)
+    await replacePartitions(client, daily, today)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
@@ -51,15 +36,16 @@ async function inTurn(pool: Pool, work: (client: PoolClient) => Promise<unknown>
   }
 }
 
-/** Returns the names of the partitions that there were. */
-async function createAhead(client: PoolClient, table: string, today: Date): Promise<Set<string>> {
-  const { rows } = await client.query<{ name: string }>(listPartitions.text, [table])
+async function replacePartitions(client: PoolClient, daily: DailyTable, today: Date): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(listPartitions.text, [daily.table])
   const names = new Set(rows.map(({ name }) => name))
   for (let ahead = 1; ahead <= DAYS_AHEAD; ahead++) {
     const day = daysFrom(today, ahead)
-    if (!names.has(partitionOf(table, day))) await client.query(createPartition(table, day))
+    if (!names.has(partitionOf(daily, day))) await client.query(createPartition(daily, day))
   }
-  return names
+  // The names of days sort as the days do.
+  const oldest = partitionOf(daily, daysFrom(today, -daily.keptDays))
+  for (const name of names) if (/_\d{8}$/.test(name) && name < oldest) await client.query(dropPartition(name))
 }
 
 /** In batches, so that none of them locks many rows for long. */

@@ -16,7 +16,7 @@ const referring = `
     from pg_constraint c
     join pg_class t on t.oid = c.conrelid
     join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey)
-   where c.contype = 'f' and c.confrelid = 'users'::regclass and not t.relispartition
+   where c.contype = 'f' and c.confrelid = 'users'::regclass
   union
   select c.table_name || '.' || c.column_name
     from information_schema.columns c

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest'
 import type { DailyTable } from '../../entities/sql/day-partitions.ts'
 import { connect } from '../../server/database/database.ts'
-import { keepDayPartitions, makeDayPartitions } from '../../server/ops/day-partitions.ts'
-import { startApp } from '../kit/app.ts'
+import { keepDayPartitions } from '../../server/ops/day-partitions.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { untilWaiting } from '../kit/while-changing.ts'
 
 const log: DailyTable = { table: 'change_log', column: 'at', keptDays: 7 }
 const dayOf = (date: string) => new Date(`${date}T12:00:00Z`)
@@ -17,7 +15,6 @@ async function openLog() {
   stack.defer(close)
   const query = async <Row>(text: string) => (await pool.query(text)).rows as Row[]
   return {
-    url,
     pool,
     query,
     upkeep: (date: string) => keepDayPartitions(pool, log, dayOf(date)),
@@ -89,39 +86,4 @@ test('the partitions of the change log never make a writer wait for a transactio
   reading.release()
   await log.upkeep('2026-03-12')
   expect(await log.partitions()).not.toContain('20260302')
-})
-
-test('the partitions of usage records are made ahead only where records are kept for a time', async () => {
-  const dated = `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'usage_records'::regclass and c.relname <> 'usage_records_default'`
-  for (const [settings, made] of [
-    [{ RETENTION_USAGE_MONTHS: '12' }, 2],
-    [{}, 0],
-  ] as const) {
-    await using svc = await startApp(settings)
-    const task = svc.periodicTasks.find(({ name }) => name === 'usage records')
-
-    const { signal } = new AbortController()
-    await Promise.all([task?.run(signal), task?.run(signal)])
-
-    expect((await svc.rows(dated)).length).toBe(made)
-  }
-})
-
-test('the partitions of usage records are made later where somebody removes a person meanwhile, whom nothing stops', async () => {
-  await using log = await openLog()
-  const upkeep = () => makeDayPartitions(log.pool, 'usage_records', dayOf('2026-03-01'))
-  await log.query(`insert into users (id, username, email, name) values (7, 'ada', 'a@example.org', 'Ada')`)
-  const removing = await log.pool.connect()
-  await removing.query(`begin; update users set name = '' where id = 7`)
-
-  const refused = expect(upkeep()).rejects.toThrow(/lock timeout/)
-  await Promise.race([untilWaiting(log.url), refused])
-  await removing.query('delete from users where id = 7; commit')
-  removing.release()
-  await refused
-
-  await upkeep()
-  const made = `select to_regclass('usage_records_20260302') is not null as made, (select count(*)::int from users where id = 7) as people`
-  expect(await log.query(made)).toEqual([{ made: true, people: 0 }])
 })

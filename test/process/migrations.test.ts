@@ -85,19 +85,4 @@ describe('the migrations', () => {
     expect(left.map(({ table_name }) => table_name)).not.toContain('users')
     expect(applied).toHaveLength(files.length)
   })
-
-  test('the migrations keep the usage records of before there were partitions, and give no number twice', async () => {
-    await using empty = await emptyConnection()
-    await empty.database.orm.migrator.up({ to: 'Migration20261123023253' })
-    const record = `insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
-      select 'api', 'p', 'm', 'completed', n, 'r' from generate_series(1, 3) n returning id::int, duration_ms as n`
-    const before = await rows(record, empty.database)
-
-    await migrate(empty.database, empty.url, svc)
-
-    expect(await rows('select id::int, duration_ms as n from usage_records order by id', empty.database)).toEqual(
-      before,
-    )
-    expect(await rows(record, empty.database)).toMatchObject([{ id: 4 }, { id: 5 }, { id: 6 }])
-  })
 })

@@ -38,7 +38,7 @@ async function scansOf({ rows }: TestApp) {
   const tell = () => rows('select pg_stat_force_next_flush(), pg_sleep(0.3)')
   await Promise.all([tell(), tell()])
   const [scans] = await rows<{ whole: number; index: number }>(
-    `select seq_scan::int as whole, idx_scan::int as index from pg_stat_user_tables where relname = 'usage_records_default'`,
+    `select seq_scan::int as whole, idx_scan::int as index from pg_stat_user_tables where relname = 'usage_records'`,
   )
   return scans ?? { whole: 0, index: 0 }
 }
@@ -106,7 +106,7 @@ describe('a statement over a table that grows without bound', () => {
 
     const plan = await planOf(svc, statement.name, given)
 
-    expect(plan).toContain('Index Scan Backward using usage_records_default_created_at_idx')
+    expect(plan).toContain('Index Scan Backward using usage_records_created_at_index')
     expect(plan).not.toMatch(/-> +Sort$/m)
   })
 })

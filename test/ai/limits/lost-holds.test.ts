@@ -25,21 +25,11 @@ const leaveHolds = ({ rows }: TestApp, count: number) =>
     [count],
   )
 
-/** Makes the partition of the records of now, whichever day ends meanwhile. */
-const partitionDay = async ({ rows }: TestApp) => {
-  const [day] = await rows<{ from: string; to: string }>(
-    `select (now() - interval '1 day')::text as from, (now() + interval '1 day')::text as to`,
-  )
-  await rows(
-    `create table usage_records_now partition of usage_records for values from ('${day?.from}') to ('${day?.to}')`,
-  )
-}
-
 const recordsOf = async ({ rows, services }: TestApp) => {
   await services.usageLedger.flush()
   return rows(
     `select outcome, estimated, input_tokens as input, output_tokens as output, cost_micros::int as cost
-       from usage_records_now where provider <> 'gone'`,
+       from usage_records where provider <> 'gone'`,
   )
 }
 
@@ -51,7 +41,6 @@ async function startWaiting() {
     await go.promise
     await answers('Good day.')(asked, response)
   }
-  await partitionDay(world.svc)
   await endLeases(world.svc)
   const { token } = await world.svc.user()
   const asking = ask(world.svc, token)

@@ -2,7 +2,9 @@ import { expect, test, vi } from 'vitest'
 import { type Behaviour, completion, configFor, inTurn, json, question, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
+import { openClient } from '../../kit/postgres-client.ts'
 import { SLOW } from '../../kit/started.ts'
+import { untilWaiting } from '../../kit/while-changing.ts'
 
 /** Answers, and says that it took so many tokens. */
 const takes =
@@ -77,4 +79,24 @@ test('a call whose record the database refuses keeps no other call from being se
   const dropped = () => world.svc.log.filter((line) => line.includes('an item cannot be written, and is dropped'))
   await vi.waitFor(() => expect(dropped()).toHaveLength(2), SLOW)
   expect(await world.svc.rows('select count(*)::int as calls from usage_records')).toEqual([{ calls: 6 }])
+})
+
+test('calls begin while the records of others are being written, however long that takes', async () => {
+  await using world = await started(takes(7, 3))
+  const { svc } = world
+  await svc.host.limits.set(limit as never)
+  await svc.rows(`create function wait_for_test() returns trigger language plpgsql as $$
+      begin perform pg_advisory_xact_lock(1); return new; end $$;
+    create trigger waits before insert on usage_records for each row execute function wait_for_test()`)
+  const [{ stripes } = { stripes: 0 }] = await svc.rows<{ stripes: number }>('select stripes from usage_limits')
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('select pg_advisory_lock(1)')
+  await world.ask()
+  await untilWaiting(svc.env.DATABASE_URL)
+
+  // By each stripe of the limit in turn.
+  for (let turn = 0; turn < stripes; turn++) expect((await world.ask()).status).toBe(200)
+
+  await client.query('select pg_advisory_unlock(1)')
+  expect(await stateOf(svc)).toEqual({ used: 10 * (1 + stripes), held: 0 })
 })

@@ -180,53 +180,6 @@ describe('calls that are older than records are kept', () => {
     expect(await reports(two)).toEqual(before)
   })
 
-  /** By their days, and whether there is a record in them; not those of days to come, which the service makes. */
-  const partitions = async ({ rows }: TestApp) =>
-    Object.fromEntries(
-      (
-        await rows<{ day: string; isUsed: boolean }>(
-          `select replace(c.relname, 'usage_records_', '') as day, exists (select from usage_records r where r.tableoid = c.oid) as "isUsed"
-             from pg_inherits i join pg_class c on c.oid = i.inhrelid
-            where i.inhparent = 'usage_records'::regclass and c.relname not between to_char(now(), '"usage_records_"YYYYMMDD') and 'usage_records_9'`,
-        )
-      ).map(({ day, isUsed }) => [day, isUsed]),
-    )
-
-  test('calls that are older than records are kept go with the partitions of their days, and out of the one of all other days', async () => {
-    await using one = await startApp({ RETENTION_USAGE_MONTHS: '2' })
-    await using two = await startApp({ RETENTION_USAGE_MONTHS: '2', DATABASE_URL: one.env.DATABASE_URL ?? '' })
-    await addPeople(one.rows)
-    const firstKept = `date_trunc('month', now() at time zone 'utc') - interval '2 months'`
-    const [edge] = await one.rows<{ kept: string; gone: string }>(
-      `select to_char(${firstKept}, 'YYYYMMDD') as kept, to_char(${firstKept} - interval '1 day', 'YYYYMMDD') as gone`,
-    )
-    const { kept = '', gone = '' } = edge ?? {}
-    for (const day of ['20240228', '20240229', gone, kept])
-      await one.rows(
-        `create table usage_records_${day} partition of usage_records for values from ('${day} 00:00Z') to ('${day} 24:00Z')`,
-      )
-    await addCalls(
-      one.rows,
-      `select (day || ' 00:00Z')::timestamptz from unnest('{20240229,20240301,${gone},${kept}}'::text[]) day`,
-    )
-    const before = await reports(one)
-    expect(await partitions(one)).toEqual({
-      20240228: false,
-      20240229: true,
-      [gone]: true,
-      [kept]: true,
-      default: true,
-    })
-
-    const sums = await Promise.all([one, two, one, two].map(({ host }) => host.usage.rollUp()))
-
-    expect(await partitions(one)).toEqual({ [kept]: true, default: false })
-    expect(await reports(two)).toEqual(before)
-    expect(await one.rows('select distinct day::text from usage_rollups order by 1')).toHaveLength(3)
-    expect(sums.reduce((sum, { days }) => sum + days, 0)).toBeGreaterThanOrEqual(4)
-    expect(await counts(one)).toEqual([{ records: 60, sums: 180 }])
-  })
-
   test('calls that are older than records are kept stay in the summary of whoever asked them, and of nobody else', async () => {
     await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
     const ada = await svc.user()
