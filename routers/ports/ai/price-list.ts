@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isInCalendar } from '../days.ts'
 
 /** In units of the currency. */
 const perMillion = z.number().min(0).max(1_000_000)
@@ -50,11 +51,7 @@ const notADay = 'must be a day such as 2026-01-31'
 
 /** The file that `svc prices import` reads. */
 export const priceList = z.strictObject({
-  asOf: z.iso
-    .date(notADay)
-    // The calendar of the database has no year 0.
-    .refine((text) => !text.startsWith('0000'), notADay)
-    .optional(),
+  asOf: z.iso.date(notADay).refine(isInCalendar, notADay).optional(),
   /** Of all prices in the file. */
   currency: currencyCode,
   prices: z

@@ -4,10 +4,12 @@ import { Announcement, AnnouncementTarget, announcementTypes } from '../../../en
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { viewPattern } from '../../ports/announcement-texts.ts'
+import { isInCalendar, notInCalendar } from '../../ports/days.ts'
 
 const moment = z.iso
   .datetime({ offset: true, error: 'must be a time such as 2026-01-31T08:00:00Z' })
   .max(40)
+  .refine(isInCalendar, notInCalendar)
   .transform((text) => new Date(text))
 
 export const newAnnouncement = z
