@@ -10,8 +10,6 @@ import { LimitBook } from './limit-book.ts'
 import { LimitsLeft, roomOf } from './limits-left.ts'
 
 const MAX_CALLS = 200
-/** How many statements hold together at once: each by other stripes, while the next gathers the calls of the meantime. */
-const MAX_STATEMENTS = 2
 
 interface HoldQueueOptions {
   sql: Sql
@@ -24,7 +22,7 @@ interface HoldQueueOptions {
 
 /**
  * Holds in one statement for all calls that began in one turn of the event loop and, of those to which a limit applies, for
- * all that came while the last such statements ran. Where they don't fit together, those that a limit stands in the way of are
+ * all that came while the last such statement ran. Where they don't fit together, those that a limit stands in the way of are
  * judged exactly, at last one by one.
  */
 export class HoldQueue {
@@ -35,7 +33,7 @@ export class HoldQueue {
   readonly #unlimited: DataLoader<HoldRequest, Promise<Held>>
   readonly #limited: DataLoader<HoldRequest, Promise<Held>>
   readonly #exchanged: DataLoader<HoldRequest, Promise<Held>>
-  readonly #together = new Set<Promise<unknown>>()
+  #lastTogether: Promise<unknown> = Promise.resolve()
   #lastExact: Promise<unknown> = Promise.resolve()
 
   constructor(options: HoldQueueOptions) {
@@ -54,7 +52,7 @@ export class HoldQueue {
     )
     this.#limited = new DataLoader((requests) => byCatalogue(requests, (some) => this.#next(some)), {
       ...batching,
-      batchScheduleFn: (dispatch) => void this.#free().then(() => setImmediate(dispatch)),
+      batchScheduleFn: (dispatch) => void this.#lastTogether.then(() => setImmediate(dispatch)),
     })
   }
 
@@ -98,13 +96,12 @@ export class HoldQueue {
 
   #next(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
     const held = this.#holdTogether(requests)
-    const ended = held.catch(() => {}).finally(() => this.#together.delete(ended))
-    this.#together.add(ended)
+    // Without what was held, so that nothing of it is kept until the next calls.
+    this.#lastTogether = held.then(
+      () => {},
+      () => {},
+    )
     return held
-  }
-
-  async #free(): Promise<void> {
-    if (this.#together.size >= MAX_STATEMENTS) await Promise.race(this.#together)
   }
 
   async #holdTogether(requests: readonly HoldRequest[]): Promise<Promise<Held>[]> {
