@@ -21,6 +21,8 @@ const tokenOf = ({ people, reading }: JsonApiApp & { reading: string }, caller: 
 /** The service with a catalogue and a token of the administrator that can only read. */
 async function start(settings: Record<string, string> = {}) {
   const svc = await startJsonApi(settings)
+  // As if another replica had checked models and tool servers: two services would not do so at the same moment.
+  await svc.services.kv.setIfAbsent('catalogue:checked', '1', 3_600_000)
   if (svc.env.ALLOW_EXTERNAL_COMMUNICATION !== false) {
     await addCatalogue(svc)
     await svc.ada.create('rooms', { name: 'First' })
