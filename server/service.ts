@@ -28,6 +28,8 @@ export interface ServiceOptions {
   temporaryDir?: string | undefined
   /** Sees rows of the database before several requests share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
+  /** Milliseconds from the start within which each periodic task runs first. */
+  firstRunMs?: number | undefined
   /** Takes a sentence about why the start waits. */
   notify?: ((sentence: string) => void) | undefined
   /** Ends the wait; what goes on after it is not left half way. */
@@ -114,7 +116,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 }
 
 async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Service> {
-  const { env, log } = options
+  const { env, log, firstRunMs } = options
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
@@ -132,7 +134,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => explainPort(error, env))
     await core.jobQueue.work(handlersOf(core.services), env.FILE_TEXT_WORKERS)
-    const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, log)
+    const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, firstRunMs })
     const stop = async () => {
       await drainAll({ env, services: core.services, app, drain, realtime })
       await stopPeriodicTasks()

@@ -12,22 +12,32 @@ export interface PeriodicTask {
 
 const FIRST_RUN_MS = 60_000
 
+interface TasksOptions {
+  log: Log
+  /** Milliseconds from the start within which each runs first; a minute by default. */
+  firstRunMs?: number | undefined
+}
+
 /**
- * Runs each task within a minute of the start and then once a period; one that fails is logged and tried again a period later.
+ * Runs each task soon after the start and then once a period; one that fails is logged and tried again a period later.
  * Returns a function that stops them, and waits for those that are running.
  */
-export function startPeriodicTasks(tasks: readonly PeriodicTask[], log: Log): () => Promise<void> {
+export function startPeriodicTasks(tasks: readonly PeriodicTask[], options: TasksOptions): () => Promise<void> {
   const stopping = new AbortController()
-  const running = tasks.map((task) => repeat(task, stopping.signal, log))
+  const running = tasks.map((task) => repeat(task, stopping.signal, options))
   return async () => {
     stopping.abort()
     await Promise.all(running)
   }
 }
 
-async function repeat({ name, period, run }: PeriodicTask, signal: AbortSignal, log: Log): Promise<void> {
+async function repeat(
+  { name, period, run }: PeriodicTask,
+  signal: AbortSignal,
+  { log, firstRunMs = FIRST_RUN_MS }: TasksOptions,
+): Promise<void> {
   const wait = (ms: number) => pause(ms, undefined, { signal, ref: false }).catch(() => {})
-  await wait(Math.min(period, FIRST_RUN_MS))
+  await wait(Math.min(period, firstRunMs))
   while (!signal.aborted) {
     await run(signal).catch((error: unknown) => log.error({ task: name, error }, 'a periodic task failed'))
     await wait(period)
