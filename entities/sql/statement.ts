@@ -13,7 +13,7 @@ export interface Statement<Row> {
   readonly idsAt?: number
   /** The same of a list of callers, whom the statement confirms. */
   readonly callersAt?: number
-  /** Makes a row of what PostgreSQL sent: once, for all who share it. */
+  /** Makes a row of what PostgreSQL sent: once, for all who share it. No transaction runs a statement that has one. */
   read?(sent: object): Row
   /** Exists only for the type. */
   readonly row?: Row

@@ -5,8 +5,6 @@ import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import { type Behaviour, beginStream, chunk, completion, neverEnds, question, stalls } from '../kit/ai/provider.ts'
 import { SLOW } from '../kit/started.ts'
 
-/** On a busy machine all of it takes its time. */
-
 describe('a caller who goes away', () => {
   test('a caller who goes away ends the provider call of an answer in one piece', async () => {
     await using app = await startWith(stalls)

@@ -52,7 +52,6 @@ test.for(clientNames)('%s ends the call of the provider where its program aborts
     expect(app.upstream.asked).toHaveLength(1)
   }
 })
-/** On a busy machine all of it takes its time. */
 
 test.for(clientNames)('%s repeats no question that its provider refuses for good', async (name) => {
   const client = clientOf(name)

@@ -77,7 +77,6 @@ test.for(named)('%s: a provider of the kind %s that fails by %s is told of once'
   expect(record).toMatchObject([{ outcome: 'failed' }])
   expect(record?.[0]?.output).toEqual(isBegun ? expect.any(Number) : 0)
 })
-/** On a busy machine all of it takes its time. */
 const [compatible] = protocols as [Protocol]
 const byName = (list: readonly Face[]) => list.map((face): [string, Face] => [face.name, face])
 

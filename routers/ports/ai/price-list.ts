@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isInCalendar } from '../days.ts'
+import { day } from '../days.ts'
 
 /** In units of the currency. */
 const perMillion = z.number().min(0).max(1_000_000)
@@ -47,11 +47,9 @@ export type Price = z.output<typeof price>
 
 const model = z.string().trim().min(1).max(200)
 
-const notADay = 'must be a day such as 2026-01-31'
-
 /** The file that `svc prices import` reads. */
 export const priceList = z.strictObject({
-  asOf: z.iso.date(notADay).refine(isInCalendar, notADay).optional(),
+  asOf: day.optional(),
   /** Of all prices in the file. */
   currency: currencyCode,
   prices: z
