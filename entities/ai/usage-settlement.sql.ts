@@ -32,9 +32,10 @@ export const givenSettlements = `given as (
 
 /**
  * Turns holds into usage records, each once, and what was held into what was used; where the price of what a call took turns
- * out to be unknown, all that it held. Counters, for which calls that begin wait, are locked last: their CTE asks for the
- * records, so that those are written first. Selects the counters of which calls took more than they held, and more than the
- * share, and the calls whose holds are gone. Values: the columns of settlements, and how many there are.
+ * out to be unknown, all that it held. Tokens are locked first and then people, as where somebody is removed; counters, for
+ * which calls that begin wait, come last. Each CTE asks for the one before it, so that this is the order. Selects the counters
+ * of which calls took more than they held, and more than the share, and the calls whose holds are gone. Values: the columns of
+ * settlements, and how many there are.
  */
 export const settle = statement<{ overdrawn: number[] | null; unheld: number[] | null }>(
   'settle',
@@ -51,13 +52,17 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
                 else a.amount end)::bigint as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
       group by a.id ${expectFew('1000 * $15')}
+   ), tokens as (
+     select t.id from access_tokens t where t.id in (select token_id from ended) order by t.id for key share
+   ), people as (
+     select u.id from users u where u.id in (select user_id from ended) and (select count(*) from tokens) >= 0 order by u.id for key share
    ), recorded as (
      insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
                                 cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
                                 duration_ms, outcome, created_at)
      select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
             e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
-       from ended e left join users u on u.id = e.user_id left join access_tokens t on t.id = e.token_id
+       from ended e left join people u on u.id = e.user_id left join tokens t on t.id = e.token_id
      returning id
    ), locked as (
      select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id

@@ -100,3 +100,36 @@ test('calls begin while the records of others are being written, however long th
   await client.query('select pg_advisory_unlock(1)')
   expect(await stateOf(svc)).toEqual({ used: 10 * (1 + stripes), held: 0 })
 })
+
+test('calls begin while the person of a call that has ended is being removed, and its record is kept without them', async () => {
+  const ends = Promise.withResolvers<void>()
+  await using world = await started(
+    inTurn(
+      async (...asked) => {
+        await ends.promise
+        takes(7, 3)(...asked)
+      },
+      takes(7, 3),
+    ),
+  )
+  const { svc } = world
+  await svc.host.limits.set(limit as never)
+  const { id, token } = await svc.user()
+  const [{ stripes } = { stripes: 0 }] = await svc.rows<{ stripes: number }>('select stripes from usage_limits')
+  const removed = svc.send('POST', '/api/ai-req', { token, body: question() })
+  await vi.waitFor(async () => expect(await svc.rows('select id from usage_holds')).toHaveLength(1), SLOW)
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query(`delete from access_tokens where user_id = ${id}`)
+  ends.resolve()
+  expect((await removed).status).toBe(200)
+  await untilWaiting(svc.env.DATABASE_URL)
+
+  // By each stripe of the limit in turn.
+  for (let turn = 0; turn < stripes; turn++) expect((await world.ask()).status).toBe(200)
+
+  await client.query(`delete from users where id = ${id}`)
+  await client.query('commit')
+  expect(await stateOf(svc)).toEqual({ used: 10 * (1 + stripes), held: 0 })
+  expect(await svc.rows('select token_id from usage_records where user_id is null')).toEqual([{ token_id: null }])
+})
