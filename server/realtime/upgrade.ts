@@ -8,7 +8,9 @@ import { HandshakeQueue } from './handshakes.ts'
 /** Bytes of a frame that a client sends. */
 const MAX_FRAME = 16 * 1024
 
-const UNAVAILABLE = '503 Service Unavailable'
+/** Status and headers of a refusal; only what is full or stopping now is worth another try. */
+const NOT_FOUND = ['404 Not Found']
+const UNAVAILABLE = ['503 Service Unavailable', 'Retry-After: 5']
 
 interface UpgradeOptions {
   baseUrl: string
@@ -44,7 +46,7 @@ export class Upgrades {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     socket.on('error', ignore)
     const key = keyIn(request.url ?? '', this.#basePath)
-    if (key === undefined) return end(socket, '404 Not Found')
+    if (key === undefined) return end(socket, NOT_FOUND)
     const connect = () => {
       if (socket.destroyed) return
       if (this.#isClosed) return end(socket, UNAVAILABLE)
@@ -68,7 +70,7 @@ export class Upgrades {
 const ignore = () => {}
 
 /** A socket that is no server's any more stays open as long as its client likes, unless it is closed from here. */
-function end(socket: Duplex, status: string): void {
+function end(socket: Duplex, lines: readonly string[]): void {
   socket.once('finish', () => socket.destroy())
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n`)
+  socket.end(`HTTP/1.1 ${[...lines, 'Connection: close', 'Content-Length: 0'].join('\r\n')}\r\n\r\n`)
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newChannel } from '../kit/realtime/replicas.ts'
@@ -46,6 +47,16 @@ describe('a handshake is refused', () => {
     ['at the path of a page', '/'],
   ])('%s, with 404', async ([, path]) => {
     await expect(openSocket(svc.url, { path: String(path) })).rejects.toThrow('404')
+  })
+
+  test('with 404 and no word on when to try again, as nothing will be there later', async () => {
+    const refused = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { connection: 'upgrade', upgrade: 'websocket' }
+      get(`${svc.url}/socket`, { headers }, resolve).on('error', reject)
+    })
+
+    expect(refused.statusCode).toBe(404)
+    expect(refused.headers).not.toHaveProperty('retry-after')
   })
 
   test('and its socket closed, also where the client keeps its end open', async () => {

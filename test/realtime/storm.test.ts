@@ -127,10 +127,12 @@ test('a service that stops sends its clients elsewhere in slices, and takes no n
 test('a service that stops closes the handshakes that still wait, and their clients come back', async () => {
   const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '1', SHUTDOWN_TIMEOUT: '5s' })
   const { hostname, port, host } = new URL(svc.url)
+  const answers: string[] = []
   const sockets = Array.from({ length: 15 }, () => {
     const socket = connect(Number(port), hostname)
     socket.on('error', () => {})
-    socket.resume().write(`GET /app/svc HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
+    socket.on('data', (bytes) => answers.push(String(bytes)))
+    socket.write(`GET /app/svc HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
     return socket
   })
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
@@ -139,4 +141,7 @@ test('a service that stops closes the handshakes that still wait, and their clie
   await svc[Symbol.asyncDispose]()
 
   await expect.poll(() => sockets.every(({ closed }) => closed)).toBe(true)
+  const refused = answers.filter((answer) => answer.startsWith('HTTP/1.1 503'))
+  expect(refused.length).toBeGreaterThan(0)
+  for (const answer of refused) expect(answer).toContain('\r\nRetry-After: 5\r\n')
 })
