@@ -68,3 +68,18 @@ export const untaken: Record<Adapter, readonly Untaken[]> = {
   mistral: ['maxThinkingTokens', 'files in results'],
   demo: ['documents', 'maxThinkingTokens'],
 }
+
+/**
+ * What providers count at most for an image, and for a page of a document, which is its text beside an image of it. They
+ * say up to 3000 tokens for the text of a page and 1600 (Anthropic) to 4160 (Mistral) for its image, and for one of an
+ * image 4784 (Anthropic), 10,000 patches of 1.2 (OpenAI), 16 tiles of 258 (Google); servers of open models up to 16,384.
+ */
+export const mostTokens: Record<Adapter, { image: number; page: number }> = {
+  'openai-compatible': { image: 16_384, page: 16_384 },
+  open_web_ui: { image: 16_384, page: 16_384 },
+  openai: { image: 12_000, page: 6000 },
+  anthropic: { image: 4784, page: 4600 },
+  google: { image: 4128, page: 2240 },
+  mistral: { image: 4160, page: 7160 },
+  demo: { image: 1600, page: 1500 },
+}
