@@ -131,7 +131,7 @@ export const judgedExactly = `locked as (
        from sums s join usage_limits l on l.id = s.limit_id
    )`
 
-/** Takes what fits, shares what is free anew and counts what is refused to a single call. */
+/** Takes what fits, shares what is free anew and counts what is refused to a single call. Of an amount that nobody knows nothing is held. */
 export const countedExactly = (isSingle: string) => `counted as (
      update usage_counters c
         set held = c.held + n.taken, refused = c.refused + n.refused, cap = case when n.shares then j.cap else c.cap end,
@@ -139,11 +139,11 @@ export const countedExactly = (isSingle: string) => `counted as (
                     else c.share end
        from judged j, verdict v, locked l
       cross join lateral (
-        select case when l.id = j.own_id and v.granted then coalesce(j.amount, 0) else 0 end as taken,
+        select case when l.id = j.own_id and v.granted then coalesce(j.amount, -j.own_held) else 0 end as taken,
                (l.id = j.own_id and not j.fits and ${isSingle})::int as refused,
                v.granted and j.must_share as shares) n
       cross join lateral (
-        select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, 0))::bigint as free) f
+        select greatest(0, j.full_cap - j.used - j.held - coalesce(j.amount, -j.own_held))::bigint as free) f
       where c.id = l.id and l.own_id = j.own_id and not (v.stale or v.outdated) and (n.taken <> 0 or n.refused > 0 or n.shares)
    )`
 

@@ -58,9 +58,9 @@ export class CallMeter implements UsageMeter {
     return this.#request !== undefined
   }
 
-  /** Tokens of the answer to the request that runs. */
-  get answered(): number {
-    return this.#request?.tokens.output ?? 0
+  /** Tokens of the answer to the request that runs: in all, and as many as the provider counted itself. */
+  get answered(): { tokens: number; told: number } {
+    return { tokens: this.#request?.tokens.output ?? 0, told: this.#request?.told ?? 0 }
   }
 
   get tokens(): TokenCounts {

@@ -3,6 +3,9 @@ import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '
 import { CallMeter, type CallMeterOptions } from './call-meter.ts'
 import { unlessInfinite } from './native-uses.ts'
 
+/** How many times as many tokens as the provider we count at most, in scripts of which its tokenizer knows whole words. */
+const MOST_OVERCOUNT = 4
+
 /** Ends a call of which a limit has no room for a further round. */
 export class LimitCut extends Error {
   override name = 'LimitCut'
@@ -39,14 +42,23 @@ export class HeldMeter extends CallMeter {
   }
 
   /**
-   * Whether the call took no more than is held. A provider may answer with more than it was told to; where it counts a longer
-   * input than was estimated, more is held, if limits have room for it.
+   * Whether the call took no more than is held. Where its provider counts a longer input than was estimated, or fewer tokens in
+   * its answer than we do, more is held, if limits have room for it. An answer that is longer than was asked for does not fit.
    */
   async fits(): Promise<boolean> {
-    const { hold, maxOutput, extend } = this.#options
+    const { hold, extend } = this.#options
     if (!exceeds(this.#limited(this.bounded), hold.held)) return true
-    if (this.answered > maxOutput) return false
-    return (await extend(hold, this.#limited(this.mostWith(maxOutput)))) === undefined
+    const output = this.#longest
+    return output !== undefined && (await extend(hold, this.#limited(this.mostWith(output)))) === undefined
+  }
+
+  /** Tokens that the answer may have by our count; undefined where it is longer than was asked for. */
+  get #longest(): number | undefined {
+    const { maxOutput } = this.#options
+    const { tokens, told } = this.answered
+    if (tokens <= maxOutput) return maxOutput
+    const most = maxOutput * MOST_OVERCOUNT
+    return told > maxOutput || tokens > most ? undefined : Math.min(2 * tokens, most)
   }
 
   get #taken(): HeldAmounts {

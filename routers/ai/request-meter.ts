@@ -75,6 +75,11 @@ export class RequestMeter {
     return { ...this.tokens, input: this.mostInput + Math.ceil(this.#found), cached: undefined }
   }
 
+  /** Tokens of the answer by the provider's own count, as far as it told. */
+  get told(): number {
+    return this.#reported.output ?? 0
+  }
+
   get tokens(): TokenCounts {
     const { input, output, cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]

@@ -4,9 +4,12 @@ export type Held = Hold | HoldRefusal
 
 type Judge = (requests: readonly HoldRequest[]) => Promise<Promise<Held>[]>
 
-/** Calls are judged together whose models were seen in one version of the catalogue. */
+/**
+ * Calls are judged together whose models were seen in one version of the catalogue; those whose callers were just looked up
+ * apart from others, as they are not tried again where one of these has changed.
+ */
 export async function byCatalogue(requests: readonly HoldRequest[], judge: Judge): Promise<Promise<Held>[]> {
-  const versions = Map.groupBy(requests, ({ catalogue }) => catalogue)
+  const versions = Map.groupBy(requests, ({ catalogue, callerVersion }) => `${catalogue} ${callerVersion !== null}`)
   if (versions.size === 1) return judge(requests)
   const parts = [...versions.values()].map((some) => [some, judge(some)] as const)
   return inOrder(requests, parts)

@@ -23,6 +23,36 @@ const countsAndWaits: Behaviour = (_, response) => {
   }
 }
 
+type World = Awaited<ReturnType<typeof limited>>
+
+const longestOf20 = { env: { LIMITS_MAX_OUTPUT_TOKENS: '20' } }
+const streamed = { accept: 'text/event-stream' }
+
+/** Reads an answer that never ends by itself, until the service ends it. */
+async function readEndless(world: World, usageAfter: (words: number) => object | undefined = () => undefined) {
+  let text = ''
+  const read = () => text.split('event: delta').length - 1
+  // Each word once the one before it was read, as what comes at once is counted at once.
+  world.provider.behave = async (asked, response) => {
+    beginStream(response)
+    for (let words = 1; !asked.abortedAt; words++) {
+      response.write(chunk({ delta: { content: 'more ' } }, { usage: usageAfter(words) }))
+      while (read() < words && !asked.abortedAt) await pause(1)
+    }
+  }
+  const { token } = await world.svc.user()
+  const answer = await world.svc.send('POST', '/api/ai-req', { token, headers: streamed, body: question() })
+  for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) text += piece
+  await vi.waitUntil(() => world.provider.asked[0]?.abortedAt, SLOW)
+  return { text }
+}
+
+async function recordOf({ svc }: World) {
+  await svc.services.usageLedger.flush()
+  const [record] = await svc.rows('select outcome, estimated, input_tokens + output_tokens as took from usage_records')
+  return record
+}
+
 describe('a limit', () => {
   test('a limit in tokens holds input and longest answer, tells the provider, and settles at what was taken', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
@@ -39,35 +69,60 @@ describe('a limit', () => {
     expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
 
-  test('a limit in tokens cuts an answer that goes on beyond what was held, says so and stops the provider', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
-      env: { LIMITS_MAX_OUTPUT_TOKENS: '20' },
-    })
-    let text = ''
-    const read = () => text.split('event: delta').length - 1
-    // Each word once the one before it was read, as what comes at once is counted at once.
-    world.provider.behave = async (asked, response) => {
-      beginStream(response)
-      for (let words = 1; !asked.abortedAt; words++) {
-        response.write(chunk({ delta: { content: 'more ' } }))
-        while (read() < words && !asked.abortedAt) await pause(1)
-      }
-    }
-    const { token } = await world.svc.user()
+  test('a limit in tokens cuts an answer that goes on beyond four times what was asked for, says so and stops the provider', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], longestOf20)
 
-    const headers = { accept: 'text/event-stream' }
-    const answer = await world.svc.send('POST', '/api/ai-req', { token, headers, body: question() })
-    for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) text += piece
+    const { text } = await readEndless(world)
 
     expect(text.match(/event: (?!delta)\w+/g)).toEqual(['event: usage', 'event: done'])
     expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
-    await vi.waitUntil(() => world.provider.asked[0]?.abortedAt, SLOW)
-    await world.svc.services.usageLedger.flush()
-    const [record] = await world.svc.rows(
-      'select outcome, estimated, input_tokens + output_tokens as took from usage_records',
-    )
-    expect(record).toEqual({ outcome: 'cut', estimated: true, took: 2 + 22 })
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 24, held: 0 })
+    expect(await recordOf(world)).toEqual({ outcome: 'cut', estimated: true, took: 2 + 82 })
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 84, held: 0 })
+  })
+
+  test('a limit in tokens cuts an answer that goes on beyond what was asked for where nothing is left', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 30 }], longestOf20)
+
+    const { text } = await readEndless(world)
+
+    expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
+    expect(await recordOf(world)).toEqual({ outcome: 'cut', estimated: true, took: 2 + 22 })
+  })
+
+  test('a limit in tokens cuts an answer once the provider itself counts more than was asked for', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
+      ...longestOf20,
+      provider: { continuousUsage: true },
+    })
+
+    const { text } = await readEndless(world, (completion_tokens) => ({ prompt_tokens: 2, completion_tokens }))
+
+    expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
+    expect(await recordOf(world)).toMatchObject({ outcome: 'cut', took: 2 + 21 })
+  })
+
+  test('an answer in which the provider counts fewer tokens than the service comes whole where limits have room', async () => {
+    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], longestOf20)
+    world.provider.behave = async (_, response) => {
+      beginStream(response)
+      for (let words = 0; words < 8; words++) {
+        response.write(chunk({ delta: { content: 'здравствуйте ' } }))
+        await pause(5)
+      }
+      response.write(
+        chunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 2, completion_tokens: 16 } }),
+      )
+      response.end('data: [DONE]\n\n')
+    }
+    const { token } = await world.svc.user()
+
+    const answer = await world.svc.send('POST', '/api/ai-req', { token, headers: streamed, body: question() })
+    const text = await answer.text()
+
+    expect(text.split('здравствуйте ')).toHaveLength(1 + 8)
+    expect(text).not.toContain('"cut"')
+    expect(await recordOf(world)).toEqual({ outcome: 'completed', estimated: false, took: 18 })
+    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 18, held: 0 })
   })
 
   test('a limit in money refuses a model without a price, unless it says what such a call counts', async () => {
@@ -97,7 +152,7 @@ describe('a limit', () => {
 })
 
 /** Has a process of its own make a call, kills it once this is so, and waits until the call is settled. */
-async function killAmid(world: Awaited<ReturnType<typeof limited>>, path: string, body: object, isTold: string) {
+async function killAmid(world: World, path: string, body: object, isTold: string) {
   const { svc } = world
   const { token } = await svc.user()
   await using folder = await dataFolder()
