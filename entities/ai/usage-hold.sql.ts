@@ -131,7 +131,10 @@ export const judgedExactly = `locked as (
        from sums s join usage_limits l on l.id = s.limit_id
    )`
 
-/** Takes what fits, shares what is free anew and counts what is refused to a single call. Of an amount that nobody knows nothing is held. */
+/**
+ * Takes what fits, shares what is free anew and counts what is refused to a single call. Where nobody knows an amount, which
+ * only a limit that observes lets through, nothing is held, and what the call held before is given back.
+ */
 export const countedExactly = (isSingle: string) => `counted as (
      update usage_counters c
         set held = c.held + n.taken, refused = c.refused + n.refused, cap = case when n.shares then j.cap else c.cap end,

@@ -96,6 +96,30 @@ test('a call that is held keeps its hold where the catalogue changes before the 
   expect(await svc.rows('select request_id from usage_holds')).toEqual([])
 })
 
+test.for([
+  ['a limit', all],
+  ['no limit', []],
+] as const)(
+  'a call whose caller was just looked up is held beside one whose caller has changed, where %s applies',
+  async ([, subjects]) => {
+    await using kit = await limited([{ name: 'all', for: 'installation', cap: 100, unit: 'tokens', per: 'month' }])
+    const { svc } = kit
+    await using ledger = await accountOf(svc, svc.services.sql)
+    const { token } = await svc.user()
+    const how = { tokens: 1, catalogue: null, subjects }
+    const lookedUp = ledger.request('looked up', how)
+    const seen = ledger.request('seen', how)
+    await ledger.release((await ledger.hold(lookedUp)) as Hold)
+
+    const changed = { ...seen, callerVersion: '0', call: { ...seen.call, tokenId: Number(token.split('_')[1]) } }
+    const [other, one] = await Promise.allSettled([ledger.hold(changed), ledger.hold(lookedUp)])
+
+    expect(other).toMatchObject({ status: 'rejected', reason: { name: 'Outdated' } })
+    expect(one).toMatchObject({ status: 'fulfilled', value: { id: expect.any(Number) } })
+    await ledger.release((one as PromiseFulfilledResult<Hold>).value)
+  },
+)
+
 test('a call that fits does not wait for one that must be judged exactly', async () => {
   await using kit = await limited([{ name: 'each', for: 'user', cap: 100, unit: 'tokens', per: 'month' }])
   const { svc } = kit

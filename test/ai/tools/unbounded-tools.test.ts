@@ -133,5 +133,10 @@ test('a model whose searches are paid one by one stands in for another one where
   expect(upstream.asked.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
   await svc.host.limits.set({ ...inMoney, cap: 1000 })
   expect((await ask('down', [search]))[0]).not.toBe(200)
+  // What was held for the model that failed is given back, though nobody knows the most of the one in its place.
+  await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
+  expect(await ask('down', [search])).toEqual(answered)
+  const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
+  expect(state).toMatchObject({ used: 970 + 2 * 14_000, held: 0 })
 })
