@@ -2,6 +2,7 @@ import { claimLimits, returnLimits } from '../routers/ai/limits/claim-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
+import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
 import { letGoOfRooms } from '../routers/rooms/members/erase-member.ts'
 import { noteProfile } from '../routers/rooms/members/note-profile.ts'
@@ -10,7 +11,7 @@ import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
 import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
 
 /** The hooks of the service, with its own listeners on them. */
-export function createServiceHooks(): HookRegistry {
+export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {
   const hooks = createHooks()
   hooks.on('user-type-changed', lockKeychain)
   hooks.on('name-taken', claimLimits)
@@ -21,7 +22,7 @@ export function createServiceHooks(): HookRegistry {
   hooks.on('user-keys-changed', endLinksOfOldKeys)
   hooks.on('user-keys-changed', noteProfile)
   hooks.on('user-profile-changed', noteProfile)
-  hooks.on('user-registered', acceptPolicy)
-  hooks.on('user-acting', requireAcceptance())
+  hooks.on('user-registered', acceptPolicy(readAnnouncement))
+  hooks.on('user-acting', requireAcceptance(readAnnouncement))
   return hooks
 }

@@ -12,8 +12,11 @@ import type { Env } from './config/settings.ts'
 import { assertHashes, readAccounts } from './login/accounts.ts'
 
 /**
- * The settings of a service that is about to start, with a look into every file they name: throws one list of all that
- * is wrong, before anything is made.
+ * The settings of a service that is about to start, with a look into the files and folders they name: throws one list of
+ * all that is wrong, before anything is made.
+ *
+ * Not into ANNOUNCEMENTS, as a command makes that folder, and which texts must be there is in the database: what is missing is
+ * told to the log.
  */
 export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
   const values = source ?? processEnv().values
@@ -25,7 +28,7 @@ export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
   return settings.value
 }
 
-/** Each setting that names a file or a folder, or that a library judges, with what reads it later. */
+/** Each setting that names a file or a folder that must be there by then, or that a library judges, with what reads it later. */
 const readers: Record<string, (value: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
   AI_CONFIG: (path, values) => readModelConfig(path, values, { demo: values['NODE_ENV'] !== 'production' }),
   LIMITS: readLimits,

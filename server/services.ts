@@ -77,7 +77,8 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = settingsOf(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
-  const hooks = createServiceHooks()
+  const files = filesOf(env, log)
+  const hooks = createServiceHooks(files.announcementText)
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
   const { close: closeOutbound, outageReports, ...outbound } = outboundOf({ env, log }, vault, settings)
@@ -91,7 +92,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...changes,
     ...openLogin(env, keyValue.limiter, log),
     ...outbound,
-    ...filesOf(env),
+    ...files,
     ...answering,
     ...{ jobQueue, textExtractor: texts.extractor },
     previewReads: new SingleFlight<string>(),
@@ -130,7 +131,7 @@ const answeringOf = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
 function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vault, settings: Settings) {
   const outageReports = new OutageReports(log)
   const models = createGateway({ vault, log, outages: outageReports })
-  const configured = async () => (await filesOf(env).modelConfig()).mcpServers
+  const configured = async () => (await filesOf(env, log).modelConfig()).mcpServers
   const toolServers = new ConnectedToolServers({
     ...{ vault, configured },
     path: env.variables['PATH'],
@@ -174,8 +175,13 @@ const healthOf = (env: Env, parts: CheckedParts, temporaryDir?: string): Health 
 /** What is read anew each time it is asked for. */
 const filesOf = (
   env: Env,
+  log: FastifyBaseLogger,
 ): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
-  announcementText: announcementTexts(env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'), env.APP_LOCALE),
+  announcementText: announcementTexts({
+    folder: env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'),
+    defaultLocale: env.APP_LOCALE,
+    log,
+  }),
   frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
   limitsConfig: () => readLimits(env.LIMITS, env.variables),
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),

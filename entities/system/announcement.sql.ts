@@ -73,11 +73,18 @@ export const listForcedAnnouncements = statement<{ id: number }>(
 )
 
 /** Values: the user's id. The first that they must accept and have not. */
-export const findUnacceptedAnnouncement = statement<{ id: number }>(
+export const findUnacceptedAnnouncement = statement<{ id: number; view: string }>(
   'find-unaccepted-announcement',
-  `select a.id from announcements a
+  `select a.id, a.view from announcements a
     where a.is_forced and a.anchor is null and ${isActive} and ${isFor('$1')} and not ${isAccepted('$1')}
     order by a.id limit 1`,
+)
+
+/** Those in force, for whomever; what keeps people from writing first, and no more than anybody reads. */
+export const listCurrentAnnouncements = statement<{ id: number; view: string; isForced: boolean }>(
+  'list-current-announcements',
+  `select a.id, a.view, a.is_forced as "isForced" from announcements a
+    where ${isActive} order by a.is_forced desc, a.id limit 100`,
 )
 
 /** All there are, with how many have seen and accepted each; the newest first. */

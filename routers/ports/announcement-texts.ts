@@ -8,8 +8,8 @@ export interface AnnouncementText {
   version: string
 }
 
-/** The text of an announcement in a language, or else in another one that it has; undefined where it has none. */
-export type ReadAnnouncementText = (view: string, locale: string) => Promise<AnnouncementText | undefined>
+/** The text of an announcement in a language, or else in another one that it has; undefined where none can be read. */
+export type ReadAnnouncementText = (view: string, locale?: string) => Promise<AnnouncementText | undefined>
 
 /** The name of the folder of its texts. */
 export const viewPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,119}$/

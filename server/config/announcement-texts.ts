@@ -3,17 +3,30 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ReadAnnouncementText, viewPattern } from '../../routers/ports/announcement-texts.ts'
 import { availableLocales, type Locale } from '../../routers/ports/locales.ts'
+import type { Log } from '../../routers/ports/log.ts'
 
 const MAX_BYTES = 256 * 1024
 
-/** Reads `FOLDER/{view}/{locale}.md` each time, in the default language where there is none in the one asked for. */
-export function announcementTexts(folder: string, defaultLocale: Locale): ReadAnnouncementText {
+interface TextPlace {
+  folder: string
+  defaultLocale: Locale
+  log: Log
+}
+
+/**
+ * Reads `FOLDER/{view}/{locale}.md` each time, in the default language where there is none in the one asked for. A blank text
+ * is none, and one that cannot be read is told to the log.
+ */
+export function announcementTexts({ folder, defaultLocale, log }: TextPlace): ReadAnnouncementText {
   return async (view, locale) => {
     if (!viewPattern.test(view)) return undefined
     const preferred = availableLocales.filter((known) => known === locale)
     for (const known of new Set([...preferred, defaultLocale, ...availableLocales])) {
-      const text = await readText(join(folder, view, `${known}.md`))
-      if (text !== undefined) return { locale: known, text, version: createHash('sha256').update(text).digest('hex') }
+      const file = join(folder, view, `${known}.md`)
+      const text = await readText(file).catch((error: unknown) =>
+        log.warn({ error }, `${file}: the text of an announcement cannot be read`),
+      )
+      if (text?.trim()) return { locale: known, text, version: createHash('sha256').update(text).digest('hex') }
     }
     return undefined
   }

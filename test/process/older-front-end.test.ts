@@ -269,7 +269,7 @@ describeWith(
     )
     await expectOf(ada, 'GET /req/announcement/render/1', undefined, expect.anything(), 404)
     await expectOf(ada, 'POST /req/announcement/seen/1', undefined, { ...done, message: any })
-    await expectOf(ada, 'POST /req/announcement/report/1', undefined, { ...done, message: any })
+    await expectOf(ada, 'POST /req/announcement/report/1', undefined, like({ success: false, message: any }), 400)
     await expectOf(
       ada,
       'GET /req/announcement/fetchLatestPolicy',

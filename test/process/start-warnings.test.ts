@@ -1,6 +1,9 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { configFor } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
 import { productionSettings } from '../kit/production.ts'
 
 const config = await configFor('http://127.0.0.1:9/v1')
@@ -33,4 +36,28 @@ test.for([
 test('a service says nothing of an address that is not encrypted where it has none, or is tried out', async () => {
   expect(await says({})).toBe(false)
   expect(await startSaying({ BASE_URL: 'http://svc.example.org' })).toBe(false)
+})
+
+test('a service starts where texts of announcements are missing, and names those in force', async () => {
+  await using database = await cloneDatabase()
+  const settings = { DATABASE_URL: database.url }
+  const warnings = (svc: { log: string[] }) => svc.log.filter((line) => line.includes('announcements in force'))
+  await using svc = await startApp(settings)
+  expect(warnings(svc)).toEqual([])
+  await svc.rows(
+    `insert into announcements (title, view, type, is_forced, is_global, expires_at)
+     values ('Rules', 'rules', 'policy', true, true, null), ('News', 'news', 'info', false, true, null),
+            ('There', 'there', 'info', false, true, null), ('Over', 'over', 'info', true, true, now())`,
+  )
+  await mkdir(join(svc.folder, 'texts', 'there'), { recursive: true })
+  await writeFile(join(svc.folder, 'texts', 'there', 'de_DE.md'), 'Da.')
+  await using again = await startApp({ ...settings, ANNOUNCEMENTS: join(svc.folder, 'texts') })
+  const [line = '', ...others] = warnings(again)
+
+  expect(others).toEqual([])
+  expect(JSON.parse(line).missing).toEqual([
+    { announcement: expect.any(Number), folder: 'rules', isForced: true },
+    { announcement: expect.any(Number), folder: 'news', isForced: false },
+  ])
+  expect(JSON.stringify(line)).not.toContain('Rules')
 })

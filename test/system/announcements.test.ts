@@ -179,14 +179,68 @@ describe('a forced announcement', () => {
     ])
     expect((await browser.send('GET', '/api/svc/v1/connections/svc')).status).toBe(200)
     expect((await browser.send('GET', '/profile')).text).toContain('Be kind.')
-    // Nobody is kept out for good where its text got lost.
-    await rm(text, { recursive: true })
-    expect((await browser.send('GET', '/profile')).text).toContain(`data-id="${id}"`)
     await mark(browser, 'report', id)
     expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
     // Records are written behind the answer; the refused call has none.
     await own.services.usageLedger.flush()
     expect(await own.rows('select id from usage_records')).toHaveLength(1)
+  })
+
+  test('a forced announcement whose text is lost stays in force, and nobody can accept it before the text is there again', async () => {
+    await using own = await startApp()
+    const text = join(own.folder, 'announcements', 'rules')
+    const restore = async (content: string) => {
+      await mkdir(text, { recursive: true })
+      await writeFile(join(text, 'en_US.md'), content)
+    }
+    await restore('Be kind.')
+    const { browser, token } = await signIn(own, 'ada')
+    const { id } = await own.host.announcements.publish({ title: 'Rules', view: 'rules', type: 'policy', force: true })
+    const profile = async () => (await browser.send('GET', '/profile')).text
+    const ask = async () => {
+      const payload = { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] }
+      const answer = await own.send('POST', '/api/ai-req', { token, body: { payload } })
+      return [answer.status, await answer.text()]
+    }
+    const accepted = () => own.rows('select version from announcement_receipts')
+    const read = /data-version="(\w{64})"/.exec(await profile())?.[1]
+
+    for (const lose of [() => rm(text, { recursive: true }), () => restore(' \n')]) {
+      await lose()
+      expect(await ask()).toEqual([403, expect.stringContaining(`The announcement ${id} has no text.`)])
+      expect(await profile()).toContain('The text is missing.')
+      expect(await profile()).not.toContain(`data-id="${id}"`)
+      for (const body of [{}, { version: read }])
+        expect(await browser.send('POST', `/req/announcement/report/${id}`, { body })).toMatchObject({
+          status: 400,
+          body: { success: false },
+        })
+      const headers = { 'sec-fetch-site': 'same-origin' }
+      const body = { id: String(id) }
+      const refused = await browser.send('POST', '/trpc/announcements.accept', { body, headers })
+      expect([refused.status, refused.text]).toEqual([404, expect.stringContaining('has no text')])
+      expect(await accepted()).toEqual([])
+    }
+
+    await restore('Be kinder.')
+    await mark(browser, 'report', id)
+    expect(await ask()).toMatchObject([200, expect.any(String)])
+    expect(await accepted()).toEqual([{ version: expect.stringMatching(/^\w{64}$/) }])
+  })
+
+  test('a text that cannot be read is missing for people, and the log says why', async () => {
+    await using own = await startApp()
+    const text = join(own.folder, 'announcements', 'rules')
+    await mkdir(text, { recursive: true })
+    await writeFile(join(text, 'en_US.md'), 'Be kind.')
+    const { browser } = await signIn(own, 'ada')
+    await own.host.announcements.publish({ title: 'Rules', view: 'rules', force: true })
+    await rm(text, { recursive: true })
+    await writeFile(text, 'no folder')
+
+    const { status, text: page } = await browser.send('GET', '/profile')
+    expect([status, page]).toEqual([200, expect.stringContaining('The text is missing.')])
+    expect(own.log.join('')).toContain('the text of an announcement cannot be read')
   })
 })
 
@@ -209,5 +263,20 @@ test('who registers sees the policy, with its tags as text, and their acceptance
   expect(
     await svc.rows('select version, accepted_at from announcement_receipts where announcement_id = $1', [id]),
   ).toEqual([{ version, accepted_at: expect.any(String) }])
+  await withdraw()
+})
+
+test('who registers while the text of a policy is missing accepts nothing, and must do it when the text is there again', async () => {
+  const view = await write('lost', { en_US: 'Be kind.' })
+  const id = await published('Lost', view, '--type', 'policy')
+  await addAccount(svc, 'dora', { known: false })
+  const browser = openBrowser(svc.url)
+  await browser.login('dora')
+  await browser.send('GET', '/register')
+  await rm(join(svc.folder, 'announcements', view), { recursive: true })
+  const policy = { id, version: '0'.repeat(64) }
+
+  expect((await browser.send('POST', '/handshake', { body: { ...firstKeys(), policy } })).status).toBe(200)
+  expect(await svc.rows('select version from announcement_receipts where announcement_id = $1', [id])).toEqual([])
   await withdraw()
 })

@@ -11,19 +11,22 @@ const buttons = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
 export interface AnnouncementText {
   id: string
   title: string
-  text: string
+  /** Undefined where it is missing. */
+  text: string | undefined
   version: string | undefined
 }
 
-export const announcementBody = ({ text }: Pick<AnnouncementText, 'text'>): Html =>
-  new Html(reader.render(text.replace(buttons, '')))
+export const announcementBody = ({ text }: { text: string }): Html => new Html(reader.render(text.replace(buttons, '')))
 
-/** What the person has still to accept, each with a button. */
+/** What the person has still to accept, each with a button where there is a text. */
 export const announcementList = (translate: Translate, pending: readonly AnnouncementText[]): Html => html`
 ${pending.map(
   (each) => html`<article class="notice">
 <h2>${each.title}</h2>
-${announcementBody(each)}
-<form id="announcement-${each.id}" class="announcement" data-id="${each.id}" data-version="${each.version}"><button disabled>${translate('page.announcement.accept')}</button>${outcome}</form>
+${each.text === undefined ? html`<p>${translate('page.announcement.missing')}</p>` : offer(translate, { ...each, text: each.text })}
 </article>`,
 )}`
+
+const offer = (translate: Translate, { id, text, version }: AnnouncementText & { text: string }): Html => html`
+${announcementBody({ text })}
+<form id="announcement-${id}" class="announcement" data-id="${id}" data-version="${version}"><button disabled>${translate('page.announcement.accept')}</button>${outcome}</form>`

@@ -32,13 +32,17 @@ export const announcementsRouter = router({
     }),
 
   unread: userWith('read')
-    .meta(about('Read the first few announcements that the caller has not accepted; a text that is missing is empty.'))
+    .meta(
+      about(
+        'Read the first few announcements that the caller has not accepted; one whose text is missing comes without text and version.',
+      ),
+    )
     .query(async ({ ctx }) => {
       const rows = await ctx.services.sql(listPendingAnnouncements, [ctx.caller.person.id])
       return Promise.all(
         rows.slice(0, MAX_UNREAD).map(async ({ id, title, view }) => {
           const found = await ctx.services.announcementText(view, ctx.locale)
-          return { id: String(id), title, text: found?.text ?? '', version: found?.version }
+          return { id: String(id), title, text: found?.text, version: found?.version }
         }),
       )
     }),
@@ -73,9 +77,9 @@ export const announcementsRouter = router({
       const person = ctx.caller.person.id
       const [found] = await ctx.services.sql(findAnnouncement, [id, person])
       if (!found) throw unknown()
-      // A text that is missing must keep nobody from going on.
       const current = await ctx.services.announcementText(found.view, ctx.locale)
-      await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current?.version ?? null])
+      if (!current) throw withoutText()
+      await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current.version])
     }),
 
   list: host.query(async ({ ctx }) => ctx.services.sql(listAnnouncements)),
@@ -84,9 +88,12 @@ export const announcementsRouter = router({
 })
 
 async function withText({ services, locale }: Context, found: AnnouncementRow | undefined) {
-  const text = found && (await services.announcementText(found.view, locale))
-  if (!text) throw unknown()
+  if (!found) throw unknown()
+  const text = await services.announcementText(found.view, locale)
+  if (!text) throw withoutText()
   return { ...found, id: String(found.id), ...text }
 }
 
 const unknown = () => new Problem('not_found', { detail: 'There is no such announcement.' })
+const withoutText = () =>
+  new Problem('not_found', { detail: 'The announcement has no text. Please ask your administrator to restore it.' })

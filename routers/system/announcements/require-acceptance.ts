@@ -4,6 +4,7 @@ import { findUnacceptedAnnouncement, listForcedAnnouncements } from '../../../en
 import type { Hooks, Listener } from '../../core/hooks.ts'
 import { atMost } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
+import type { ReadAnnouncementText } from '../../ports/announcement-texts.ts'
 
 /** How long a forced announcement may be published before it is asked for, in milliseconds. */
 const FRESH_MS = 5000
@@ -11,23 +12,26 @@ const MAX_PEOPLE = 50_000
 
 /**
  * Refuses people who write, or ask a model, before they have accepted what they must. While nothing is forced it looks into the
- * database once in a while; of those who have accepted everything it remembers that.
+ * database once in a while; of those who have accepted everything it remembers that. What is forced stays so while its text is
+ * missing, and the refusal says who can help.
  */
-export function requireAcceptance(): Listener<Hooks['user-acting']> {
+export function requireAcceptance(readText: ReadAnnouncementText): Listener<Hooks['user-acting']> {
   const forced = recentlyForced()
   const accepted = new LRUCache<number, string>(atMost(MAX_PEOPLE))
   return async ({ userId, sql }) => {
     const all = await forced(sql)
     if (all === '' || accepted.get(userId) === all) return
     const [next] = await sql(findUnacceptedAnnouncement, [userId])
-    if (next) throw pending(next.id)
+    if (next) throw pending(next.id, Boolean(await readText(next.view)))
     accepted.set(userId, all)
   }
 }
 
-const pending = (id: number) =>
+const pending = (id: number, hasText: boolean) =>
   new Problem('announcement_pending', {
-    detail: `Read the announcement ${id} on your profile page, and accept it first.`,
+    detail: hasText
+      ? `Read the announcement ${id} on your profile page, and accept it first.`
+      : `The announcement ${id} has no text. Ask your administrator to restore it; then read it on your profile page, and accept it first.`,
     meta: { announcement: String(id) },
   })
 
