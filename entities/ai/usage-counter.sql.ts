@@ -1,4 +1,5 @@
 import { epochMs, statement } from '../sql/statement.ts'
+import type { LimitUnit } from './usage-limit.ts'
 
 /**
  * When the period of a limit `l` begins and ends in which a moment lies. Minutes and hours are those of UTC, where none is skipped or
@@ -58,20 +59,29 @@ export const openCounters = statement<never>(
 /** More than this no cap is, with what was topped up: numbers beyond are not exact. */
 export const MAX_CAP = 9_000_000_000_000_000
 
+interface ToppedUp {
+  name: string
+  unit: LimitUnit
+  currency: string | null
+  /** In all in this period, in requests, tokens or millionths of the currency. */
+  toppedUp: number
+  isTooMuch: boolean
+}
+
 /**
  * Gives more of a limit for the period that runs, unless that were more than a cap may be. The next call that needs it shares
  * it out. Values: the limit, whose counter, how much.
  */
-export const topUpCounter = statement<{ name: string; toppedUp: number; isTooMuch: boolean }>(
+export const topUpCounter = statement<ToppedUp>(
   'top-up-usage-counter',
   `with mine as (
-     select c.id, l.name, c.topped_up + $3::bigint as topped_up, l.cap + c.topped_up + $3::bigint > ${MAX_CAP} as is_too_much
+     select c.id, l.name, l.unit, l.currency, c.topped_up + $3::bigint as topped_up, l.cap + c.topped_up + $3::bigint > ${MAX_CAP} as is_too_much
        from usage_limits l ${runningPeriod} join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
       where l.id = $1 and c.subject_id = $2 and c.stripe = 0 for update of c
    ), topped as (
      update usage_counters c set topped_up = m.topped_up from mine m where c.id = m.id and not is_too_much
    )
-   select name, topped_up::float8 as "toppedUp", is_too_much as "isTooMuch" from mine`,
+   select name, unit, currency, topped_up::float8 as "toppedUp", is_too_much as "isTooMuch" from mine`,
 )
 
 /** Has the stripes of a limit shared anew, which took more than their shares while it only observed. Values: the limit. */

@@ -1,3 +1,4 @@
+import { roles } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import { runningPeriod } from './usage-counter.sql.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
@@ -98,6 +99,21 @@ export const listActiveLimits = statement<{ version: number; limits: ActiveLimit
 
 /** In place of the id of a person or an app of a name that nobody has yet. */
 export const unclaimed = (name: string) => `name:${name}`
+
+/** Whether there is one of the kind. Values: the kind, its id or name as counters have it. */
+export const limitSubjectExists = statement<{ exists: boolean }>(
+  'limit-subject-exists',
+  `select case $1
+     when 'provider' then exists (select from ai_providers where provider_id = $2)
+     when 'model' then exists (select from ai_models where model_id = $2)
+     when 'role' then $2 in ('${roles.join("','")}')
+     when 'group' then exists (select from users where $2 = any(groups))
+     when 'room' then exists (select from rooms where id::text = $2)
+     when 'app' then exists (select from ext_apps where id::text = $2)
+     when 'user' then exists (select from users where id::text = $2)
+     when 'token' then exists (select from access_tokens where id::text = $2)
+   end as exists`,
+)
 
 /** Gives limits to whom they were named for, and makes every process read them anew where there are any. Values: id, kind, `unclaimed` name. */
 export const claimLimitsOf = `with claimed as (

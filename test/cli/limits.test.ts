@@ -104,6 +104,41 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toMatchObject([{ cap: 8_000_000_001_000_000 }])
   })
 
+  test.for<[kind: string, id: string]>([
+    ['user', '1'],
+    ['group', 'staff'],
+    ['role', 'user'],
+  ])('svc limits prepares the period of one %s of which nothing was used yet', async ([kind, id]) => {
+    await using machine = await host()
+    await machine.rows(`update users set groups = '{staff}' where id = 1`)
+    await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
+    const topUp = () => machine.json('limits', 'top-up', 'each', '--id', id, '--amount', '3')
+
+    const toppedUp = [await topUp(), await topUp()]
+
+    expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
+    expect(await machine.json('limits', 'list')).toMatchObject([{ subjectId: id, cap: 11, used: 0, remaining: 11 }])
+  })
+
+  test.for<[kind: string, id: string, message: string]>([
+    ['user', 'ada', "There is no user with the id 'ada'."],
+    ['token', '7', "There is no token with the id '7'."],
+    ['room', '7', "There is no room with the id '7'."],
+    ['app', '7', "There is no app with the id '7'."],
+    ['group', 'staff', "There is no group named 'staff'."],
+    ['role', 'king', "There is no role named 'king'."],
+    ['model', 'gpt', "There is no model named 'gpt'."],
+    ['provider', 'local', "There is no provider named 'local'."],
+  ])('svc limits gives a %s that is not there no more, and says so', async ([kind, id, message]) => {
+    await using machine = await host()
+    await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
+
+    const { exitCode, stderr } = await machine.run(['limits', 'top-up', 'each', '--id', id, '--amount', '5'])
+
+    expect([exitCode, stderr]).toEqual([1, `${message}\n`])
+    expect(await machine.json('limits', 'list')).toMatchObject([{ subjectId: '', cap: 5 }])
+  })
+
   test('svc limits says whom to top up where a limit counts each of a kind', async () => {
     await using machine = await host()
     await machine.run(['limits', 'set', 'each', '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests'])
@@ -188,6 +223,24 @@ describe('the file that LIMITS names', () => {
     expect(await subjects()).toEqual([`${person?.id}`, `${app?.id}`])
     await (await start())[Symbol.asyncDispose]()
     expect(await subjects()).toEqual([`${person?.id}`, `${app?.id}`])
+  })
+
+  test('a limit of the file for a person who is not there yet is topped up once they are', async () => {
+    await using machine = await host()
+    const yaml = 'limits:\n  - { name: hers, for: "user:ada", cap: 3, unit: tokens, per: week }\n'
+    const LIMITS = await file(machine.folder, yaml)
+    await (await startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS }))[Symbol.asyncDispose]()
+    const topUp = () => machine.run(['limits', 'top-up', 'hers', '--amount', '5'])
+
+    const early = await topUp()
+    await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
+
+    expect(early).toMatchObject({
+      exitCode: 1,
+      stderr: "The limit 'hers' is for the user ada, which is not there yet. Top it up once it is.\n",
+    })
+    expect((await topUp()).exitCode).toBe(0)
+    expect(await machine.json('limits', 'list')).toMatchObject([{ cap: 8 }])
   })
 
   test.for([

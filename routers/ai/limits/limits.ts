@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { topUpCounter, unshareCounters } from '../../../entities/ai/usage-counter.sql.ts'
+import { unshareCounters } from '../../../entities/ai/usage-counter.sql.ts'
 import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import {
   type ActiveLimit,
@@ -19,9 +19,9 @@ import { host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
 import { columnsOf, findColumns, type LimitColumns, unclaimedColumns } from './limit-columns.ts'
+import { limitName, noLimit } from './limit-name.ts'
 import { LimitSimulation, periodsOf } from './limit-simulation.ts'
-
-const limitName = z.string().trim().min(1).max(80)
+import { topUp } from './top-up.ts'
 
 /** The limits of the installation, for those who run it. */
 export const limitsRouter = router({
@@ -30,7 +30,7 @@ export const limitsRouter = router({
   /** One limit with all who were counted in the running period. */
   show: host.input(z.strictObject({ name: limitName })).query(async ({ ctx, input: { name } }) => {
     const states = await ctx.services.sql(showLimit, [name])
-    if (states.length === 0) throw notFound(name)
+    if (states.length === 0) throw noLimit(name)
     return states
   }),
 
@@ -48,32 +48,14 @@ export const limitsRouter = router({
   remove: host.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
     change(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name })
-      if (!row) throw notFound(name)
+      if (!row) throw noLimit(name)
       if (isInFile(row)) throw inFile(name)
       em.remove(row)
       return { name }
     }),
   ),
 
-  /** Gives more of a limit for the period that runs; as much again with each call. */
-  topUp: host
-    .input(
-      z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
-    )
-    .mutation(async ({ ctx, input: { name, amount, id } }) => {
-      const row = await ctx.em().findOne(UsageLimit, { name })
-      if (!row) throw notFound(name)
-      const added = toppingUp(row, amount)
-      const of = row.subjectId ?? id
-      if (row.subject !== 'installation' && of === '')
-        throw new Problem('invalid', {
-          issues: [{ path: ['id'], message: `is required: which ${row.subject} gets it` }],
-        })
-      const [topped] = await ctx.services.sql(topUpCounter, [row.id, of, added])
-      if (!topped) throw new Problem('not_found', { detail: `Nothing of the limit '${name}' was used yet by '${of}'.` })
-      if (topped.isTooMuch) throw invalidAmount('is too large')
-      return { name: topped.name, toppedUp: topped.toppedUp }
-    }),
+  topUp,
 
   /**
    * What limits would have refused of the calls that are recorded: those given, which hold nowhere yet, or those in force.
@@ -153,15 +135,5 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
 /** One that the file names no more is switched off, and the administrators'. */
 const isInFile = ({ fromFile, active }: UsageLimit) => fromFile && active
 
-/** In the unit that counters have. */
-function toppingUp({ unit }: UsageLimit, amount: number): number {
-  const added = Math.round(amount * (unit === 'money' ? 1_000_000 : 1))
-  if (unit !== 'money' && added !== amount) throw invalidAmount('must be a whole number')
-  if (added === 0) throw invalidAmount('is too small')
-  return added
-}
-
-const invalidAmount = (message: string) => new Problem('invalid', { issues: [{ path: ['amount'], message }] })
-const notFound = (name: string) => new Problem('not_found', { detail: `There is no limit named '${name}'.` })
 const inFile = (name: string) =>
   new Problem('conflict', { detail: `The limit '${name}' stands in the file that LIMITS names. Change it there.` })

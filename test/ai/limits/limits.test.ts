@@ -213,6 +213,25 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ cap: 3, used: 3, held: 0 })
   })
 
+  test.for([
+    ['the installation', 'installation'],
+    ['each person', 'user'],
+    ['one model', 'model:mock-1'],
+  ] as const)(
+    'a limit of %s that was topped up before its first call lets exactly so many more through',
+    async ([, target]) => {
+      await using world = await limited([{ ...requests, for: target, cap: 5 }])
+      const { token, id } = await world.svc.user()
+      await world.svc.host.limits.topUp({ name: 'all', amount: 10, ...(target === 'user' && { id: `${id}` }) })
+      expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 0, held: 0, refused: 0 })
+
+      const answers = await Promise.all(Array.from({ length: 30 }, () => ask(world.svc, token)))
+
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(15)
+      expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 15, held: 0, refused: 15 })
+    },
+  )
+
   test('a limit gets back what a call that failed did not take, and keeps its request', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }])
     world.provider.behave = (_, response) => void response.writeHead(400).end('{}')

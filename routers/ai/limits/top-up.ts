@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { openCounters, topUpCounter } from '../../../entities/ai/usage-counter.sql.ts'
+import { limitSubjectExists, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
+import { type LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { host } from '../../core/trpc.ts'
+import { limitName, noLimit } from './limit-name.ts'
+
+/** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
+export const topUp = host
+  .input(
+    z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
+  )
+  .mutation(async ({ ctx, input: { name, amount, id } }) => {
+    const limit = await ctx.em().findOne(UsageLimit, { name })
+    if (!limit) throw noLimit(name)
+    const values = [limit.id, subjectIdOf(limit, id), toppingUp(limit, amount)] as const
+    const topped = (await ctx.services.sql(topUpCounter, values))[0] ?? (await openAndTopUp(ctx, limit, values))
+    if (!topped) throw noLimit(name)
+    const { isTooMuch, ...result } = topped
+    if (isTooMuch) throw invalidAmount('is too large')
+    return result
+  })
+
+type Values = readonly [limit: number, subjectId: string, added: number]
+
+/** First makes the counters that the first call of the period would make. */
+async function openAndTopUp({ services: { sql } }: Context, { subject, subjectId }: UsageLimit, values: Values) {
+  const [id, of] = values
+  if (subjectId === null && subject !== 'installation') {
+    const [found] = await sql(limitSubjectExists, [subject, of])
+    if (!found?.exists) throw noSuch(subject, of)
+  }
+  await sql(openCounters, [[id], [of]])
+  return (await sql(topUpCounter, values))[0]
+}
+
+/** Whose counter it is; throws where that is not said, or nobody is there yet. */
+function subjectIdOf({ name, subject, subjectId }: UsageLimit, id: string): string {
+  if (subject === 'installation') return ''
+  const of = subjectId ?? id
+  if (of === '')
+    throw new Problem('invalid', { issues: [{ path: ['id'], message: `is required: which ${subject} gets it` }] })
+  const waits = (subject === 'user' || subject === 'app') && of.startsWith(unclaimed(''))
+  if (!waits) return of
+  const detail = `The limit '${name}' is for the ${subject} ${of.slice(unclaimed('').length)}, which is not there yet.`
+  throw new Problem('not_found', { detail: `${detail} Top it up once it is.` })
+}
+
+function noSuch(subject: LimitSubject, of: string): Problem {
+  const called = ['room', 'app', 'user', 'token'].includes(subject) ? 'with the id' : 'named'
+  return new Problem('not_found', { detail: `There is no ${subject} ${called} '${of}'.` })
+}
+
+/** In the unit that counters have. */
+function toppingUp({ unit }: UsageLimit, amount: number): number {
+  const added = Math.round(amount * (unit === 'money' ? 1_000_000 : 1))
+  if (unit !== 'money' && added !== amount) throw invalidAmount('must be a whole number')
+  if (added === 0) throw invalidAmount('is too small')
+  return added
+}
+
+const invalidAmount = (message: string) => new Problem('invalid', { issues: [{ path: ['amount'], message }] })
