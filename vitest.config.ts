@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const soak = [
   'test/process/lost-connection.test.ts',
   'test/rooms/attachments/kills.test.ts',
-  'test/ai/{client-libraries,faults}.test.ts',
+  'test/ai/{client-libraries,failures/faults}.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance/conformance.test.ts',
   'test/json-api/openapi/answers.test.ts',
@@ -35,7 +35,7 @@ const longest = [
   ],
   ...['cli/process', 'process/start', 'process/start-refused', 'process/deployment/deploy', 'process/outage'],
   ...['process/plans', 'process/inputs/worst-documents', 'rooms/replay', 'rooms/attachments/texts'],
-  ...['files/extract-text', 'ai/faults', 'ai/usage/bills', 'json-api/fuzz', 'json-api/openapi/answers'],
+  ...['files/extract-text', 'ai/failures/faults', 'ai/usage/bills', 'json-api/fuzz', 'json-api/openapi/answers'],
   ...['json-api/openapi/docs', 'json-api/conformance/conformance'],
 ].map((name) => `/test/${name}.test.ts`)
 

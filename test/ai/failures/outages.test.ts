@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type Asked, answers, type Behaviour, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf } from '../kit/json-api/client.ts'
-import { openPusher } from '../kit/realtime/pusher.ts'
+import {
+  type Asked,
+  answers,
+  type Behaviour,
+  configFor,
+  question,
+  refuses,
+  startProvider,
+} from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { clientOf } from '../../kit/json-api/client.ts'
+import { openPusher } from '../../kit/realtime/pusher.ts'
 
 const SLOW = { timeout: 20_000, interval: 20 }
 

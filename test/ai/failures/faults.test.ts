@@ -1,11 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
-import { type Case, startAsking } from '../kit/ai/faults/asking.ts'
-import { type Face, faces } from '../kit/ai/faults/faces.ts'
-import { type Fault, faults } from '../kit/ai/faults/faults.ts'
-import { type Protocol, protocols } from '../kit/ai/protocols.ts'
-import { rounds } from '../kit/rounds.ts'
-import { SLOW } from '../kit/started.ts'
+import { type Case, startAsking } from '../../kit/ai/faults/asking.ts'
+import { type Face, faces } from '../../kit/ai/faults/faces.ts'
+import { type Fault, faults } from '../../kit/ai/faults/faults.ts'
+import { type Protocol, protocols } from '../../kit/ai/protocols.ts'
+import { rounds } from '../../kit/rounds.ts'
+import { SLOW } from '../../kit/started.ts'
 
 type Asking = Awaited<ReturnType<typeof startAsking>>
 type Outcome = Awaited<ReturnType<Asking['ask']>>

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { UnreadFile } from '../../routers/ports/ai/stored-bytes.ts'
-import { Guard } from '../../server/ai/failures/circuit.ts'
-import { Refusal } from '../../server/ai/failures/refusal.ts'
+import { UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
+import { Guard } from '../../../server/ai/failures/circuit.ts'
+import { Refusal } from '../../../server/ai/failures/refusal.ts'
 import {
   answers,
   type Behaviour,
@@ -17,11 +17,11 @@ import {
   replies,
   stalls,
   startProvider,
-} from '../kit/ai/provider.ts'
-import { startApp, type TestUser } from '../kit/app.ts'
-import { later } from '../kit/clock.ts'
-import { freePort } from '../kit/free-port.ts'
-import { SLOW } from '../kit/started.ts'
+} from '../../kit/ai/provider.ts'
+import { startApp, type TestUser } from '../../kit/app.ts'
+import { later } from '../../kit/clock.ts'
+import { freePort } from '../../kit/free-port.ts'
+import { SLOW } from '../../kit/started.ts'
 
 afterEach(() => vi.useRealTimers())
 

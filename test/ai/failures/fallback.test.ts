@@ -14,10 +14,10 @@ import {
   replies,
   stalls,
   startProvider,
-} from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf } from '../kit/json-api/client.ts'
-import { SLOW } from '../kit/started.ts'
+} from '../../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
+import { clientOf } from '../../kit/json-api/client.ts'
+import { SLOW } from '../../kit/started.ts'
 
 const price = (outputPerMillion: number, currency = 'EUR') => ({ currency, inputPerMillion: 1, outputPerMillion })
 const byKey = new Map<string, Behaviour>()
