@@ -5,6 +5,8 @@ import { ask } from '../server.ts'
 
 interface Limit {
   name: string
+  subject: string
+  subjectId: string
   roomName: string | null
   unit: 'requests' | 'tokens' | 'money'
   currency: string | null
@@ -31,7 +33,7 @@ async function show(translate: Translate): Promise<void> {
 
 function lineOf(translate: Translate, limit: Limit): HTMLLIElement {
   const { cap, used, held } = limit
-  const name = [limit.name, limit.roomName].filter(Boolean).join(' · ')
+  const name = [limit.name, whoseOf(limit)].filter(Boolean).join(' · ')
   const line = document.createElement('li')
   const meter = document.createElement('meter')
   // Of several bounds, a later one may not be below the earlier.
@@ -51,6 +53,11 @@ function lineOf(translate: Translate, limit: Limit): HTMLLIElement {
   line.append(Object.assign(document.createElement('strong'), { textContent: name }), meter, told)
   return line
 }
+
+/** By which people tell apart what each one of a kind has of its own; ids of people, tokens and apps tell them nothing. */
+const whoseOf = ({ subject, subjectId, roomName }: Limit) => (named.has(subject) ? subjectId : roomName)
+
+const named = new Set(['provider', 'model', 'group'])
 
 function sentence(translate: Translate, { unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
   const amount = (count: number) => (unit === 'money' ? writtenMoney(count, currency ?? '') : writtenNumber(count))
