@@ -1,9 +1,6 @@
 import { promisify } from 'node:util'
 import { inflate } from 'node:zlib'
-
-/** A page, or how many a part of the tree of pages has. No match is longer than what is looked at twice. */
-const marks = /\/Type\s{0,8}\/Page(?![^\s/<>[\](){}%])|\/Count\s{0,8}(\d{1,9})(?!\d|\s{1,4}\d{1,9}\s{1,4}R)/g
-const MAX_MARK = 64
+import { MAX_MARK, PageTree } from './pdf-page-tree.ts'
 
 /** Objects may be packed: a dictionary that says so, and then a stream. */
 const PACKED = '/ObjStm'
@@ -31,8 +28,7 @@ export async function pagesOf(content: AsyncIterable<Buffer>): Promise<number | 
 
 class PageCount {
   isHidden = false
-  #found = 0
-  #told = 0
+  readonly #tree = new PageTree()
   #streams = 0
   #unpacked = 0
 
@@ -41,7 +37,7 @@ class PageCount {
     let from = 0
     for (let at = bytes.indexOf(PACKED); at >= 0 && !this.isHidden; at = bytes.indexOf(PACKED, from)) {
       const stream = streamAfter(bytes, at)
-      this.#look(bytes.subarray(from, at))
+      this.#tree.look(bytes.subarray(from, at))
       if (!stream) {
         this.isHidden = bytes.length - at > MAX_DICTIONARY + MAX_PACKED
         return bytes.subarray(at)
@@ -50,23 +46,13 @@ class PageCount {
       from = stream.end
     }
     const end = Math.max(from, bytes.length - MAX_MARK)
-    this.#look(bytes.subarray(from), end - from)
-    return bytes.subarray(end)
+    return bytes.subarray(from + this.#tree.look(bytes.subarray(from), end - from))
   }
 
   end(rest: Buffer): number | undefined {
-    this.#look(rest)
+    this.#tree.look(rest)
     const isSeen = !this.isHidden && !rest.includes(PACKED)
-    return (isSeen && Math.max(this.#found, this.#told)) || undefined
-  }
-
-  /** Counts what begins before the end, which may be cut there. */
-  #look(bytes: Buffer, end = bytes.length): void {
-    for (const { index, 1: count } of bytes.toString('latin1').matchAll(marks)) {
-      if (index >= end) return
-      if (count === undefined) this.#found++
-      else this.#told = Math.max(this.#told, Number(count))
-    }
+    return (isSeen && this.#tree.pages) || undefined
   }
 
   async #lookInto(packed: Buffer): Promise<void> {
@@ -75,7 +61,7 @@ class PageCount {
     // It begins with the numbers of its objects.
     this.isHidden = !/^\s*\d/.test(objects.toString('latin1', 0, 100))
     this.#unpacked += objects.length
-    this.#look(objects)
+    this.#tree.look(objects)
   }
 }
 

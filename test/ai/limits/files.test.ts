@@ -18,6 +18,8 @@ const OUTPUT = 100
 const tokens = { ...requests, unit: 'tokens' }
 const linesOf = (pages: number) => Array<string>(pages).fill('Short.')
 const plain = pdf({ lines: linesOf(PAGES) })
+/** Of these the first, which is open, says how many there are below it. */
+const bookmarks = ['Next >> \\( /Kids [ \\\\', ...Array<string>(40).fill('(1) << >> Text')]
 /** Of more than is unpacked. */
 const bomb = packedPdf({ pages: 100_000 })
 
@@ -99,6 +101,7 @@ test.for<[string, Buffer, number, boolean?]>([
   ['in plain objects', plain, PAGES],
   ['in packed objects', packedPdf({ pages: PAGES }), PAGES],
   ['that its tree names twice', pdf({ lines: linesOf(5), repeated: 2 }), 10],
+  ['and not its bookmarks', pdf({ lines: linesOf(1), bookmarks }), 1],
   ['in more than a piece of it', pdf({ lines: linesOf(900) }), 900],
   ['that are stored', pdf({ lines: linesOf(900) }), 900, true],
   ['up to as many as any provider reads', pdf({ lines: linesOf(5), repeated: 2000 }), 1000],

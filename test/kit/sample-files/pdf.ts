@@ -7,16 +7,18 @@ interface PdfOptions {
   drawing?: string
   /** Whether it says that it needs a password, which nobody has. */
   isEncrypted?: boolean
+  /** The titles of its bookmarks, as they are written in it. */
+  bookmarks?: readonly string[]
 }
 
 /** A document in plain PDF, with a line of text on each page. */
-export function pdf({ lines, repeated = 1, drawing = '', isEncrypted }: PdfOptions): Buffer {
+export function pdf({ lines, repeated = 1, drawing = '', isEncrypted, bookmarks }: PdfOptions): Buffer {
   const pageIds = lines.map((_, index) => 4 + 2 * index)
   const kids = Array<string>(repeated)
     .fill(pageIds.map((id) => `${id} 0 R`).join(' '))
     .join(' ')
   const objects = [
-    '<< /Type /Catalog /Pages 2 0 R >>',
+    `<< /Type /Catalog /Pages 2 0 R${bookmarks ? ` /Outlines ${4 + 2 * lines.length} 0 R` : ''} >>`,
     `<< /Type /Pages /Count ${lines.length * repeated} /Kids [${kids}] >>`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
     ...lines.flatMap((line, index) => {
@@ -27,7 +29,19 @@ export function pdf({ lines, repeated = 1, drawing = '', isEncrypted }: PdfOptio
       ]
     }),
   ]
+  if (bookmarks) objects.push(...outline(bookmarks, objects.length + 1))
   return assemble(objects, isEncrypted ? lockedTrailer : '')
+}
+
+/** All bookmarks below one, which is open. */
+function outline([first = '', ...others]: readonly string[], id: number): string[] {
+  const ends = `/First ${id + 2} 0 R /Last ${id + 1 + others.length} 0 R`
+  const parent = `/Parent ${id + 1} 0 R`
+  return [
+    `<< /Type /Outlines /First ${id + 1} 0 R /Last ${id + 1} 0 R /Count ${others.length + 1} >>`,
+    `<< /Title (${first}) /Parent ${id} 0 R ${ends} /Count ${others.length} >>`,
+    ...others.map((title) => `<< /Title (${title}) /A << /S /Named /N /FirstPage >> ${parent} >>`),
+  ]
 }
 
 const hex = (byte: string) => `<${byte.repeat(32)}>`
