@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { backWith, credentialsEnd } from '../../entities/apps/ext-app.sql.ts'
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
+import { moment } from '../ports/days.ts'
 import { attribute, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 import { givenPublicKey } from './app-key.ts'
@@ -29,11 +30,7 @@ const redirectUrl = safeAddress.refine((text) => {
 const linkDays = z.int().min(1).max(365)
 export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).overwrite(distinct)
 /** Until when a credential works; null for no end. */
-export const credentialEnd = z.iso
-  .datetime({ offset: true })
-  .max(40)
-  .refine((text) => new Date(text) > new Date(), 'must be in the future')
-  .nullable()
+export const credentialEnd = moment.refine((text) => new Date(text) > new Date(), 'must be in the future').nullable()
 const onceOnly = { sparse: true, sql: () => 'null::text' } as const
 
 export const extApps = resource({

@@ -11,6 +11,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
+import { isInCalendar, notInCalendar } from '../ports/days.ts'
 import { untilFewer } from '../verbs/until-fewer.ts'
 import { findUser, resourceId, userChoice } from './user-selector.ts'
 
@@ -25,6 +26,7 @@ const grant = {
   abilities: z.array(z.enum(abilities)).min(1).max(20).default(usualAbilities),
   expiresAt: z.coerce
     .date()
+    .refine(isInCalendar, notInCalendar)
     .refine((moment) => moment > new Date(), 'must be in the future')
     .optional(),
 }

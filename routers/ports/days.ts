@@ -1,9 +1,18 @@
 import { z } from 'zod'
 
 const notADay = 'must be a day such as 2026-01-31'
-/** The calendar of the database has no year 0. */
-export const isInCalendar = (text: string) => !text.startsWith('0000')
-export const notInCalendar = 'must not be in a year 0'
+const [FIRST, LAST] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')]
+/** Whether a moment has a year of four digits in UTC, as which it is kept: the calendar of the database has no year 0. */
+export const isInCalendar = (given: string | Date) => {
+  const moment = new Date(given).getTime()
+  return !(moment < FIRST || moment > LAST)
+}
+export const notInCalendar = 'must be in a year from 0001 to 9999 in UTC'
+/** A time with its offset from UTC. */
+export const moment = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-01-31T08:00:00Z' })
+  .max(40)
+  .refine(isInCalendar, notInCalendar)
 export const day = z.iso.date(notADay).refine(isInCalendar, notADay)
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 

@@ -115,7 +115,9 @@ test('an announcement is there from its start until its end, and its times must 
   for (const [says, ...flags] of [
     ['--expire must be later', '--start', '2030-01-02T00:00:00Z', '--expire', '2030-01-01T00:00:00Z'],
     ['must be a time', '--start', 'tomorrow'],
-    ['must not be in a year 0', '--start', '0000-01-01T00:00:00Z'],
+    ['--start must be in a year from 0001 to 9999', '--start', '0000-01-01T00:00:00Z'],
+    ['--start must be in a year from 0001 to 9999', '--start', '0001-01-01T00:00:00+14:00'],
+    ['--expire must be in a year from 0001 to 9999', '--expire', '9999-12-31T23:59:59-12:00'],
     ['--type', '--type', 'rumour'],
     ['must be the name of an event', '--anchor', 'a b'],
   ] as const)

@@ -4,13 +4,9 @@ import { Announcement, AnnouncementTarget, announcementTypes } from '../../../en
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { viewPattern } from '../../ports/announcement-texts.ts'
-import { isInCalendar, notInCalendar } from '../../ports/days.ts'
+import { moment } from '../../ports/days.ts'
 
-const moment = z.iso
-  .datetime({ offset: true, error: 'must be a time such as 2026-01-31T08:00:00Z' })
-  .max(40)
-  .refine(isInCalendar, notInCalendar)
-  .transform((text) => new Date(text))
+const dateOf = moment.transform((text) => new Date(text))
 
 export const newAnnouncement = z
   .strictObject({
@@ -24,8 +20,8 @@ export const newAnnouncement = z
       .string()
       .regex(/^[A-Za-z][A-Za-z0-9]{0,59}$/, 'must be the name of an event')
       .optional(),
-    start: moment.optional(),
-    expire: moment.optional(),
+    start: dateOf.optional(),
+    expire: dateOf.optional(),
   })
   .refine(({ start = new Date(), expire }) => !expire || expire > start, {
     path: ['expire'],
