@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty'
-import { z } from 'zod'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { properties, table } from '../table.ts'
+import { typedNumber } from '../typed-number.ts'
 
 export const files = (context: CommandContext) =>
   defineCommand({
@@ -14,8 +14,6 @@ export const files = (context: CommandContext) =>
       expired: expired(context),
     },
   })
-
-const number = z.coerce.number('must be a number')
 
 const stats = (context: CommandContext) =>
   defineCommand({
@@ -44,7 +42,7 @@ const verify = (context: CommandContext) =>
       json,
     },
     async run({ args: { sample } }) {
-      const input = sample === undefined ? {} : { sample: parseFlag(number, sample, '--sample') }
+      const input = sample === undefined ? {} : { sample: parseFlag(typedNumber, sample, '--sample') }
       const record = await context.open(({ host }) => host.files.verify(input))
       const { listed, ...counts } = record
       const found = counts['no-file'] + counts['no-owner'] + counts['unknown-key'] + counts.damaged
@@ -75,7 +73,7 @@ const expired = (context: CommandContext) =>
       json,
     },
     async run({ args: { months } }) {
-      const input = months === undefined ? {} : { months: parseFlag(number, months, '--months') }
+      const input = months === undefined ? {} : { months: parseFlag(typedNumber, months, '--months') }
       const record = await context.open(({ host }) => host.files.expired(input))
       context.print({ record, text: table(record, 'No file is that old, or RETENTION_FILES_MONTHS is not set.') })
     },

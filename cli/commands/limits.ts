@@ -1,9 +1,10 @@
 import { defineCommand } from 'citty'
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { limitEntry } from '../../routers/ports/ai/limits-config.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
+import { typedNumber } from '../typed-number.ts'
 import { simulate } from './simulate-limits.ts'
 
 export const limits = (context: CommandContext) =>
@@ -41,8 +42,6 @@ const show = (context: CommandContext) =>
     },
   })
 
-const number = z.coerce.number('must be a number')
-
 const set = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Make a limit, or change one; what is used of it stays' },
@@ -67,8 +66,8 @@ const set = (context: CommandContext) =>
     async run({ args }) {
       const { name, for: subject, unit, per, mode } = args
       const amounts = {
-        cap: parseFlag(number, args.cap, '--cap'),
-        ...(args.unpriced !== undefined && { unpriced: parseFlag(number, args.unpriced, '--unpriced') }),
+        cap: parseFlag(typedNumber, args.cap, '--cap'),
+        ...(args.unpriced !== undefined && { unpriced: parseFlag(typedNumber, args.unpriced, '--unpriced') }),
       }
       const zone = args['time-zone'] !== undefined && { timeZone: args['time-zone'] }
       const entry = { name, for: subject, unit, per, ...amounts, ...zone, ...(mode !== undefined && { mode }) }
@@ -97,7 +96,7 @@ const topUp = (context: CommandContext) =>
       json,
     },
     async run({ args: { name, amount, id } }) {
-      const more = { name, amount: parseFlag(number, amount, '--amount'), ...(id !== undefined && { id }) }
+      const more = { name, amount: parseFlag(typedNumber, amount, '--amount'), ...(id !== undefined && { id }) }
       const record = await context.open(({ host }) => host.limits.topUp(more))
       context.print({ record, text: `The limit '${record.name}' has ${record.toppedUp} more in this period.` })
     },

@@ -1,10 +1,10 @@
 import { defineCommand } from 'citty'
-import { z } from 'zod'
 import { priceList } from '../../routers/ports/ai/price-list.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
+import { typedNumber } from '../typed-number.ts'
 
 export const prices = (context: CommandContext) =>
   defineCommand({
@@ -38,7 +38,7 @@ const check = (context: CommandContext) =>
       json,
     },
     async run({ args: { days } }) {
-      const age = days === undefined ? {} : { days: parseFlag(z.coerce.number('must be a number'), days, '--days') }
+      const age = days === undefined ? {} : { days: parseFlag(typedNumber, days, '--days') }
       const record = await context.open(({ host }) => host.prices.check(age))
       context.print({ record, text: table(record, 'All models that are switched on have a price.') })
     },

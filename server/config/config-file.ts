@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { LineCounter, parseDocument } from 'yaml'
 import type { z } from 'zod'
+import { aliasProblems } from './alias-problems.ts'
 
 /** Reads a YAML or JSON file by its schema, with `${NAME}` from the environment; throws with line and path of all that is wrong. */
 export async function readConfigFile<S extends z.ZodType>(
@@ -13,11 +14,8 @@ export async function readConfigFile<S extends z.ZodType>(
   })
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
-  if (document.errors.length > 0)
-    throw new ConfigFileError(
-      file,
-      document.errors.map(({ message }) => `  ${message}`),
-    )
+  const problems = [...document.errors.map(({ message }) => `  ${message}`), ...aliasProblems(document, lines)]
+  if (problems.length > 0) throw new ConfigFileError(file, problems)
   const missing = new Set<string>()
   const parsed = schema.safeParse(fillIn(document.toJS(), env, missing))
   const lineOf = (path: readonly PropertyKey[]) => lines.linePos(offsetOf(document, path)).line

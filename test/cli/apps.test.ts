@@ -106,6 +106,7 @@ test.for([
   ['--expires needs a unit', 'create', ...portal, '--expires', '90'],
   ['--expires does not go with --key.', 'rotate', '7', '--expires', '5d', '--key', 'new'],
   ['--overlap must be', 'rotate', '7', '--overlap', 'long'],
+  ['--overlap must not be empty.', 'rotate', '7', '--overlap', ''],
   ['--overlap does not go with --key.', 'rotate', '7', '--overlap', '5', '--key', 'new'],
   ['--yes is missing.', 'rotate', '7', '--key', 'new'],
   ['--yes is missing.', 'remove', '7'],

@@ -41,6 +41,19 @@ describe('svc limits', () => {
 
   test.for<[what: string, message: string, flags: string[]]>([
     ['a cap that is half a request', '--cap must be a whole number.', ['--cap', '0.5', '--unit', 'requests']],
+    ['a cap from a variable that is not set', '--cap must not be empty.', ['--cap', '', '--unit', 'requests']],
+    ['a cap of spaces', '--cap must not be empty.', ['--cap', '  ', '--unit', 'requests']],
+    [
+      'a price from a variable that is not set',
+      '--unpriced must not be empty.',
+      ['--cap', '1', '--unit', 'EUR', '--unpriced', ''],
+    ],
+    ['a cap of less than a millionth', '--cap is too small.', ['--cap', '0.0000004', '--unit', 'EUR']],
+    [
+      'a price of less than a millionth',
+      '--unpriced is too small.',
+      ['--cap', '1', '--unit', 'EUR', '--unpriced', '0.0000004'],
+    ],
     ['a cap that is no number', '--cap must be a number.', ['--cap', 'many', '--unit', 'requests']],
     ['a cap that is more than numbers hold exactly', '--cap is too large.', ['--cap', '9000000001', '--unit', 'EUR']],
     [
@@ -276,6 +289,29 @@ describe('the file that LIMITS names', () => {
     const start = startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
 
     await expect(start).rejects.toThrow('SystemV/AST4 is not a time zone that the database knows')
+  })
+
+  test.for<[what: string, yaml: string, message: string]>([
+    [
+      'an alias without an anchor',
+      'limits:\n  - { name: a, for: user, cap: *y, unit: EUR, per: week }\n',
+      'limits.yaml is not valid.\n  line 2, limits.0.cap: the alias *y has no anchor &y before it',
+    ],
+    [
+      'an alias in what it names',
+      'limits: &all\n  - { name: a, for: user, cap: 1, unit: EUR, per: week }\n  - *all\n',
+      'limits.yaml is not valid.\n  line 3, limits.1: the alias *all stands in what it names',
+    ],
+    [
+      'amounts of less than a millionth',
+      'limits:\n  - { name: a, for: user, cap: 0.0000004, unit: EUR, per: week, unpriced: 0.0000004 }\n',
+      'line 2, limits.0.cap: is too small\n  line 2, limits.0.unpriced: is too small',
+    ],
+  ])('the file that LIMITS names is refused at start with %s, and its line and path', async ([, yaml, message]) => {
+    await using machine = await host()
+    const LIMITS = await file(machine.folder, yaml)
+
+    await expect(startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })).rejects.toThrow(message)
   })
 
   test('the file that LIMITS names is refused at start with line and path of all that is wrong', async () => {

@@ -55,6 +55,10 @@ test.for<[says: string, ...argv: string[]]>([
   ['--role:', 'set-role', '--username', 'ada', '--role', 'emperor'],
   ['--role is missing.', 'set-role', '--username', 'ada'],
   ['PATH is missing.', 'update-avatar'],
+  ['--days must not be empty.', 'prices', 'check', '--days', ''],
+  ['--sample must not be empty.', 'files', 'verify', '--sample', ' '],
+  ['--months must not be empty.', 'files', 'expired', '--months', ''],
+  ['--amount must not be empty.', 'limits', 'top-up', 'lecture', '--amount', ''],
 ])('a wrong command line exits with 2 and opens no database: %s', async ([says, ...argv]) => {
   const plain = await run(argv, { env: unreachable })
   const json = await run([...argv, '--json'], { env: unreachable })

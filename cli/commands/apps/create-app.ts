@@ -4,11 +4,12 @@ import { appAbilities } from '../../../entities/apps/ext-app.ts'
 import { type CommandContext, json } from '../../command-context.ts'
 import { lifetime } from '../../lifetime.ts'
 import { parseFlag } from '../../prompts.ts'
+import { typedNumber } from '../../typed-number.ts'
 import { credentialExpires } from './rotate-app.ts'
 
 const words = z.string().transform((text) => text.split(',').map((part) => part.trim()))
 const abilities = words.pipe(z.array(z.enum(appAbilities)))
-const days = z.coerce.number('must be a number').int('must be a whole number').min(1).max(365)
+const days = typedNumber.pipe(z.int('must be a whole number').min(1).max(365))
 const said = z.string().trim().min(1, 'must not be empty')
 
 export const createApp = (context: CommandContext) =>

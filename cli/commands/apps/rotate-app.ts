@@ -4,6 +4,7 @@ import { type CommandContext, json } from '../../command-context.ts'
 import { UsageError } from '../../errors.ts'
 import { lifetime } from '../../lifetime.ts'
 import { parseFlag } from '../../prompts.ts'
+import { typedNumber } from '../../typed-number.ts'
 
 export const appId = { type: 'positional', required: true, description: 'Id of the app' } as const
 
@@ -12,7 +13,7 @@ export const credentialExpires = {
   description: 'How long the credential works, such as 90d or 1y; for ever when absent',
 } as const
 
-const minutes = z.coerce.number('must be a number').int('must be a whole number').min(0).max(10_080)
+const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_080))
 
 export const rotateApp = (context: CommandContext) =>
   defineCommand({

@@ -40,7 +40,11 @@ function hasPossibleName(target: string): boolean {
 
 const timeZone = z.string().max(64).refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
 
-const amount = z.number().min(0).max(1_000_000_000_000, 'is too large')
+const amount = z
+  .number()
+  .min(0)
+  .max(1_000_000_000_000, 'is too large')
+  .refine((given) => given === 0 || Math.round(given * MICROS) > 0, { error: 'is too small', abort: true })
 
 /** One limit as an administrator writes it. Amounts of money are in units of the currency. */
 export const limitEntry = z
