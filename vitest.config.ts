@@ -29,6 +29,7 @@ const longest = [
     'web/looks',
     'web/profile',
     'web/profile-usage',
+    'web/profile-limits',
     'web/connect',
     'client/calls',
     'client/rooms',
