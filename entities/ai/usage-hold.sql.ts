@@ -102,6 +102,8 @@ export interface AskedLimit {
   currency: string | null
   /** In requests, tokens or millionths of the currency, as all that follows; with what was topped up. */
   cap: number
+  /** The cap of the next period: without what was topped up. */
+  nextCap: number
   used: number
   held: number
   mode: 'enforce' | 'observe'
@@ -151,7 +153,7 @@ export const countedExactly = (isSingle: string) => `counted as (
    )`
 
 export const judgedLimits = `(select json_agg(json_build_object('counter', own_id, 'name', name, 'subject', subject, 'unit', unit, 'period', period,
-                    'currency', currency, 'cap', full_cap, 'used', used, 'held', held - own_held, 'amount', amount + own_held, 'fits', fits, 'mode', mode,
+                    'currency', currency, 'cap', full_cap, 'nextCap', cap, 'used', used, 'held', held - own_held, 'amount', amount + own_held, 'fits', fits, 'mode', mode,
                     'resetsAt', ${isoTime('ends_at')}, 'windowSeconds', extract(epoch from ends_at - starts_at)::int) order by limit_id) from judged)`
 
 const isSingle = 'jsonb_array_length($6::jsonb) = 1'

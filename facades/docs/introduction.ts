@@ -27,7 +27,8 @@ the answer comes as it is made.
 
 * \`x-request-id\`: errors name it too; quote it when you ask for help.
 * An error has a \`code\` for programs and a sentence for people. 401 means that the token is missing or wrong, 403 that it
-  lacks an ability, 422 that the input is not valid and where, 429 that you should wait for \`Retry-After\` seconds.
+  lacks an ability, 422 that the input is not valid and where, 429 that you should wait for \`Retry-After\` seconds,
+  or ask for less where there is none.
 
 ## Lists and changes
 

@@ -5,7 +5,7 @@ import type { CallableModel } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import { callFailure } from './call-failure.ts'
 import { type HeldMeter, LimitCut } from './held-meter.ts'
-import { refusal } from './hold.ts'
+import { refusal } from './limit-refusal.ts'
 
 export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
 

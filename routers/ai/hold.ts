@@ -1,16 +1,11 @@
-import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
 import { costOf, mostCostOf } from '../catalogue/pricing.ts'
-import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
-import type { Hold, HoldRefusal, LimitLeft, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
+import type { Hold, HoldRefusal, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
+import { refusal } from './limit-refusal.ts'
 import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
 import { mostInputOf } from './request/most-input.ts'
-
-/** When only calls under way stand in the way, in seconds. */
-const RETRY_SOON_SECONDS = 2
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function holdFor(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold> {
@@ -88,44 +83,3 @@ export function maxOutputOf({ model, parameters }: Pick<ModelCall, 'model' | 'pa
   const asked = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
   return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
 }
-
-/** Of several limits that refuse, a spent one is told, and of those the one that frees last: nothing succeeds before. */
-export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
-  const enforced = limits.filter(({ mode }) => mode === 'enforce')
-  ctx.hints.limits = enforced.map(leftOf)
-  const [last] = enforced.filter(({ fits }) => !fits).toSorted(byEnd)
-  if (!last) return new Problem('unavailable')
-  const { name, cap, used, held, amount, resetsAt } = last
-  ctx.hints.isFinal = isSpent(last)
-  const untilReset = Math.max(1, Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000))
-  const resetSeconds = isSpent(last) ? untilReset : RETRY_SOON_SECONDS
-  ctx.hints.rateLimit = { limit: cap, remaining: Math.min(-1, cap - used - held), resetSeconds }
-  if (amount === null)
-    return new Problem('limit_reached', {
-      detail:
-        last.unit === 'money'
-          ? `The limit '${name}' is in money, and the most that this model and its web search may cost is not known.`
-          : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`,
-    })
-  const state = `${used} used and ${held} held by calls under way, of ${cap} ${measured(last)}`
-  return isSpent(last)
-    ? new Problem('limit_reached', {
-        detail: `The limit '${name}' has no room for this: ${state}. It frees at ${resetsAt}.`,
-      })
-    : new Problem('limit_held', { detail: `The limit '${name}' has no room until calls under way end: ${state}.` })
-}
-
-/** Whether a call has no room even when those under way are over. */
-const isSpent = ({ amount, used, cap }: AskedLimit) => amount === null || used + amount > cap
-
-const byEnd = (one: AskedLimit, other: AskedLimit) =>
-  Number(isSpent(other)) - Number(isSpent(one)) || (one.resetsAt < other.resetsAt ? 1 : -1)
-
-const leftOf = ({ name, unit, currency, cap, used, held, windowSeconds, resetsAt }: AskedLimit): LimitLeft => ({
-  ...{ name, unit, currency, cap, windowSeconds },
-  left: cap - used - held,
-  resetsAt: Date.parse(resetsAt),
-})
-
-const measured = ({ unit, currency, period }: AskedLimit) =>
-  `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`

@@ -18,6 +18,8 @@ export interface StreamPosition {
 export interface ResponseHints {
   /** What is left of a rate limit, once one was counted. */
   rateLimit?: RateLimitStatus
+  /** When to come again after a refusal, in seconds, where that is not when the rate limit is reset; null for never. */
+  retryAfterSeconds?: number | null
   /** What is left of usage limits, where it was looked up. */
   limits?: readonly LimitLeft[]
   /** The model that answered in place of the one that was asked. */

@@ -47,7 +47,8 @@ const RETRY_AFTER_SECONDS = 5
 
 function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
   if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
-  if (reply.statusCode === 429) reply.header('retry-after', hints?.rateLimit?.resetSeconds ?? 60)
+  if (reply.statusCode !== 429 || hints?.retryAfterSeconds === null) return
+  reply.header('retry-after', hints?.retryAfterSeconds ?? hints?.rateLimit?.resetSeconds ?? 60)
 }
 
 /** Refuses a request while the service stops; another replica, or the next start, takes it. */

@@ -63,7 +63,7 @@ describe('a limit', () => {
       success: false,
       code: 'limit_reached',
       message: expect.stringMatching(
-        /^The limit 'all' has no room for this: 1 used and 0 held .*, of 1 requests a month\. It frees at \d{4}-/,
+        /^The limit 'all' has no room for 1 more: 1 used and 0 held .*, of 1 requests a month\. It frees at \d{4}-/,
       ),
     })
   })

@@ -59,7 +59,7 @@ test('searches of which nobody knows how many there will be are refused by a lim
   expect(upstream.asked).toEqual([])
   // One grounded prompt is 0.035, and a hundred tokens 0.003.
   await svc.host.limits.set({ ...inMoney, cap: 0.034 })
-  expect(await ask('per prompt', [search])).toEqual(refusedBy('has no room'))
+  expect(await ask('per prompt', [search])).toEqual(refusedBy('This call may cost '))
   await svc.host.limits.set({ ...inMoney, cap: 0.045 })
   expect(await ask('per prompt', [search])).toEqual(answered)
 
@@ -74,7 +74,7 @@ test('searches of which nobody knows how many there will be are refused by a lim
 test('limits hold for all that a model takes where it may read pages of any length, and refuse it where nobody knows that', async () => {
   const ask = await startAsking()
   await svc.host.limits.set({ ...inTokens, cap: 100_000 })
-  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('has no room'))
+  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('This call may take '))
   await svc.host.limits.set({ ...inTokens, cap: 100_150 })
   expect(await ask('per prompt', [fetching])).toEqual(answered)
   await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000 })
@@ -88,7 +88,7 @@ test('limits hold for all that a model takes where it may read pages of any leng
 
   // A hundred thousand tokens are one euro.
   await svc.host.limits.set({ ...inMoney, cap: 0.99 })
-  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('has no room'))
+  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('This call may cost '))
   expect(await ask('endless', [fetching])).toEqual(refusedBy("'most' is in money"))
   await svc.host.limits.set({ ...inMoney, cap: 1.1 })
   expect(await ask('per prompt', [fetching])).toEqual(answered)

@@ -1,0 +1,70 @@
+import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import type { HoldRefusal, LimitLeft } from '../ports/ai/usage-ledger.ts'
+
+/** When only calls under way stand in the way, in seconds. */
+const RETRY_SOON_SECONDS = 2
+
+/** How long a limit refuses a call, longest last: while others are under way, until the period ends, or always. */
+const lengths = ['held', 'spent', 'never'] as const
+
+type Length = (typeof lengths)[number]
+
+/** Of several limits that refuse, the one is told that does so longest: nothing succeeds before. */
+export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
+  const enforced = limits.filter(({ mode }) => mode === 'enforce')
+  ctx.hints.limits = enforced.map(leftOf)
+  const [last] = enforced.filter(({ fits }) => !fits).toSorted(byEnd)
+  if (!last) return new Problem('unavailable')
+  const { cap, used, held, resetsAt } = last
+  const length = lengthOf(last)
+  const resetSeconds = Math.max(1, Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000))
+  ctx.hints.isFinal = length !== 'held'
+  ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[length]
+  ctx.hints.rateLimit = { limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds }
+  return new Problem(length === 'held' ? 'limit_held' : 'limit_reached', { detail: sentences[length](last) })
+}
+
+function lengthOf({ amount, used, cap, nextCap }: AskedLimit): Length {
+  if (amount === null) return 'never'
+  if (used + amount <= cap) return 'held'
+  return amount > nextCap ? 'never' : 'spent'
+}
+
+const sentences: Record<Length, (limit: AskedLimit) => string> = {
+  held: (limit) =>
+    `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${stateOf(limit)}.`,
+  spent: (limit) =>
+    `The limit '${limit.name}' has no room for ${limit.amount} more: ${stateOf(limit)}. It frees at ${limit.resetsAt}.`,
+  never: (limit) => (limit.amount === null ? unknownTo(limit) : tooLargeFor(limit)),
+}
+
+const unknownTo = ({ name, unit }: AskedLimit) =>
+  unit === 'money'
+    ? `The limit '${name}' is in money, and the most that this model and its web search may cost is not known.`
+    : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`
+
+function tooLargeFor(limit: AskedLimit): string {
+  const { name, unit, amount, cap, nextCap } = limit
+  const whole = `${nextCap} ${measured(limit)}${cap > nextCap ? ', without what was topped up' : ''}`
+  if (nextCap === 0) return `The limit '${name}' lets no call through: it is ${whole}.`
+  return unit === 'money'
+    ? `This call may cost ${amount}, and the limit '${name}' is ${whole}. Send less, ask for a shorter answer, or ask another model.`
+    : `This call may take ${amount}, and the limit '${name}' is ${whole}. Send less, or ask for a shorter answer.`
+}
+
+const stateOf = (limit: AskedLimit) =>
+  `${limit.used} used and ${limit.held} held by calls under way, of ${limit.cap} ${measured(limit)}`
+
+const measured = ({ unit, currency, period }: AskedLimit) =>
+  `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`
+
+const byEnd = (one: AskedLimit, other: AskedLimit) =>
+  lengths.indexOf(lengthOf(other)) - lengths.indexOf(lengthOf(one)) || (one.resetsAt < other.resetsAt ? 1 : -1)
+
+const leftOf = ({ name, unit, currency, cap, used, held, windowSeconds, resetsAt }: AskedLimit): LimitLeft => ({
+  ...{ name, unit, currency, cap, windowSeconds },
+  left: cap - used - held,
+  resetsAt: Date.parse(resetsAt),
+})

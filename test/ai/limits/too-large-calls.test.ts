@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { question } from '../../kit/ai/provider.ts'
+import { KEY, type RoomAiApp, roomWithAi, said, startRoomAi } from '../../kit/rooms/ai.ts'
+
+const small = { ...requests, unit: 'tokens', cap: 4000 }
+
+const chat = { model: 'mock-1', messages: [{ role: 'user', content: 'Hello' }] }
+
+/** A moment, however it is written. */
+const MOMENT = /frees|\d{4}-\d\d-\d\d/
+
+const headersOf = ({ headers }: Response) => ({
+  retryAfter: headers.get('retry-after'),
+  shouldRetry: headers.get('x-should-retry'),
+})
+
+const messageOf = async (refused: Response) => ((await refused.json()) as { message: string }).message
+
+describe('a call that may take more than all of a limit', () => {
+  let app: RoomAiApp
+  beforeAll(async () => {
+    app = await startRoomAi()
+    await app.svc.host.limits.set(small as never)
+  })
+  afterAll(() => app[Symbol.asyncDispose]())
+
+  const asked = { model: 'mock-1', messages: [said('Hello')] }
+  const stream = { accept: 'text/event-stream' }
+
+  test.for([
+    ['the legacy address', '/api/ai-req', question(), {}],
+    ['the legacy address as a stream', '/api/ai-req', question(), stream],
+    ['Chat Completions', '/v1/chat/completions', chat, {}],
+    ['Chat Completions as a stream', '/v1/chat/completions', { ...chat, stream: true }, {}],
+    ['Responses', '/v1/responses', { model: 'mock-1', input: 'Hello' }, {}],
+    ['Messages', '/v1/messages', { ...chat, max_tokens: 4097 }, {}],
+    ['tRPC', '/trpc/ai.complete', asked, {}],
+  ] as const)('is told by %s to ask for less, and no moment to come again', async ([, path, body, headers]) => {
+    const { token } = await app.svc.user()
+
+    const refused = await app.svc.send('POST', path, { token, body, headers })
+    const text = await refused.text()
+
+    expect(refused.status).toBe(429)
+    expect(text).toMatch(
+      /This call may take 4\d\d\d, and the limit 'all' is 4000 tokens a month\. Send less, or ask for a shorter answer\./,
+    )
+    expect(text).not.toMatch(MOMENT)
+    expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+    expect(refused.headers.get('ratelimit')).toMatch(/^"all";r=4000;t=\d+$/)
+  })
+
+  test('is told so in a room by JSON:API', async () => {
+    const { id, admin } = await roomWithAi(app)
+
+    const refused = await admin.post(`/rooms/${id}/actions/ask`, { ...asked, key: KEY })
+
+    expect([refused.status, refused.errors[0]?.code]).toEqual([429, 'limit_reached'])
+    expect(refused.errors[0]?.detail).toMatch(
+      /^This call may take 4\d\d\d, and the limit 'all' is 4000 tokens a month\./,
+    )
+    expect(refused.headers.get('retry-after')).toBeNull()
+  })
+
+  test('succeeds as soon as it asks for a shorter answer', async () => {
+    const { token } = await app.svc.user()
+
+    const answer = await app.svc.send('POST', '/v1/chat/completions', { token, body: { ...chat, max_tokens: 100 } })
+
+    expect(answer.status).toBe(200)
+  })
+})
+
+test('both kinds of headers tell of a refused call what is really left, and when all of it is there again', async () => {
+  await using world = await limited([small])
+  const { token } = await world.svc.user()
+  await world.svc.send('POST', '/v1/chat/completions', { token, body: { ...chat, max_tokens: 100 } })
+  await world.svc.services.usageLedger.flush()
+
+  const { headers } = await ask(world.svc, token)
+
+  const [, left, reset] = /^"all";r=(\d+);t=(\d+)$/.exec(headers.get('ratelimit') ?? '') ?? []
+  expect(left).toBe('3990')
+  expect(headers.get('ratelimit-limit')).toBe('4000')
+  expect(headers.get('ratelimit-remaining')).toBe(left)
+  expect(Math.abs(Number(headers.get('ratelimit-reset')) - Number(reset))).toBeLessThan(60)
+})
+
+test('a limit that never has room is told before one that is spent, as waiting does not help', async () => {
+  await using world = await limited([
+    { ...requests, name: 'spent', for: 'user', cap: 1 },
+    { ...small, name: 'small', per: 'day', cap: 4100 },
+  ])
+  const { token } = await world.svc.user()
+  expect((await ask(world.svc, token)).status).toBe(200)
+  await world.svc.services.usageLedger.flush()
+
+  const refused = await ask(world.svc, token, 'Hello '.repeat(500))
+
+  expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+  expect(await messageOf(refused)).toMatch(/and the limit 'small' is 4100 tokens a day\./)
+})
+
+test('what a limit was topped up by frees nothing for a call that is larger than the limit without it', async () => {
+  await using world = await limited([{ ...small, cap: 50 }], { env: { LIMITS_MAX_OUTPUT_TOKENS: '60' } })
+  const { token } = await world.svc.user()
+  expect((await ask(world.svc, token)).status).toBe(429)
+  await world.svc.host.limits.topUp({ name: 'all', amount: 20 })
+  expect((await ask(world.svc, token)).status).toBe(200)
+  await world.svc.services.usageLedger.flush()
+
+  const refused = await ask(world.svc, token)
+
+  expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+  expect(await messageOf(refused)).toMatch(
+    /^This call may take 6\d, and the limit 'all' is 50 tokens a month, without what was topped up\. Send less/,
+  )
+  expect(await stateOf(world.svc, 'all')).toMatchObject({ cap: 70, used: 10, held: 0 })
+})
+
+test('a limit of nothing lets no call through, and names no moment', async () => {
+  await using world = await limited([{ ...requests, cap: 0 }])
+  const { token } = await world.svc.user()
+
+  const refused = await ask(world.svc, token)
+
+  expect([refused.status, headersOf(refused)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
+  expect(await messageOf(refused)).toBe("The limit 'all' lets no call through: it is 0 requests a month.")
+})
+
+test('a call that may cost more than all of a limit in money is told so in what the limit is in', async () => {
+  const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 }
+  await using world = await limited([{ ...requests, unit: 'EUR', cap: 0.004 }], { model: { pricing } })
+  const { token } = await world.svc.user()
+
+  const refused = await ask(world.svc, token)
+
+  expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+  expect(await messageOf(refused)).toMatch(
+    /^This call may cost 4\d\d\d, and the limit 'all' is 4000 millionths of EUR a month\. .* or ask another model\.$/,
+  )
+})
+
+test('a call whose price or most nobody knows is told no moment, as it never fits', async () => {
+  await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
+  const { token } = await world.svc.user()
+
+  const refused = await ask(world.svc, token)
+
+  expect([refused.status, headersOf(refused)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
+})
