@@ -1,6 +1,5 @@
 import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
-import { isGeneric } from '../routers/core/issues.ts'
 import { type Issue, Problem } from '../routers/core/problems.ts'
 
 /** Thrown when the command line itself is wrong; exit code 2. */
@@ -46,9 +45,7 @@ export function sentences({ issues }: z.ZodError, flag?: string): string {
     .join('\n')
 }
 
-/** A message of ours goes on after the name of the flag; one of zod's own stands by itself. */
-const sentence = (issue: Issue | z.core.$ZodIssue, flag?: string) =>
-  `${flag ?? flagOf(issue.path)}${isGeneric(issue) ? ':' : ''} ${issue.message}.`
+const sentence = (issue: Issue | z.core.$ZodIssue, flag?: string) => `${flag ?? flagOf(issue.path)} ${issue.message}.`
 
 /** The first issue, where it is clear which value is meant. */
 export const firstIssue = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message

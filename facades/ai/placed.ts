@@ -1,4 +1,4 @@
-import { issuesOf } from '../../routers/core/issues.ts'
+import { issuesOf } from '../../routers/core/issues/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { failureOf } from '../http/failure.ts'
 

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
+import { fewIssues, issuesOf } from '../../routers/core/issues/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Failure, failureOf, isFinal } from '../http/failure.ts'
-import { phraseOf } from '../http/validation-messages.ts'
 import { parameterAt } from './parameter-names.ts'
 
 /** What Anthropic's clients call an error of a status; others are of the request, or of the service. */
@@ -35,7 +34,7 @@ export function errorBody(failure: Failure, requestId: string) {
 /** Where something is wrong with the input, the parameters and what is wrong with each. */
 function messageOf({ error, message }: Failure): string {
   const told = fewIssues(issuesOf(error)).map((issue) =>
-    [parameterAt(issue.path), phraseOf(issue)].filter(Boolean).join(': '),
+    [parameterAt(issue.path), issue.message].filter(Boolean).join(': '),
   )
   return told.join('; ') || message
 }

@@ -1,4 +1,4 @@
-import { type DetailedIssue, fewIssues } from '../../routers/core/issues.ts'
+import { type DetailedIssue, fewIssues } from '../../routers/core/issues/issues.ts'
 import { MAX_ISSUES } from '../../routers/core/problems.ts'
 
 /** Per field, by its dotted path, what is wrong with it. */
@@ -20,15 +20,4 @@ export function fieldErrors(issues: readonly DetailedIssue[], root?: string): Fi
 const impliedBy = ({ path, missing }: DetailedIssue) =>
   path.at(-1) === 'content' && missing ? [[...path, 'text']] : []
 
-const kinds: Record<string, string> = { string: 'a string', array: 'an array', object: 'an object', number: 'a number' }
-
-const sentence = (field: string, issue: DetailedIssue) => `The ${field} field ${phraseOf(issue)}.`
-
-/** What is wrong, to stand behind the name of the field. */
-export function phraseOf({ code, message, generic, missing, expected = '', origin, values }: DetailedIssue): string {
-  if (!generic) return message
-  // An empty text or list says as little as none.
-  if (missing || (code === 'too_small' && (origin === 'string' || origin === 'array'))) return 'is required'
-  if (code === 'invalid_value') return `must be one of ${(values ?? []).join(', ')}`
-  return code === 'invalid_type' ? `must be ${kinds[expected] ?? expected}` : `is not valid: ${message}`
-}
+const sentence = (field: string, { message }: DetailedIssue) => `The ${field} field ${message}.`

@@ -1,8 +1,14 @@
-import { type DetailedIssue, fewIssues, issuesOf, isUnknownMember } from '../../routers/core/issues.ts'
+import {
+  type DetailedIssue,
+  fewIssues,
+  isGeneric,
+  issuesOf,
+  isUnknownMember,
+} from '../../routers/core/issues/issues.ts'
+import { oneOf } from '../../routers/core/issues/phrases.ts'
 import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/core/problems.ts'
 import { failureOf } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
-import { phraseOf } from '../http/validation-messages.ts'
 import { hasResource } from './body.ts'
 import type { DocumentContext } from './document.ts'
 import type { Route } from './routes.ts'
@@ -113,7 +119,7 @@ function parameter(declared: DetailedIssue, failed: FailedRequest): Entry {
   const family = /^\w+/.exec(first)?.[0] ?? first
   const name = second !== undefined && (family === 'page' || family === 'filter') ? `${family}[${second}]` : first
   const code = parameterCodes.get(family) ?? 'unsupported_parameter'
-  return { code, title: titleOf(code), detail: `${name} ${phraseOf(issue)}.`, source: { parameter: name } }
+  return { code, title: titleOf(code), detail: `${name} ${issue.message}.`, source: { parameter: name } }
 }
 
 /** A parameter's issue in the names that queries are written with. */
@@ -128,7 +134,9 @@ function writtenParameter(
   return {
     ...issue,
     ...(isFilter && { path: [family, members.write(name), ...rest] }),
-    ...(isName && issue.values && { values: issue.values.map((value) => members.write(String(value))) }),
+    ...(isName &&
+      isGeneric(issue) &&
+      issue.values && { message: oneOf(issue.values.map((value) => members.write(String(value)))) }),
   }
 }
 
@@ -144,7 +152,7 @@ function member(issue: DetailedIssue, code: ErrorCode, failed: FailedRequest): E
     : code.startsWith('invalid')
       ? (kinds[String(full[1])] ?? 'invalid_document')
       : code
-  const phrase = isClosed ? 'is read-only' : phraseOf(issue)
+  const phrase = isClosed ? 'is read-only' : issue.message
   return { code: named, title: titleOf(named), detail: `${name} ${phrase}.`, source: { pointer: existing(body, full) } }
 }
 

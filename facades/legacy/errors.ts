@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { issuesOf } from '../../routers/core/issues.ts'
+import { issuesOf } from '../../routers/core/issues/issues.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 

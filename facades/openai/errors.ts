@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, issuesOf } from '../../routers/core/issues.ts'
+import { fewIssues, issuesOf } from '../../routers/core/issues/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
 import { type Failure, failureOf, isFinal } from '../http/failure.ts'
-import { phraseOf } from '../http/validation-messages.ts'
 import { type ParameterNames, parameterAt } from './parameter-names.ts'
 
 /** An error as OpenAI's clients read it. */
@@ -37,7 +36,7 @@ export function errorOf(failure: Failure, names: ParameterNames = 'chat'): OpenA
 function invalid({ error, message }: Failure, names: ParameterNames): OpenAiError {
   const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
   const [first] = issues
-  const told = issues.map(({ param, issue }) => (param ? `'${param}' ${phraseOf(issue)}.` : `${phraseOf(issue)}.`))
+  const told = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
   return {
     message: told.join(' ') || message,
     type: 'invalid_request_error',

@@ -1,6 +1,6 @@
 import type { TRPCDefaultErrorShape, TRPCError } from '@trpc/server'
 import type { Context } from './context.ts'
-import { fewIssues, issuesOf, shorten } from './issues.ts'
+import { fewIssues, issuesOf, shorten } from './issues/issues.ts'
 import { errorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
 
 const MAX_PATH = 100

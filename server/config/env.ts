@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { z } from 'zod'
-import { isGeneric } from '../../routers/core/issues.ts'
+import { isGeneric } from '../../routers/core/issues/issues.ts'
 import { describeSettings, type SettingRow } from './setting-table.ts'
 import { type Env, settings } from './settings.ts'
 import { nearestOf } from './spelling.ts'
@@ -77,7 +77,7 @@ function phraseOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unitOf(issue.origin)}`
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unitOf(issue.origin)}`
-  return `is not valid: ${issue.message}`
+  return issue.message
 }
 
 const unitOf = (origin: string) => (origin === 'string' ? ' characters long' : '')

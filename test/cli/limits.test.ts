@@ -86,8 +86,8 @@ describe('svc limits', () => {
   test.for<[what: string, message: string, unit: string, amount: string]>([
     ['half a token', '--amount must be a whole number.', 'tokens', '0.5'],
     ['less than a millionth', '--amount is too small.', 'EUR', '0.0000001'],
-    ['nothing', '--amount: Too small: ', 'tokens', '0'],
-    ['less than nothing', '--amount: Too small: ', 'tokens', '-5'],
+    ['nothing', '--amount must be more than 0.', 'tokens', '0'],
+    ['less than nothing', '--amount must be more than 0.', 'tokens', '-5'],
     ['more than a cap may be', '--amount is too large.', 'EUR', '9000000000'],
   ])('svc limits refuses to top a limit up by %s, and changes nothing', async ([, message, unit, amount]) => {
     await using machine = await host()

@@ -10,7 +10,13 @@ const ask = (text = 'Hello', model = 'mock-1') => ({ model, messages: [{ role: '
 interface Shape {
   message: string
   code: number
-  data: { code: string; httpStatus: number; problem?: string; issues?: { path: string[] }[]; requestId: string }
+  data: {
+    code: string
+    httpStatus: number
+    problem?: string
+    issues?: { path: string[]; message: string }[]
+    requestId: string
+  }
 }
 
 /** What a call says that is not made by the client. */
@@ -226,7 +232,9 @@ test('an error lists what is wrong with an input by its path', async () => {
     error: { message: 'The input is not valid.', data: { requestId: answer.requestId } },
   })
   const { issues = [] } = (answer.body as { error: Shape }).error.data
-  expect(issues.map(({ path }) => path.join('.'))).toEqual(expect.arrayContaining(['model', 'messages.0.role']))
+  expect(issues.map(({ path, message }) => `${path.join('.')} ${message}`)).toEqual(
+    expect.arrayContaining(['model is required', 'messages.0.role must be one of system, user, assistant']),
+  )
 })
 
 test('an error comes with 413 for a body that is too large', async () => {

@@ -90,6 +90,25 @@ test('a body points at the nearest member that is there where one is missing', a
   expect(pointersOf(missing)).toEqual(['/data/attributes', '/data'])
 })
 
+test('a body is told which attributes are missing, of a list of words as of a text', async () => {
+  const { errors } = await svc.admin.create('ai-providers', {})
+
+  expect(errors.map(({ detail }) => detail)).toEqual(
+    expect.arrayContaining(['providerId is required.', 'name is required.', 'adapter is required.']),
+  )
+})
+
+test('a document is told what it lacks, and of which kind a member must be', async () => {
+  const detailsOf = async (body: object) =>
+    (await svc.admin.post('/ai-providers', body)).errors.map((one) => one.detail)
+
+  expect(await detailsOf({})).toEqual(['data is required.'])
+  expect(await detailsOf({ data: { type: 7, attributes: [] } })).toEqual([
+    'data.type must be a string.',
+    'data.attributes must be an object.',
+  ])
+})
+
 test('a body may have members that nobody knows, and such with an @', async () => {
   const { type, attributes } = create.data
   const body = {

@@ -215,7 +215,7 @@ test('a schema whose references would make a check endless is not taken, and one
   expect(await sync()).toMatchObject({ refused: [{ name: 'bomb', reason: 'its schema cannot be checked' }] })
   await svc.host.mcp.approve({ name: 'foe_echo', hash: (await echo())?.hash ?? '' })
   expect(await toldOf('{"text":"a","child":{"text":"b","child":{"text":"c"}},"bush":1}')).toBe('done')
-  expect(await toldOf('{"text":7,"child":{"text":"b"}}')).toMatch(/expected string/)
+  expect(await toldOf('{"text":7,"child":{"text":"b"}}')).toMatch(/must be a string/)
 })
 
 test('arguments that a model forged marks in reach the server as they are, and the model without its marks', async () => {

@@ -1,11 +1,10 @@
 import { TRPCError } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { type DetailedIssue, fewIssues, issuesOf } from '../../../routers/core/issues.ts'
+import { type DetailedIssue, fewIssues, issuesOf } from '../../../routers/core/issues/issues.ts'
 import { errorKind, Problem } from '../../../routers/core/problems.ts'
 import { type Failure, failureOf } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'
-import { phraseOf } from '../../http/validation-messages.ts'
 
 /** What these routes call the members of an input, by the first word of their path. */
 export type Words = Readonly<Record<string, readonly string[]>>
@@ -45,7 +44,7 @@ export function errorHandler(words: Words, own: (failure: Failure) => object = (
 function fieldOf(issue: DetailedIssue, words: Words) {
   const [first = '', ...rest] = issue.path
   const path = [...(words[first] ?? [first]), ...rest]
-  return { detail: `The ${path.join('.')} field ${phraseOf(issue)}.`, source: { pointer: `/${path.join('/')}` } }
+  return { detail: `The ${path.join('.')} field ${issue.message}.`, source: { pointer: `/${path.join('/')}` } }
 }
 
 /** What cannot be in an address is not there. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { issuesOf } from '../../../routers/core/issues.ts'
+import { issuesOf } from '../../../routers/core/issues/issues.ts'
 import { Problem } from '../../../routers/core/problems.ts'
 import { placed } from '../../ai/placed.ts'
 import { failureOf } from '../../http/failure.ts'

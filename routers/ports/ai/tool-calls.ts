@@ -22,6 +22,10 @@ export function parsed(json: string): unknown {
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'null')
 
+/** What a model is told of an input that is no JSON, or not such as the tool takes. */
+export const misfitOf = (error: z.ZodError): string =>
+  `The input must be a JSON object of the schema of the tool.\n${z.prettifyError(error)}`
+
 /** Runs a tool with what a model wrote. Fails never. */
 export async function runTool(
   tool: FunctionTool,
@@ -31,7 +35,7 @@ export async function runTool(
 ): Promise<ToolOutcome> {
   try {
     const given = tool.input.safeParse(parsed(json))
-    if (!given.success) return { text: z.prettifyError(given.error), isError: true }
+    if (!given.success) return { text: misfitOf(given.error), isError: true }
     const told: unknown = await tool.run(given.data, signal, begin)
     const isError = told instanceof ToolFailure
     return { text: textOf(isError ? told.error : told), isError }

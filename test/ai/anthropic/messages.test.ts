@@ -122,7 +122,17 @@ test.for<[name: string, body: object, status: number, type: string, message: str
   ['no word of the longest answer', { max_tokens: undefined }, 400, 'invalid_request_error', 'max_tokens: is required'],
   ['an unknown parameter', { top_k: 4 }, 400, 'invalid_request_error', 'top_k: '],
   ['another unknown parameter', { mcp_servers: [] }, 400, 'invalid_request_error', 'mcp_servers: is not known here'],
-  ['too warm a temperature', { temperature: 3 }, 400, 'invalid_request_error', 'temperature: '],
+  ['too warm a temperature', { temperature: 3 }, 400, 'invalid_request_error', 'temperature: must be at most '],
+  [
+    'a message without a role',
+    { messages: [{ content: 'Hi' }] },
+    ...[400, 'invalid_request_error', 'messages.0.role: is required'],
+  ] as never,
+  [
+    'a block without a type',
+    { messages: [{ role: 'user', content: [{ text: 'Hi' }] }] },
+    ...[400, 'invalid_request_error', 'messages.0.content.0.type: is required'],
+  ] as never,
   ['no messages', { messages: [] }, 400, 'invalid_request_error', 'messages: '],
   [
     'a budget of thoughts that the provider has no word for',

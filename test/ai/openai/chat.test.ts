@@ -145,6 +145,24 @@ test.for(refused)(
   },
 )
 
+test.for<[what: string, body: object, message: string]>([
+  ['a message without a role', { messages: [{ content: 'Hi' }] }, "'messages[0].role' is required."],
+  [
+    'a part without a type',
+    { messages: [{ role: 'user', content: [{ text: 'Hi' }] }] },
+    "'messages[0].content[0].type' is required.",
+  ],
+  [
+    'an unknown role',
+    { messages: [{ role: 'parrot', content: 'Hi' }] },
+    "'messages[0].role' must be one of system, developer, user, assistant, tool.",
+  ],
+  ['a message that is a list', { messages: [[]] }, "'messages[0]' must be an object."],
+  ['too warm a temperature', { temperature: 3 }, "'temperature' must be at most 2."],
+])('%s is refused in a sentence that says what is expected', async ([, body, message]) => {
+  expect((await refusedBy(create(body))) as Error).toMatchObject({ error: { message } })
+})
+
 test('who has no good token is told so in the words of OpenAI', async () => {
   const stranger = new OpenAI({ apiKey: 'svc_1_wrong', baseURL: `${app.svc.url}/v1` })
   const error = await refusedBy(stranger.models.list().then((page) => page.data))

@@ -134,12 +134,13 @@ test('LangChain embeds documents and a question', async () => {
 test.for<[what: string, body: object, status: number, param: string]>([
   ['a model that talks', { model: 'talks' }, 404, 'model'],
   ['a model of a provider that embeds nothing', { model: 'claude' }, 404, 'model'],
+  ['nothing to embed', { input: undefined }, 400, "input 'input' is required."],
   ['an empty text', { input: '' }, 400, 'input[0]'],
   ['no text', { input: [] }, 400, 'input'],
   ['more texts than are taken', { input: Array(2049).fill('a') }, 400, 'input'],
   ['a text that is longer than the model takes', { input: ['a', 'x'.repeat(401)] }, 400, 'input[1]'],
   ['ids that are none', { input: [1.5] }, 400, 'input[0]'],
-  ['no dimensions', { dimensions: 0 }, 400, 'dimensions'],
+  ['no dimensions', { dimensions: 0 }, 400, "'dimensions' must be at least 1."],
   ['an encoding that is not known', { encoding_format: 'hex' }, 400, 'encoding_format'],
   ['a parameter that is not known', { truncate: true }, 400, 'truncate'],
 ])('%s is refused by the name of the parameter, and asks nobody', async ([, body, status, param]) => {

@@ -1,15 +1,14 @@
 import { z } from 'zod'
-import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
+import { type Issue, MAX_ISSUES, Problem } from '../problems.ts'
+import { isMissing, phraseOf } from './phrases.ts'
 
 /** An issue with what zod says of it beside the sentence. */
 export interface DetailedIssue extends Issue {
   code?: z.core.$ZodIssue['code']
-  expected?: string
-  origin?: string
   values?: readonly unknown[]
   /** Whether there was no value at all. */
   missing?: boolean
-  /** Whether the message is zod's own, which no schema of ours has worded. */
+  /** Whether the message is made from the rule, as the schema has none of its own. */
   generic?: boolean
   /** The members that are not known, where this is about such. */
   keys?: string[]
@@ -18,8 +17,8 @@ export interface DetailedIssue extends Issue {
 // zod calls this where a schema has no message of its own. Whether there was a value is known only while the issue is made.
 z.config({
   customError: (issue) => {
-    Object.assign(issue, { generic: true, missing: issue.code === 'invalid_type' && issue.input === undefined })
-    return undefined
+    Object.assign(issue, { generic: true, missing: isMissing(issue) })
+    return phraseOf(issue)
   },
 })
 
