@@ -123,6 +123,15 @@ describe('the tokens of a person', () => {
     expect((await create(browser, { name: 'ü'.repeat(16) })).status).toBe(200)
   })
 
+  test('the tokens of a person are not made with an end beyond the calendar of the database', async () => {
+    await using svc = await startApp()
+    const { browser } = await withoutToken(svc)
+
+    const { status } = await create(browser, { name: 'laptop', expiresAt: '+275760-09-13T00:00:00Z' })
+    expect(status).toBe(422)
+    expect(await tokensOf(svc)).toEqual([])
+  })
+
   test('get no other abilities than usual', async () => {
     await using svc = await startApp()
     const { browser } = await withoutToken(svc)
