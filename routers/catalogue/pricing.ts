@@ -1,32 +1,14 @@
 import { z } from 'zod'
 import type { PriceRange, Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { currencyCode, type Price } from '../ports/ai/price-list.ts'
-
-/** As much as a price list may say of a million tokens. */
-const cost = z.number().min(0).max(1)
-
-/** As much as a price list may say of a thousand uses. */
-const useCost = z.number().min(0).max(100).nullish()
-
-const range = z.strictObject({
-  currency: currencyCode,
-  inputCostPerToken: cost.nullable(),
-  inputCostPerCachedToken: cost.nullable(),
-  inputCostPerCacheWriteToken: cost.nullish(),
-  outputCostPerToken: cost.nullable(),
-  outputCostPerReasoningToken: cost.nullable(),
-  costPerWebSearch: useCost.describe('Without it and the next, the cost of a call that searches is not known.'),
-  costPerGroundedPrompt: useCost.describe('For a request that was answered by searches, however many these were.'),
-  costPerWebFetch: useCost.describe('Beside the tokens of the page.'),
-  range: z.tuple([z.int().min(0), z.int().positive().nullable()]),
-})
+import type { Price } from '../ports/ai/price-list.ts'
+import { priceRanges } from './price-ranges.ts'
 
 /** Prices by the length of the input in tokens, from the first number to before the second; or nothing to pay. */
 export const pricing = z.union([
   z.strictObject({ free: z.literal(true) }),
   z.strictObject({
-    ranges: z.array(range).min(1).max(20).nullable(),
+    ranges: priceRanges.nullable(),
     priorityRanges: z.null().describe('No request is sent with priority.'),
   }),
 ])

@@ -154,6 +154,43 @@ describe('models', () => {
     expect((await svc.admin.get('/ai-models')).total).toBe(5)
   })
 
+  test('the ranges of a price are in one currency and follow one another from 0; those that were stored otherwise stay readable', async () => {
+    await using svc = await startJsonApi()
+    const { model } = await addCatalogue(svc)
+    const costs = { inputCostPerToken: 0.000001, outputCostPerToken: 0.000002 }
+    const others = { inputCostPerCachedToken: null, outputCostPerReasoningToken: null }
+    const over = (from: number, to: number | null, currency = 'EUR') => ({
+      currency,
+      ...costs,
+      ...others,
+      range: [from, to],
+    })
+    const write = async (...ranges: object[]) => {
+      const pricing = { ranges, priorityRanges: null }
+      const answer = await svc.admin.update('ai-models', model.main, { pricing })
+      return [answer.status, ...pointersOf(answer)]
+    }
+    const stored = async () => (await svc.admin.get(`/ai-models/${model.main}`)).one.attributes['pricing']
+    const at = (path: string) => `/data/attributes/pricing/ranges/${path}`
+
+    expect(await write(over(0, 100), over(100, 200), over(200, 300))).toEqual([200])
+    expect(await write(over(0, 100), over(100, null))).toEqual([200])
+
+    expect(await write(over(0, 100), over(100, null, 'USD'))).toEqual([422, at('1/currency')])
+    expect(await write(over(0, 100), over(200, null))).toEqual([422, at('1/range/0')])
+    expect(await write(over(0, 100), over(50, null))).toEqual([422, at('1/range/0')])
+    expect(await write(over(0, null), over(100, null))).toEqual([422, at('1/range/0')])
+    expect(await write(over(1, null))).toEqual([422, at('0/range/0')])
+    expect(await write(over(0, 100), over(100, 50))).toEqual([422, at('1/range/1')])
+    expect(await write(over(0, 0))).toEqual([422, at('0/range/1')])
+    expect(await stored()).toEqual({ ranges: [over(0, 100), over(100, null)], priorityRanges: null })
+
+    const worse = { ranges: [over(1, 100), over(200, null, 'USD')], priorityRanges: null }
+    await svc.rows(`update ai_models set pricing = '${JSON.stringify(worse)}' where id = ${model.main}`)
+    expect((await svc.admin.update('ai-models', model.main, { label: 'Renamed' })).status).toBe(200)
+    expect(await stored()).toEqual(worse)
+  })
+
   test('type and id must be those of the address, and the server gives ids', async () => {
     await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)

@@ -262,8 +262,6 @@ describe('the file that LIMITS names', () => {
     ['provider', 120],
     ['model', 200],
     ['group', 200],
-    ['room', 20],
-    ['token', 20],
   ] as const)(
     'the file that LIMITS names takes for a %s a name as long as there can be, and refuses longer ones',
     async ([kind, longest]) => {
@@ -317,13 +315,14 @@ describe('the file that LIMITS names', () => {
   test('the file that LIMITS names is refused at start with line and path of all that is wrong', async () => {
     await using machine = await host()
     const yaml =
-      'limits:\n  - { name: a, for: nobody, cap: 3, unit: tokens, per: week }\n  - { name: a, for: user, cap: -1 }\n'
+      'limits:\n  - { name: a, for: nobody, cap: 3, unit: tokens, per: week }\n  - { name: a, for: user, cap: -1 }\n' +
+      '  - { name: b, for: "role:USER", cap: 3, unit: tokens, per: week }\n'
     const LIMITS = await file(machine.folder, yaml)
 
     const start = startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
 
     await expect(start).rejects.toThrow(
-      /line 2, limits\.0\.for: must be one of installation, .*\n.*line 3, limits\.1\.cap: .*/,
+      /line 2, limits\.0\.for: must be one of installation, .*\n.*line 3, limits\.1\.cap: (?:.*\n)+.*line 4, limits\.2\.for: must be role:user or role:admin/,
     )
   })
 })

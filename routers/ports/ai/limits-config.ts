@@ -1,42 +1,9 @@
 import { z } from 'zod'
 import { MAX_CAP } from '../../../entities/ai/usage-counter.sql.ts'
-import { type LimitSubject, limitModes, limitPeriods, limitSubjects } from '../../../entities/ai/usage-limit.ts'
+import { limitModes, limitPeriods } from '../../../entities/ai/usage-limit.ts'
+import { limitTarget, targetOf } from './limit-target.ts'
 
 const MICROS = 1_000_000
-
-export interface LimitTarget {
-  subject: LimitSubject
-  subjectId: string | null
-}
-
-/** How long the names of one of a kind are; ids are shorter. */
-const MAX_NAME: Partial<Record<LimitSubject, number>> = { provider: 120, model: 200, group: 200, app: 120, user: 120 }
-const MAX_ID = 20
-
-/** Each one of a kind (`user`), or one of them (`user:alice`, `app:Portal`, `model:gpt-5`). */
-function subjectOf(target: string): LimitTarget | undefined {
-  const [kind = '', ...rest] = target.split(':')
-  const subject = limitSubjects.find((known) => known === kind)
-  const subjectId = rest.length > 0 ? rest.join(':').trim() : null
-  if (!subject || subjectId === '' || (subject === 'installation' && subjectId !== null)) return undefined
-  return { subject, subjectId }
-}
-
-const target = z
-  .string()
-  .max(300)
-  .refine(subjectOf, {
-    error: `must be one of ${limitSubjects.join(', ')}, or one of a kind as in user:alice`,
-    abort: true,
-  })
-  .refine(hasPossibleName, 'has a longer name than there can be')
-
-function hasPossibleName(target: string): boolean {
-  const { subject, subjectId } = subjectOf(target) as LimitTarget
-  // Usernames are kept in lower case, in which a letter may become two.
-  const name = (subject === 'user' ? subjectId?.toLowerCase() : subjectId) ?? ''
-  return name.length <= (MAX_NAME[subject] ?? MAX_ID)
-}
 
 const timeZone = z.string().max(64).refine(isTimeZone, 'must be a time zone such as Europe/Berlin')
 
@@ -53,7 +20,7 @@ export const limitEntry = z
       .string()
       .trim()
       .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,79}$/u, 'must be at most 80 letters, digits, spaces and . _ -'),
-    for: target,
+    for: limitTarget,
     cap: amount,
     unit: z.string().regex(/^(requests|tokens|[A-Z]{3})$/, 'must be requests, tokens or a currency code such as EUR'),
     per: z.enum(limitPeriods),
@@ -93,7 +60,7 @@ const STRIPES = 8
 
 /** The columns that an entry stands for. */
 export function limitColumns({ name, for: target, cap, unit, per, mode, unpriced }: LimitEntry, zone: string) {
-  const { subject, subjectId } = subjectOf(target) as LimitTarget
+  const { subject, subjectId } = targetOf(target)
   const factor = isMoney(unit) ? MICROS : 1
   return {
     name,

@@ -55,3 +55,36 @@ test('a limit that counts by the hour and no longer by the day shows what is use
   await world.ask()
   expect(await limits.list()).toMatchObject([{ cap: 3, used: 1 }])
 })
+
+test.for([
+  ['role:nosuch', 'must be role:user or role:admin'],
+  ['role:USER', 'must be role:user or role:admin'],
+  ['token:abc', 'must name the token by its id, as in token:7'],
+  ['token:007', 'must name the token by its id, as in token:7'],
+  ['room:x', 'must name the room by its id, as in room:7'],
+  ['room:0', 'must name the room by its id, as in room:7'],
+  ['room:2147483648', 'must name the room by its id, as in room:7'],
+  [`room:${'9'.repeat(30)}`, 'must name the room by its id, as in room:7'],
+])('a limit for %s is refused, as it could hold for nobody', async ([target = '', message]) => {
+  await using svc = await startApp()
+  const { limits } = svc.host
+
+  await expect(limits.set({ ...limit, for: target } as never)).rejects.toThrow(message)
+
+  expect(await svc.rows('select name from usage_limits')).toEqual([])
+})
+
+test('limits for a role, a room and a token that there may be are taken', async () => {
+  await using svc = await startApp()
+  const targets = ['role:user', 'role:admin', 'room:1', 'room:2147483647', 'token:10', 'role', 'room', 'token']
+
+  for (const target of targets)
+    await svc.host.limits.set({ ...limit, name: target.replace(':', ' '), for: target } as never)
+
+  expect(await svc.rows('select subject, subject_id from usage_limits order by id')).toEqual(
+    targets.map((target) => {
+      const [subject, subject_id = null] = target.split(':')
+      return { subject, subject_id }
+    }),
+  )
+})

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { type LimitSubject, limitSubjects } from '../../../entities/ai/usage-limit.ts'
+import { roles } from '../../../entities/identity/user.ts'
+
+interface LimitTarget {
+  subject: LimitSubject
+  subjectId: string | null
+}
+
+/** How long the names of one of a kind are. */
+const MAX_NAME: Partial<Record<LimitSubject, number>> = { provider: 120, model: 200, group: 200, app: 120, user: 120 }
+
+/** PostgreSQL numbers no row beyond it. */
+const LAST_ROW = 2 ** 31 - 1
+
+/** Each one of a kind (`user`), or one of them (`user:alice`, `app:Portal`, `model:gpt-5`, `room:7`). */
+export const limitTarget = z
+  .string()
+  .max(300)
+  .refine(subjectOf, {
+    error: `must be one of ${limitSubjects.join(', ')}, or one of a kind as in user:alice`,
+    abort: true,
+  })
+  .superRefine((target, ctx) => {
+    const message = wrongWith(targetOf(target))
+    if (message) ctx.addIssue({ code: 'custom', message })
+  })
+
+/** What a checked target stands for. */
+export const targetOf = (target: string): LimitTarget => subjectOf(target) as LimitTarget
+
+function subjectOf(target: string): LimitTarget | undefined {
+  const [kind = '', ...rest] = target.split(':')
+  const subject = limitSubjects.find((known) => known === kind)
+  const subjectId = rest.length > 0 ? rest.join(':').trim() : null
+  if (!subject || subjectId === '' || (subject === 'installation' && subjectId !== null)) return undefined
+  return { subject, subjectId }
+}
+
+/** Why there can be none of the kind by that name or id. */
+function wrongWith({ subject, subjectId }: LimitTarget): string | undefined {
+  if (subjectId === null) return undefined
+  if (subject === 'role') return isRole(subjectId) ? undefined : `must be ${oneOfRoles}`
+  if (subject === 'room' || subject === 'token')
+    return isRowId(subjectId) ? undefined : `must name the ${subject} by its id, as in ${subject}:7`
+  return isPossibleName(subject, subjectId) ? undefined : 'has a longer name than there can be'
+}
+
+const isRole = (name: string): boolean => roles.some((role) => role === name)
+const oneOfRoles = roles.map((role) => `role:${role}`).join(' or ')
+
+const isRowId = (id: string): boolean => /^[1-9]\d*$/.test(id) && Number(id) <= LAST_ROW
+
+/** Usernames are kept in lower case, in which a letter may become two. */
+const isPossibleName = (subject: LimitSubject, name: string): boolean =>
+  (subject === 'user' ? name.toLowerCase() : name).length <= (MAX_NAME[subject] ?? 0)
