@@ -1,6 +1,8 @@
 import { defineCommand } from 'citty'
 import type { z } from 'zod'
 import type { limitEntry } from '../../routers/ports/ai/limits-config.ts'
+import type { CoreService } from '../../server/service.ts'
+import { amountOf, readable } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
@@ -20,6 +22,14 @@ export const limits = (context: CommandContext) =>
     },
   })
 
+type States = Awaited<ReturnType<CoreService['host']['limits']['list']>>
+
+const states = (record: States, none: string) =>
+  table(
+    record.map((state) => readable(state, ['cap', 'used', 'held', 'remaining'])),
+    none,
+  )
+
 const name = { type: 'positional', description: 'Name of the limit', required: true } as const
 
 const list = (context: CommandContext) =>
@@ -28,7 +38,7 @@ const list = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.limits.list())
-      context.print({ record, text: table(record, 'There are no limits.') })
+      context.print({ record, text: states(record, 'There are no limits.') })
     },
   })
 
@@ -38,7 +48,7 @@ const show = (context: CommandContext) =>
     args: { name, json },
     async run({ args: { name } }) {
       const record = await context.open(({ host }) => host.limits.show({ name }))
-      context.print({ record, text: table(record, '') })
+      context.print({ record, text: states(record, '') })
     },
   })
 
@@ -98,6 +108,9 @@ const topUp = (context: CommandContext) =>
     async run({ args: { name, amount, id } }) {
       const more = { name, amount: parseFlag(typedNumber, amount, '--amount'), ...(id !== undefined && { id }) }
       const record = await context.open(({ host }) => host.limits.topUp(more))
-      context.print({ record, text: `The limit '${record.name}' has ${record.toppedUp} more in this period.` })
+      context.print({
+        record,
+        text: `The limit '${record.name}' has ${amountOf(record.toppedUp, record)} more in this period.`,
+      })
     },
   })

@@ -1,8 +1,10 @@
 import { defineCommand } from 'citty'
+import type { Refusals } from '../../routers/ai/limits/simulated-limit.ts'
 import { limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
+import { readable } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { csvRows, jsonRows } from '../rows.ts'
 import { table } from '../table.ts'
@@ -43,14 +45,17 @@ const names = [
 async function print(context: CommandContext, { refusals, totals, leftOut }: Simulated, csv = false): Promise<void> {
   if (csv) return context.write(csvRows(refusals, names))
   if (context.json) return context.write(jsonRows(refusals))
-  const rows: object[] = []
+  const rows: Refusals[] = []
   let count = 0
   for await (const batch of refusals) {
     count += batch.length
     rows.push(...batch.slice(0, MAX_LINES - rows.length))
   }
   const text = [
-    table(rows, 'Nothing would have been refused.'),
+    table(
+      rows.map((row) => readable(row, ['cap', 'refusedAmount', 'used'])),
+      'Nothing would have been refused.',
+    ),
     ...(count > rows.length ? [`There are ${count - rows.length} more rows: --csv prints all of them.`] : []),
     `Calls: ${totals.calls}, of which limits that are enforced would have refused ${totals.refused}.`,
     ...(leftOut > 0 ? [`Left out: ${leftOut} calls that are kept as sums of a day only.`] : []),

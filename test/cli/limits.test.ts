@@ -6,6 +6,13 @@ import { host } from '../kit/command-line.ts'
 
 const set = (...more: string[]) => ['limits', 'set', 'lecture', '--for', 'installation', '--per', 'month', ...more]
 
+/** What a table has in its lines. */
+const cells = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/))
+
 describe('svc limits', () => {
   test('svc limits makes, changes, lists and removes a limit', async () => {
     await using machine = await host()
@@ -150,6 +157,36 @@ describe('svc limits', () => {
 
     expect([exitCode, stderr]).toEqual([1, `${message}\n`])
     expect(await machine.json('limits', 'list')).toMatchObject([{ subjectId: '', cap: 5 }])
+  })
+
+  test('svc limits tells people money in its currency, and programs in millionths of it', async () => {
+    await using machine = await host()
+    await machine.run(set('--cap', '7.000001', '--unit', 'EUR'))
+    const topUp = ['limits', 'top-up', 'lecture', '--amount', '50.5']
+
+    expect((await machine.run(topUp)).stdout).toBe("The limit 'lecture' has 50.5 EUR more in this period.\n")
+    expect(await machine.json(...topUp)).toEqual({
+      name: 'lecture',
+      unit: 'money',
+      currency: 'EUR',
+      toppedUp: 101_000_000,
+    })
+    const [cap] = (await machine.json('limits', 'list')).map((limit: { cap: number }) => limit.cap)
+    expect(cap).toBe(108_000_001)
+    for (const command of [['list'], ['show', 'lecture']]) {
+      const [names = [], values = []] = cells((await machine.run(['limits', ...command])).stdout)
+      const shown = Object.fromEntries(names.map((name, index) => [name, values[index]]))
+      expect(shown).toMatchObject({ cap: '108.000001', used: '0', held: '0', remaining: '108.000001' })
+    }
+  })
+
+  test('svc limits tells people how many requests more a limit has', async () => {
+    await using machine = await host()
+    await machine.run(set('--cap', '5', '--unit', 'requests'))
+
+    expect((await machine.run(['limits', 'top-up', 'lecture', '--amount', '3'])).stdout).toBe(
+      "The limit 'lecture' has 3 requests more in this period.\n",
+    )
   })
 
   test('svc limits says whom to top up where a limit counts each of a kind', async () => {

@@ -101,6 +101,18 @@ test('svc limits simulate counts money by what calls cost, and those without a p
   expect(lenient).toMatchObject([{ calls: 5, refused: 1, refusedAmount: 300_001, used: 800_000 }])
 })
 
+test('svc limits simulate tells people money in its currency', async () => {
+  await using machine = await machineWith(
+    [600_000, 500_001].map((micros, hour) => ada(`2026-03-02T0${hour}:00Z`, { micros, currency: 'EUR' })),
+  )
+  const yaml = 'limits:\n  - { name: a, for: user, cap: 1, unit: EUR, per: month }\n'
+
+  const { stdout } = await machine.print(yaml)
+
+  expect(stdout.split('\n')[1]).toMatch(/ EUR +1 +2 +1 +0\.500001 +0\.6$/)
+  expect((await machine.print(yaml, '--csv')).stdout).toContain(',EUR,1000000,2,1,500001,600000\r\n')
+})
+
 test('svc limits simulate counts a call that one limit refuses for no other, and lets through what another only observes', async () => {
   await using machine = await machineWith([1, 2, 3, 4].map((hour) => ada(`2026-03-02T0${hour}:00Z`)))
   const limits = (mode: string) =>
