@@ -69,8 +69,8 @@ interface ToppedUp {
 }
 
 /**
- * Gives more of a limit for the period that runs, unless that were more than a cap may be. The next call that needs it shares
- * it out. Values: the limit, whose counter, how much.
+ * Gives more of a limit for the period that runs, unless that were more than a cap may be. It goes to the first stripe; the next
+ * call that needs it on another one shares it out. Values: the limit, whose counter, how much.
  */
 export const topUpCounter = statement<ToppedUp>(
   'top-up-usage-counter',
@@ -79,7 +79,7 @@ export const topUpCounter = statement<ToppedUp>(
        from usage_limits l ${runningPeriod} join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
       where l.id = $1 and c.subject_id = $2 and c.stripe = 0 for update of c
    ), topped as (
-     update usage_counters c set topped_up = m.topped_up from mine m where c.id = m.id and not is_too_much
+     update usage_counters c set topped_up = m.topped_up, share = c.share + $3::bigint from mine m where c.id = m.id and not is_too_much
    )
    select name, unit, currency, topped_up::float8 as "toppedUp", is_too_much as "isTooMuch" from mine`,
 )

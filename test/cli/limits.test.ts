@@ -245,6 +245,9 @@ describe('the file that LIMITS names', () => {
     expect(await machine.json('limits', 'list')).toEqual([
       expect.objectContaining({ name: 'lecture', cap: 9, active: true }),
     ])
+    await file(machine.folder, yaml)
+    await expect(start()).rejects.toThrow("the limit 'lecture' was set by an administrator")
+    expect(await machine.json('limits', 'list')).toEqual([expect.objectContaining({ name: 'lecture', cap: 9 })])
     await machine.json('limits', 'remove', 'lecture')
     expect(await machine.json('limits', 'list')).toEqual([])
   })

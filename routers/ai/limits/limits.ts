@@ -73,14 +73,15 @@ export const limitsRouter = router({
     }),
 
   /**
-   * Brings the limits to what the file says; those of administrators stay. One for a person or an app that is not there yet
-   * waits for them, and keeps no service from its start.
+   * Brings the limits to what the file says; those of administrators stay, and their names are theirs. One for a person or an
+   * app that is not there yet waits for them, and keeps no service from its start.
    */
   sync: host.mutation(async ({ ctx }) => {
     const { timeZone, limits } = await ctx.services.limitsConfig()
     await assertTimeZones(ctx, [{ timeZone }, ...limits])
     return change(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
+      assertNotSet(rows, limits)
       const ofNobody: string[] = []
       for (const entry of limits) {
         const zone = entry.timeZone ?? timeZone
@@ -134,6 +135,14 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
 
 /** One that the file names no more is switched off, and the administrators'. */
 const isInFile = ({ fromFile, active }: UsageLimit) => fromFile && active
+
+/** The file takes no limit from administrators, who would lose what it had counted. */
+function assertNotSet(rows: ReadonlyMap<string, UsageLimit>, limits: LimitsConfig['limits']): void {
+  const set = limits.find(({ name }) => rows.get(name)?.active && !rows.get(name)?.fromFile)
+  if (!set) return
+  const detail = `LIMITS: the limit '${set.name}' was set by an administrator. Name that of the file otherwise, or remove theirs.`
+  throw new Problem('conflict', { detail })
+}
 
 const inFile = (name: string) =>
   new Problem('conflict', { detail: `The limit '${name}' stands in the file that LIMITS names. Change it there.` })

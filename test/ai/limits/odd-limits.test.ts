@@ -88,3 +88,14 @@ test('limits for a role, a room and a token that there may be are taken', async 
     }),
   )
 })
+
+test('what was topped up is left at once, as calls are told', async () => {
+  await using world = await started()
+  const { limits } = world.svc.host
+  await limits.set(limit as never)
+  const left = async () => /r=(\d+)/.exec((await world.ask()).headers.get('ratelimit') ?? '')?.[1]
+
+  expect(await left()).toBe('1')
+  await limits.topUp({ name: 'each', amount: 10, id: '2' })
+  expect(await left()).toBe('10')
+})
