@@ -12,6 +12,7 @@ import { heldBytesOf, holdBody } from './http/held-body.ts'
 import { excessOf } from './http/json-text.ts'
 import { once } from './http/once.ts'
 import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
+import { tellWhenToRetry } from './http/retry-after.ts'
 
 const MAX_CALLS = 50
 
@@ -81,7 +82,7 @@ function routerWith(heartbeat: number): AppRouter {
 }
 
 /** Gives an answer that is not streamed its length, so that it can be compressed. */
-async function inOnePiece(_: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function inOnePiece({ context }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (!(payload instanceof Response)) return payload
   const { status, headers } = payload
   // Its headers replace those that the service set before.
@@ -89,6 +90,8 @@ async function inOnePiece(_: FastifyRequest, reply: FastifyReply, payload: unkno
   const isStream = headers.has('transfer-encoding') || headers.get('content-type')?.startsWith('text/event-stream')
   if (isStream) return payload
   reply.code(status).headers(Object.fromEntries(headers))
+  // The hook of the server came before this status.
+  tellWhenToRetry(reply, context?.hints)
   return payload.text()
 }
 

@@ -42,7 +42,11 @@ const names = [
   ...['calls', 'refused', 'refusedAmount', 'used'],
 ]
 
-async function print(context: CommandContext, { refusals, totals, leftOut }: Simulated, csv = false): Promise<void> {
+async function print(
+  context: CommandContext,
+  { refusals, totals, leftOut, ofNobody }: Simulated,
+  csv = false,
+): Promise<void> {
   if (csv) return context.write(csvRows(refusals, names))
   if (context.json) return context.write(jsonRows(refusals))
   const rows: Refusals[] = []
@@ -59,6 +63,7 @@ async function print(context: CommandContext, { refusals, totals, leftOut }: Sim
     ...(count > rows.length ? [`There are ${count - rows.length} more rows: --csv prints all of them.`] : []),
     `Calls: ${totals.calls}, of which limits that are enforced would have refused ${totals.refused}.`,
     ...(leftOut > 0 ? [`Left out: ${leftOut} calls that are kept as sums of a day only.`] : []),
+    ...(ofNobody.length > 0 ? [`For people or apps that are not there yet: ${ofNobody.join(', ')}.`] : []),
     APPROXIMATIONS,
   ]
   return context.print({ record: rows, text: text.join('\n') })

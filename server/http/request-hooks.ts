@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { limitHeaders } from '../../facades/http/limit-headers.ts'
-import type { ResponseHints } from '../../routers/core/hooks.ts'
+import { tellWhenToRetry } from '../../facades/http/retry-after.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
@@ -33,22 +33,13 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     const hints = context?.hints
     if (hints) reply.headers(limitHeaders(hints))
     if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
-    if (!reply.hasHeader('retry-after')) tellWhenToRetry(reply, hints)
+    tellWhenToRetry(reply, hints)
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply)
     done()
   })
-}
-
-/** When to try again what cannot be served now. */
-const RETRY_AFTER_SECONDS = 5
-
-function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
-  if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
-  if (reply.statusCode !== 429 || hints?.retryAfterSeconds === null) return
-  reply.header('retry-after', hints?.retryAfterSeconds ?? hints?.rateLimit?.resetSeconds ?? 60)
 }
 
 /** Refuses a request while the service stops; another replica, or the next start, takes it. */

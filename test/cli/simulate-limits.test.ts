@@ -192,7 +192,7 @@ test('svc limits simulate prints sums, what it left out and how it counts, and v
   ])
 })
 
-test('svc limits simulate refuses a file that is empty or wrong, a person who is not there, and days in disorder', async () => {
+test('svc limits simulate refuses a file that is empty or wrong, and days in disorder', async () => {
   await using machine = await machineWith([])
   const stderr = async (yaml: string, ...flags: string[]) => (await machine.print(yaml, ...flags)).stderr
 
@@ -200,11 +200,22 @@ test('svc limits simulate refuses a file that is empty or wrong, a person who is
   expect(await stderr('limits:\n  - { name: a, for: user, cap: -1, unit: tokens, per: day }\n')).toContain(
     'line 2, limits.0.cap: ',
   )
-  const unknown = 'limits:\n  - { name: a, for: "user:eve", cap: 1, unit: tokens, per: day }\n'
-  expect(await stderr(unknown)).toBe('There is no user with the username eve.\n')
   expect(await machine.run(['limits', 'simulate', '--from', '2026-02-01', '--to', '2026-01-01'])).toMatchObject({
     exitCode: 2,
     stderr: '--to must not be before from.\n',
   })
   expect((await machine.print('limits: []\n')).stdout).toMatch(/^Nothing would have been refused\.\nCalls: 0, /)
+})
+
+test('svc limits simulate names limits for people and apps that are not there yet, which refuse nothing', async () => {
+  await using machine = await machineWith([])
+  const entry = (name: string, target: string) =>
+    `  - { name: ${name}, for: "${target}", cap: 1, unit: tokens, per: day }\n`
+
+  const { stdout } = await machine.print(
+    `limits:\n${entry('a', 'user:eve')}${entry('b', 'app:Portal')}${entry('c', 'user')}`,
+  )
+
+  expect(stdout).toContain('Nothing would have been refused.\n')
+  expect(stdout).toContain('\nFor people or apps that are not there yet: a, b.\n')
 })

@@ -64,12 +64,12 @@ export const limitsRouter = router({
   simulate: host
     .input(z.strictObject({ ...days, config: limitsConfig.optional() }).refine(inOrder, notInOrder))
     .query(async ({ ctx, input: { from, to, config } }) => {
-      const limits = await (config ? candidates(ctx, config) : inForce(ctx))
+      const { limits, ofNobody } = config ? await candidates(ctx, config) : { limits: await inForce(ctx), ofNobody: [] }
       const simulation = new LimitSimulation(limits)
       const values = [from, to, ...periodsOf(limits).values]
       const [summed] = await ctx.services.sql(summedCalls, values)
       const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
-      return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0 }
+      return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
     }),
 
   /**
@@ -114,9 +114,18 @@ const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Resul
     return work(em)
   })
 
+/** With the names of those for people and apps that are not there yet. */
 async function candidates(ctx: Context, { timeZone, limits }: LimitsConfig) {
   await assertTimeZones(ctx, [{ timeZone }, ...limits])
-  return Promise.all(limits.map((entry) => columnsOf(ctx.em(), entry, entry.timeZone ?? timeZone)))
+  const columns: LimitColumns[] = []
+  const ofNobody: string[] = []
+  for (const entry of limits) {
+    const zone = entry.timeZone ?? timeZone
+    const found = await findColumns(ctx.em(), entry, zone)
+    if (!found) ofNobody.push(entry.name)
+    columns.push(found ?? unclaimedColumns(entry, zone))
+  }
+  return { limits: columns, ofNobody }
 }
 
 async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {

@@ -80,13 +80,12 @@ describe('a limit', () => {
     await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
 
     const second = await ask(world.svc, token)
+    const body = { model: 'mock-1', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }] }
+    const third = await world.svc.send('POST', '/trpc/ai.complete', { token, body })
     resolve()
 
-    expect([second.status, second.headers.get('retry-after'), second.headers.get('x-should-retry')]).toEqual([
-      429,
-      '2',
-      null,
-    ])
+    for (const { status, headers } of [second, third])
+      expect([status, headers.get('retry-after'), headers.get('x-should-retry')]).toEqual([429, '2', null])
     expect(await second.json()).toMatchObject({ code: 'limit_held' })
     expect((await first).status).toBe(200)
   })
