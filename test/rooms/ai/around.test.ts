@@ -59,7 +59,7 @@ test.each<[string, Behaviour, string, string | null]>([
   ],
   ['that its provider ends in the middle, quoting it', inQuotes, 'failed', 'provider_failed'],
   ['that breaks off', breaksOff('reset'), 'failed', 'provider_failed'],
-  ['that ends where a limit does', repeats(ANSWER), 'failed', 'limit_reached'],
+  ['that ends where a limit does', repeats(ANSWER.repeat(4)), 'failed', 'limit_reached'],
   ['that is cancelled', repeats(ANSWER), 'cancelled', null],
   ['of which the process is lost', repeats(ANSWER), 'lost', 'unavailable'],
 ])('nothing of it is in the database or the log after an answer %s', async (how, behave, state, error) => {
