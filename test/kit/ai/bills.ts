@@ -119,7 +119,11 @@ export async function leaveAfter({ upstream }: Billing, ask: Ask, many: number):
   const asking = ask(gone.signal).then(async (response) => {
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     let read = ''
-    while (eventsIn(read).length < many) read += (await reader?.read())?.value ?? ''
+    while (eventsIn(read).length < many) {
+      const { value } = (await reader?.read()) ?? {}
+      if (value === undefined) throw new Error(`the answer ended after ${eventsIn(read).length} words`)
+      read += value
+    }
   })
   if (many > 0) await asking
   else await vi.waitFor(() => expect(upstream.asked).toHaveLength(1), { ...SLOW, interval: 5 })
