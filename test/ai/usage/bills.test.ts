@@ -200,7 +200,13 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     )
 
     test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {
-      const limit = { name: 'all', for: 'installation' as const, cap: PROMPT_TOKENS + 3, unit: 'tokens', per: 'month' as const }
+      const limit = {
+        name: 'all',
+        for: 'installation' as const,
+        cap: PROMPT_TOKENS + 3,
+        unit: 'tokens',
+        per: 'month' as const,
+      }
       await billing.limits.set(limit)
       billing.answerBy(startsWith(script, script.counts.thoughts ? 3 : 4, waits))
 
