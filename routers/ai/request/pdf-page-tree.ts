@@ -2,8 +2,8 @@ import { afterText } from './pdf-text.ts'
 
 const marks = /\/(?:Type\s{0,8}\/Page|Kids)(?![^\s/<>[\](){}%])|\/Count\s{0,8}\d{1,9}(?!\d|\s{1,4}\d{1,9}\s{1,4}R)/g
 
-/** No mark is longer than what is looked at twice. */
-export const MAX_MARK = 64
+/** What is looked at twice, in bytes: neither a mark nor a text is longer. */
+export const LOOKAHEAD = 1024
 
 /** Bytes of streams may look like dictionaries that never end. */
 const MAX_DEPTH = 64

@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inflate } from 'node:zlib'
-import { MAX_MARK, PageTree } from './pdf-page-tree.ts'
+import { LOOKAHEAD, PageTree } from './pdf-page-tree.ts'
 
 /** Objects may be packed: a dictionary that says so, and then a stream. */
 const PACKED = '/ObjStm'
@@ -9,6 +10,8 @@ const MAX_PACKED = 1_000_000
 const MAX_UNPACKED = 4_000_000
 const MAX_STREAMS = 2000
 const MAX_ALL_UNPACKED = 50_000_000
+/** Of what is unpacked, in bytes. */
+const SLICE = 65_536
 
 const unpack = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate)
 
@@ -45,7 +48,7 @@ class PageCount {
       await this.#lookInto(bytes.subarray(stream.begin, stream.end))
       from = stream.end
     }
-    const end = Math.max(from, bytes.length - MAX_MARK)
+    const end = Math.max(from, bytes.length - LOOKAHEAD)
     return bytes.subarray(from + this.#tree.look(bytes.subarray(from), end - from))
   }
 
@@ -61,7 +64,15 @@ class PageCount {
     // It begins with the numbers of its objects.
     this.isHidden = !/^\s*\d/.test(objects.toString('latin1', 0, 100))
     this.#unpacked += objects.length
-    this.#tree.look(objects)
+    await this.#lookThrough(objects)
+  }
+
+  /** In slices, between which other requests have their turn. */
+  async #lookThrough(objects: Buffer): Promise<void> {
+    for (let from = 0; from < objects.length; await setImmediate()) {
+      const slice = objects.subarray(from, from + SLICE + LOOKAHEAD)
+      from += this.#tree.look(slice, Math.min(SLICE, slice.length))
+    }
   }
 }
 

@@ -100,6 +100,7 @@ test('a limit in money holds the price of the pages', async () => {
 test.for<[string, Buffer, number, boolean?]>([
   ['in plain objects', plain, PAGES],
   ['in packed objects', packedPdf({ pages: PAGES }), PAGES],
+  ['in packed objects of more than a slice', packedPdf({ pages: 400, note: '<</Kids/Count 900>>'.repeat(50) }), 400],
   ['that its tree names twice', pdf({ lines: linesOf(5), repeated: 2 }), 10],
   ['and not its bookmarks', pdf({ lines: linesOf(1), bookmarks }), 1],
   ['in more than a piece of it', pdf({ lines: linesOf(900) }), 900],

@@ -2,17 +2,19 @@ import { deflateSync } from 'node:zlib'
 
 interface PackedOptions {
   pages: number
+  /** A text that each page has. */
+  note?: string
   /** In the place of the packed objects. */
   stream?: Buffer
 }
 
 /** A document of empty pages in PDF 1.5, whose objects are packed, as most programs write them. */
-export function packedPdf({ pages, stream }: PackedOptions): Buffer {
+export function packedPdf({ pages, note, stream }: PackedOptions): Buffer {
   const ids = Array.from({ length: pages }, (_, at) => at + 3)
   const objects = [
     '<</Type/Catalog/Pages 2 0 R>>',
     `<</Type/Pages/Count ${pages}/Kids[${ids.map((id) => `${id} 0 R`).join(' ')}]>>`,
-    ...ids.map(() => '<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>'),
+    ...ids.map(() => `<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]${note ? `/Note(${note})` : ''}>>`),
   ]
   const [packId, tableId] = [objects.length + 1, objects.length + 2]
   let offset = -1
