@@ -19,7 +19,7 @@ export const usage = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Report the use of models, in full or by one thing' },
     args: {
-      by: { type: 'string', description: `What to sum up by: ${usageGroupings.join(', ')}` },
+      by: { type: 'string', description: `What to sum up by: ${usageGroupings.join(', ')}; groups are those of today` },
       from: { type: 'string', description: 'First day in UTC, as 2026-01-31; 30 days ago when absent' },
       to: { type: 'string', description: 'Last day in UTC; today when absent' },
       csv: { type: 'boolean', description: 'Print comma separated values; needs --by' },

@@ -115,6 +115,13 @@ export const limitSubjectExists = statement<{ exists: boolean }>(
    end as exists`,
 )
 
+/** The people and apps of some names. Values: usernames, names of apps. */
+export const findNamed = statement<{ subject: LimitSubject; name: string; id: number }>(
+  'find-named',
+  `select 'user' as subject, username as name, id from users where username = any($1::text[])
+   union all select 'app', name, id from ext_apps where name = any($2::text[])`,
+)
+
 /** Gives limits to whom they were named for, and makes every process read them anew where there are any. Values: id, kind, `unclaimed` name. */
 export const claimLimitsOf = `with claimed as (
     update usage_limits set subject_id = ? where subject = ? and subject_id = ? returning id

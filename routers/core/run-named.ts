@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import type { Statement } from '../../entities/sql/statement.ts'
+import type { Sql, Statement } from '../../entities/sql/statement.ts'
 
 /** The one method used here of a transaction, which belongs to the query builder below the ORM. */
 interface Transaction {
@@ -23,3 +23,9 @@ export async function runNamed<Row>(
   const { rows } = await transaction.executeQuery({ sql, query, parameters: values, queryId: { queryId: name } })
   return rows as Row[]
 }
+
+/** Runs statements in a transaction. */
+export const inTransaction =
+  (em: EntityManager): Sql =>
+  (query, values = []) =>
+    runNamed(em, query, values)

@@ -15,17 +15,27 @@ interface TextPlace {
 
 /**
  * Reads `FOLDER/{view}/{locale}.md` each time, in the default language where there is none in the one asked for. A blank text
- * is none, and one that cannot be read is told to the log.
+ * is none, and one that cannot be read is told to the log, once until it can be.
  */
 export function announcementTexts({ folder, defaultLocale, log }: TextPlace): ReadAnnouncementText {
+  const unreadable = new Set<string>()
+  const read = async (file: string) => {
+    try {
+      const text = await readText(file)
+      unreadable.delete(file)
+      return text
+    } catch (error) {
+      if (!unreadable.has(file)) log.warn({ error }, `${file}: the text of an announcement cannot be read`)
+      unreadable.add(file)
+      return undefined
+    }
+  }
   return async (view, locale) => {
     if (!viewPattern.test(view)) return undefined
     const preferred = availableLocales.filter((known) => known === locale)
     for (const known of new Set([...preferred, defaultLocale, ...availableLocales])) {
       const file = join(folder, view, `${known}.md`)
-      const text = await readText(file).catch((error: unknown) =>
-        log.warn({ error }, `${file}: the text of an announcement cannot be read`),
-      )
+      const text = await read(file)
       if (text?.trim()) return { locale: known, text, version: createHash('sha256').update(text).digest('hex') }
     }
     return undefined

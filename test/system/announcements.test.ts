@@ -230,7 +230,7 @@ describe('a forced announcement', () => {
     expect(await accepted()).toEqual([{ version: expect.stringMatching(/^\w{64}$/) }])
   })
 
-  test('a text that cannot be read is missing for people, and the log says why', async () => {
+  test('a text that cannot be read is missing for people, and the log says why, once for each of its languages', async () => {
     await using own = await startApp()
     const text = join(own.folder, 'announcements', 'rules')
     await mkdir(text, { recursive: true })
@@ -242,7 +242,9 @@ describe('a forced announcement', () => {
 
     const { status, text: page } = await browser.send('GET', '/profile')
     expect([status, page]).toEqual([200, expect.stringContaining('The text is missing.')])
-    expect(own.log.join('')).toContain('the text of an announcement cannot be read')
+    await browser.send('GET', '/profile')
+    const told = own.log.join('').match(/rules.{1,3}\w+\.md: the text of an announcement cannot be read/g) ?? []
+    expect([told.length > 0, told]).toEqual([true, [...new Set(told)]])
   })
 })
 

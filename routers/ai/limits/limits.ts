@@ -15,10 +15,11 @@ import { recordedCalls, summedCalls } from '../../../entities/ai/usage-simulatio
 import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import { inTransaction } from '../../core/run-named.ts'
 import { host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
-import { columnsOf, findColumns, type LimitColumns, unclaimedColumns } from './limit-columns.ts'
+import { columnsOf, columnsOfAll, type LimitColumns } from './limit-columns.ts'
 import { limitName, noLimit } from './limit-name.ts'
 import { LimitSimulation, periodsOf } from './limit-simulation.ts'
 import { topUp } from './top-up.ts'
@@ -40,7 +41,7 @@ export const limitsRouter = router({
     return change(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
       if (row && isInFile(row)) throw inFile(input.name)
-      await write(em, row, { ...(await columnsOf(em, input, input.timeZone ?? 'UTC')), fromFile: false })
+      await write(em, row, { ...(await columnsOf(inTransaction(em), input)), fromFile: false })
       return { name: input.name }
     })
   }),
@@ -64,9 +65,12 @@ export const limitsRouter = router({
   simulate: host
     .input(z.strictObject({ ...days, config: limitsConfig.optional() }).refine(inOrder, notInOrder))
     .query(async ({ ctx, input: { from, to, config } }) => {
-      const { limits, ofNobody } = config ? await candidates(ctx, config) : { limits: await inForce(ctx), ofNobody: [] }
-      const simulation = new LimitSimulation(limits)
-      const values = [from, to, ...periodsOf(limits).values]
+      if (config) await assertTimeZones(ctx, [config, ...config.limits])
+      const { columns, ofNobody } = config
+        ? await columnsOfAll(ctx.services.sql, config)
+        : { columns: await inForce(ctx), ofNobody: [] }
+      const simulation = new LimitSimulation(columns)
+      const values = [from, to, ...periodsOf(columns).values]
       const [summed] = await ctx.services.sql(summedCalls, values)
       const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
       return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
@@ -77,20 +81,14 @@ export const limitsRouter = router({
    * app that is not there yet waits for them, and keeps no service from its start.
    */
   sync: host.mutation(async ({ ctx }) => {
-    const { timeZone, limits } = await ctx.services.limitsConfig()
-    await assertTimeZones(ctx, [{ timeZone }, ...limits])
+    const config = await ctx.services.limitsConfig()
+    await assertTimeZones(ctx, [config, ...config.limits])
     return change(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
-      assertNotSet(rows, limits)
-      const ofNobody: string[] = []
-      for (const entry of limits) {
-        const zone = entry.timeZone ?? timeZone
-        const found = await findColumns(em, entry, zone)
-        if (!found) ofNobody.push(entry.name)
-        const columns = found ?? unclaimedColumns(entry, zone)
-        await write(em, rows.get(entry.name) ?? null, { ...columns, fromFile: true })
-      }
-      const names = new Set(limits.map(({ name }) => name))
+      assertNotSet(rows, config.limits)
+      const { columns, ofNobody } = await columnsOfAll(inTransaction(em), config)
+      for (const row of columns) await write(em, rows.get(row.name) ?? null, { ...row, fromFile: true })
+      const names = new Set(columns.map(({ name }) => name))
       const gone = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
       for (const row of gone) row.active = false
       return { limits: names.size, deactivated: gone.map(({ name }) => name), ofNobody }
@@ -113,20 +111,6 @@ const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Resul
     await em.execute(raiseLimitVersion)
     return work(em)
   })
-
-/** With the names of those for people and apps that are not there yet. */
-async function candidates(ctx: Context, { timeZone, limits }: LimitsConfig) {
-  await assertTimeZones(ctx, [{ timeZone }, ...limits])
-  const columns: LimitColumns[] = []
-  const ofNobody: string[] = []
-  for (const entry of limits) {
-    const zone = entry.timeZone ?? timeZone
-    const found = await findColumns(ctx.em(), entry, zone)
-    if (!found) ofNobody.push(entry.name)
-    columns.push(found ?? unclaimedColumns(entry, zone))
-  }
-  return { limits: columns, ofNobody }
-}
 
 async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {
   const [found] = await ctx.services.sql(listActiveLimits)

@@ -19,7 +19,7 @@ export const topUp = host
     const topped = (await ctx.services.sql(topUpCounter, values))[0] ?? (await openAndTopUp(ctx, limit, values))
     if (!topped) throw noLimit(name)
     const { isTooMuch, ...result } = topped
-    if (isTooMuch) throw invalidAmount('is too large')
+    if (isTooMuch) throw invalid('amount', 'is too large')
     return result
   })
 
@@ -36,12 +36,14 @@ async function openAndTopUp({ services: { sql } }: Context, { subject, subjectId
   return (await sql(topUpCounter, values))[0]
 }
 
-/** Whose counter it is; throws where that is not said, or nobody is there yet. */
+/** Whose counter it is; throws where that is not said, is another one's, or nobody is there yet. */
 function subjectIdOf({ name, subject, subjectId }: UsageLimit, id: string): string {
+  const only = subject === 'installation' ? '' : subjectId
+  if (only !== null && id !== '' && id !== only)
+    throw invalid('id', `must be absent: the limit is for one ${subject} alone`)
   if (subject === 'installation') return ''
   const of = subjectId ?? id
-  if (of === '')
-    throw new Problem('invalid', { issues: [{ path: ['id'], message: `is required: which ${subject} gets it` }] })
+  if (of === '') throw invalid('id', `is required: which ${subject} gets it`)
   const waits = (subject === 'user' || subject === 'app') && of.startsWith(unclaimed(''))
   if (!waits) return of
   const detail = `The limit '${name}' is for the ${subject} ${of.slice(unclaimed('').length)}, which is not there yet.`
@@ -56,9 +58,10 @@ function noSuch(subject: LimitSubject, of: string): Problem {
 /** In the unit that counters have. */
 function toppingUp({ unit }: UsageLimit, amount: number): number {
   const added = Math.round(amount * (unit === 'money' ? 1_000_000 : 1))
-  if (unit !== 'money' && added !== amount) throw invalidAmount('must be a whole number')
-  if (added === 0) throw invalidAmount('is too small')
+  if (unit !== 'money' && added !== amount) throw invalid('amount', 'must be a whole number')
+  if (added === 0) throw invalid('amount', 'is too small')
   return added
 }
 
-const invalidAmount = (message: string) => new Problem('invalid', { issues: [{ path: ['amount'], message }] })
+const invalid = (field: 'id' | 'amount', message: string) =>
+  new Problem('invalid', { issues: [{ path: [field], message }] })

@@ -99,3 +99,31 @@ test('what was topped up is left at once, as calls are told', async () => {
   await limits.topUp({ name: 'each', amount: 10, id: '2' })
   expect(await left()).toBe('10')
 })
+
+test.for([
+  ['installation', '2'],
+  ['role:user', 'admin'],
+])('a limit for %s alone is not topped up for another one', async ([target, id]) => {
+  await using world = await started()
+  const { limits } = world.svc.host
+  await limits.set({ ...limit, for: target } as never)
+  await world.ask()
+  const [before] = await limits.list()
+
+  const path = ['id']
+  await expect(limits.topUp({ name: 'each', amount: 1, id: id as string })).rejects.toMatchObject({
+    issues: [{ path, message: expect.stringContaining('must be absent') }],
+  })
+  expect(await limits.list()).toEqual([before])
+})
+
+test('of a file, limits for people and apps hold by their ids, and those for others wait', async () => {
+  await using world = await started()
+  const { username } = (await world.svc.rows<{ username: string }>('select username from users where id = 2'))[0] ?? {}
+  const targets = [`user:${username?.toUpperCase()}`, 'user:nobody.yet', 'app:None yet', 'user', 'app']
+  const entries = targets.map((target, at) => ({ ...limit, name: `limit ${at}`, for: target }))
+
+  const { ofNobody } = await world.svc.host.limits.simulate({ config: { limits: entries } } as never)
+
+  expect(ofNobody).toEqual(['limit 1', 'limit 2'])
+})
