@@ -53,9 +53,9 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
       group by a.id ${expectFew('1000 * $15')}
    ), tokens as (
-     select t.id from access_tokens t where t.id in (select token_id from ended) order by t.id for key share
+     select t.id from access_tokens t where t.id = any(array(select token_id from ended)) order by t.id for key share
    ), people as (
-     select u.id from users u where u.id in (select user_id from ended) and (select count(*) from tokens) >= 0 order by u.id for key share
+     select u.id from users u where u.id = any(array(select user_id from ended)) and (select count(*) from tokens) >= 0 order by u.id for key share
    ), recorded as (
      insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
                                 cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
