@@ -15,7 +15,7 @@ interface TextPlace {
 
 /**
  * Reads `FOLDER/{view}/{locale}.md` each time, in the default language where there is none in the one asked for. A blank text
- * is none, and one that cannot be read is told to the log, once until it can be.
+ * is none, and one that cannot be read is told to the log once, until it can be read again.
  */
 export function announcementTexts({ folder, defaultLocale, log }: TextPlace): ReadAnnouncementText {
   const unreadable = new Set<string>()

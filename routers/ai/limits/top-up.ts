@@ -41,9 +41,8 @@ function subjectIdOf({ name, subject, subjectId }: UsageLimit, id: string): stri
   const only = subject === 'installation' ? '' : subjectId
   if (only !== null && id !== '' && id !== only)
     throw invalid('id', `must be absent: the limit is for one ${subject} alone`)
-  if (subject === 'installation') return ''
-  const of = subjectId ?? id
-  if (of === '') throw invalid('id', `is required: which ${subject} gets it`)
+  const of = only ?? id
+  if (of === '' && subject !== 'installation') throw invalid('id', `is required: which ${subject} gets it`)
   const waits = (subject === 'user' || subject === 'app') && of.startsWith(unclaimed(''))
   if (!waits) return of
   const detail = `The limit '${name}' is for the ${subject} ${of.slice(unclaimed('').length)}, which is not there yet.`

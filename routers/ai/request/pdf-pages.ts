@@ -10,7 +10,7 @@ const MAX_PACKED = 1_000_000
 const MAX_UNPACKED = 4_000_000
 const MAX_STREAMS = 2000
 const MAX_ALL_UNPACKED = 50_000_000
-/** Of what is unpacked, in bytes. */
+/** How much of what is unpacked is looked at in one go, in bytes. */
 const SLICE = 65_536
 
 const unpack = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate)

@@ -101,9 +101,9 @@ test('what was topped up is left at once, as calls are told', async () => {
 })
 
 test.for([
-  ['installation', '2'],
-  ['role:user', 'admin'],
-])('a limit for %s alone is not topped up for another one', async ([target, id]) => {
+  ['installation', '2', ''],
+  ['role:user', 'admin', 'user'],
+] as const)('a limit for %s alone is topped up for no other one', async ([target, other, own]) => {
   await using world = await started()
   const { limits } = world.svc.host
   await limits.set({ ...limit, for: target } as never)
@@ -111,13 +111,14 @@ test.for([
   const [before] = await limits.list()
 
   const path = ['id']
-  await expect(limits.topUp({ name: 'each', amount: 1, id: id as string })).rejects.toMatchObject({
+  await expect(limits.topUp({ name: 'each', amount: 1, id: other })).rejects.toMatchObject({
     issues: [{ path, message: expect.stringContaining('must be absent') }],
   })
   expect(await limits.list()).toEqual([before])
+  expect(await limits.topUp({ name: 'each', amount: 1, id: own })).toMatchObject({ toppedUp: 1 })
 })
 
-test('of a file, limits for people and apps hold by their ids, and those for others wait', async () => {
+test('a simulation names the limits for people and apps that are not there, and finds a person whatever the case of their name', async () => {
   await using world = await started()
   const { username } = (await world.svc.rows<{ username: string }>('select username from users where id = 2'))[0] ?? {}
   const targets = [`user:${username?.toUpperCase()}`, 'user:nobody.yet', 'app:None yet', 'user', 'app']
