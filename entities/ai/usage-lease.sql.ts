@@ -1,4 +1,4 @@
-import { expectFew, statement } from '../sql/statement.ts'
+import { expectFew, lookUp, statement } from '../sql/statement.ts'
 import type { Settlement } from './usage-settlement.sql.ts'
 
 /**
@@ -13,13 +13,15 @@ export const renewLeases = statement<never>(
                           $9::bigint[], $10::text[], $11::bigint[], $12::bigint[])
               as n(id, input, output, cached, cache_write, reasoning, searches, fetches, cost, currency, most_tokens, most_cost) ${expectFew('$14')}
    ), renewed as (
-     select n.*, h.counters, h.amounts, h.measures from live n join usage_holds h on h.id = n.id order by h.id for update of h
-   ), parts as (
-     select r.id, a.counter, a.n, a.amount,
-            least(a.amount, case a.measure when 'tokens' then r.most_tokens when 'cost' then r.most_cost end) as remaining
-       from renewed r cross join lateral unnest(counters, amounts, measures) with ordinality as a(counter, amount, measure, n)
+     select n.*, h.counters, h.amounts, h.measures from live n join usage_holds h on ${lookUp('h.id', 'n.id')} order by n.id for update of h
+   ), kept as (
+     select r.*, k.amounts as remaining from renewed r cross join lateral (
+       select array_agg(least(a.amount, case a.measure when 'tokens' then r.most_tokens when 'cost' then r.most_cost end) order by a.n) as amounts
+         from unnest(r.counters, r.amounts, r.measures) with ordinality as a(counter, amount, measure, n)) k
    ), freed as (
-     select counter, sum(amount - remaining) as amount from parts where remaining < amount group by counter ${expectFew('1000 * $14')}
+     select a.counter, sum(a.amount - a.remaining) as amount
+       from kept cross join lateral unnest(counters, amounts, remaining) as a(counter, amount, remaining)
+      where a.remaining < a.amount group by a.counter ${expectFew('1000 * $14')}
    ), locked as (
      select c.id, f.amount from freed f join usage_counters c on c.id = f.counter order by c.id for update of c
    ), counted as (
@@ -29,8 +31,8 @@ export const renewLeases = statement<never>(
       set lease_until = now() + $13::int * interval '1 ms', input_tokens = r.input, output_tokens = r.output,
           cached_tokens = r.cached, cache_write_tokens = r.cache_write, reasoning_tokens = r.reasoning, web_searches = r.searches,
           web_fetches = r.fetches, cost_micros = r.cost, currency = r.currency,
-          amounts = coalesce((select array_agg(p.remaining order by p.n) from parts p where p.id = r.id), h.amounts)
-     from renewed r where r.id = h.id`,
+          amounts = coalesce(r.remaining, h.amounts)
+     from kept r where ${lookUp('h.id', 'r.id')}`,
 )
 
 /** How many calls `listExpiredHolds` lists at most. */

@@ -1,4 +1,4 @@
-import { expectFew, statement } from '../sql/statement.ts'
+import { expectFew, lookUp, statement } from '../sql/statement.ts'
 import type { Outcome } from './usage-record.ts'
 
 /** How a call ended, and what it took. */
@@ -40,10 +40,10 @@ export const givenSettlements = `given as (
 export const settle = statement<{ overdrawn: number[] | null; unheld: number[] | null }>(
   'settle',
   `with ${givenSettlements}, mine as (
-     select g.* from given g join usage_holds h on h.id = g.hold_id
-      where not g.expired_only or h.lease_until < now() order by h.id for update of h
+     select g.* from given g join usage_holds h on ${lookUp('h.id', 'g.hold_id')}
+      where not g.expired_only or h.lease_until < now() order by g.hold_id for update of h
    ), ended as (
-     delete from usage_holds h using mine m where h.id = m.hold_id
+     delete from usage_holds h using mine m where ${lookUp('h.id', 'm.hold_id')}
      returning h.id, h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
                h.measures, m.*
    ), parts as (

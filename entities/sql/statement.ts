@@ -47,3 +47,9 @@ export const epochMs = (column: string) => `(extract(epoch from ${column}) * 100
  * index. A plan made while a table was small would read all of it, and all that was deleted from it, ever after.
  */
 export const expectFew = (count: string) => `limit ${count}::int`
+
+/**
+ * Compares a column with a value of another table so that PostgreSQL looks each value up by the index of the column. Of an
+ * equation it may read the index from end to end instead, and compare all with all, where it believes that there is one row.
+ */
+export const lookUp = (column: string, value: string) => `${column} = any(array[${value}])`
