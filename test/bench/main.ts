@@ -47,8 +47,12 @@ const say = (text: string) => void (options.json || process.stdout.write(text))
 async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const parts: Part[] = []
-  // What the disk takes to sync is not what is compared; both parts share the settings.
-  const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
+  // What the disk takes to sync, and to fill new segments of the log with zeros, is not what is compared; both parts share the settings.
+  const settings = ['fsync=off', 'full_page_writes=off', 'wal_init_zero=off']
+  const cluster = await startCluster(
+    join(folder, 'postgres'),
+    settings.flatMap((setting) => ['-c', setting]),
+  )
   const start = async <Input>(file: string, input: Input) => {
     const part = await startPart(file, input, { log: join(folder, `${basename(file)}.log`), profile: options.profile })
     parts.push(part)
