@@ -30,23 +30,25 @@ const stateOf = (
        greatest(0, l.cap + coalesce(sum(c.topped_up - c.used - c.held), 0))::float8 as remaining,
        coalesce(sum(c.refused), 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
 
-const state = stateOf(`coalesce(c.subject_id, l.subject_id, '')`)
+/** With whose it is: a person, or the owner of a token; null of all else. */
+export type NamedLimitState = LimitState & { username: string | null }
 
-/** Every limit with all who were counted in the running period. */
-export const listLimits = statement<LimitState>(
-  'list-limits',
-  `select ${state} from usage_limits l ${runningPeriod}
-     left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
-    group by l.id, s.ends_at, c.subject_id order by l.name, 3 limit 10000`,
-)
+/** Limits with all who were counted in the running period. */
+const allStates = (condition: string) => `
+  select s.*, u.username
+    from (
+      select ${stateOf(`coalesce(c.subject_id, l.subject_id, '')`)} from usage_limits l ${runningPeriod}
+        left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
+       where ${condition} group by l.id, s.ends_at, c.subject_id order by l.name, 3 limit 10000
+    ) s
+    left join access_tokens t on s.subject = 'token' and t.id::text = s."subjectId"
+    left join users u on u.id::text = case s.subject when 'user' then s."subjectId" else t.user_id::text end
+   order by s.name, s."subjectId"`
 
-/** One limit with all who were counted in the running period. Values: its name. */
-export const showLimit = statement<LimitState>(
-  'show-limit',
-  `select ${state} from usage_limits l ${runningPeriod}
-     left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
-    where l.name = $1 group by l.id, s.ends_at, c.subject_id order by 3 limit 10000`,
-)
+export const listLimits = statement<NamedLimitState>('list-limits', allStates('true'))
+
+/** Of one. Values: its name. */
+export const showLimit = statement<NamedLimitState>('show-limit', allStates('l.name = $1'))
 
 /** Those of some names that are no time zone of the database: one that it does not know breaks each statement. Values: names. */
 export const unknownTimeZones = statement<{ name: string }>(

@@ -76,16 +76,17 @@ export const settle = statement<{ overdrawn: number[] | null; unheld: number[] |
 )
 
 /**
- * Ends holds for calls that were never made: nothing is used, and no record is left. Values: the ids of requests, how many
- * milliseconds ago each was held for at the latest, and holds that stay.
+ * Ends holds for calls that were never made: nothing is used, and no record is left. Values: an object that says by the ids of
+ * requests how many milliseconds ago each was held for at the latest, and holds that stay.
  */
 export const releaseUnmade = statement<never>(
   'release-unmade',
   `with unmade as (
-     select h.id from unnest($1::text[], $2::float8[]) as u(request_id, age) join usage_holds h on h.request_id = u.request_id
-      where h.created_at <= now() - u.age * interval '1 ms' and h.id <> all($3::bigint[]) order by h.id for update of h
+     select id from usage_holds
+      where created_at <= now() - ($1::jsonb ->> request_id)::float8 * interval '1 ms' and id <> all($2::bigint[])
+      order by id for update
    ), ended as (
-     delete from usage_holds where id in (select id from unmade) returning counters, amounts
+     delete from usage_holds where id = any(array(select id from unmade)) returning counters, amounts
    ), parts as (
      select a.id, sum(a.amount) as held from ended e cross join lateral unnest(e.counters, e.amounts) as a(id, amount) group by a.id
    ), locked as (

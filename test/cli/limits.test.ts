@@ -137,7 +137,9 @@ describe('svc limits', () => {
     const toppedUp = [await topUp(), await topUp()]
 
     expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
-    expect(await machine.json('limits', 'list')).toMatchObject([{ subjectId: id, cap: 11, used: 0, remaining: 11 }])
+    const state = { subjectId: id, cap: 11, used: 0, remaining: 11, username: kind === 'user' ? 'svc' : null }
+    expect(await machine.json('limits', 'list')).toMatchObject([state])
+    expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
   })
 
   test.for<[kind: string, id: string, message: string]>([

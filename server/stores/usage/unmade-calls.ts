@@ -34,7 +34,8 @@ export class UnmadeCalls {
     const at = performance.now()
     const due = [...this.#since].map(([id, since]) => ({ id, age: at - since })).filter(({ age }) => age >= MIN_AGE_MS)
     if (due.length === 0) return
-    await this.#sql(releaseUnmade, [due.map(({ id }) => id), due.map(({ age }) => age - BEGUN_LATE_MS), made()])
+    const ages = Object.fromEntries(due.map(({ id, age }) => [id, age - BEGUN_LATE_MS]))
+    await this.#sql(releaseUnmade, [JSON.stringify(ages), made()])
     for (const { id, age } of due) if (age >= MAX_AGE_MS) this.#since.delete(id)
   }
 }

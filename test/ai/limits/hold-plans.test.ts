@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
-import { settle } from '../../../entities/ai/usage-settlement.sql.ts'
+import { releaseUnmade, settle } from '../../../entities/ai/usage-settlement.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { openClient } from '../../kit/postgres-client.ts'
@@ -21,7 +21,7 @@ const CALLS = 400
 
 const holds = (count: number, parts = `'{}', '{}', '{}'`) => `
   insert into usage_holds (id, lease_until, context, provider, model, request_id, input_tokens, counters, amounts, measures)
-  select nextval('usage_records_id_seq'), now() + interval '1 hour', 'api', 'p', 'm', 'r', 1, ${parts}
+  select nextval('usage_records_id_seq'), now() + interval '1 hour', 'api', 'p', 'm', 'r' || lastval(), 1, ${parts}
     from generate_series(1, ${count}) n`
 
 /** Parts of five limits that each person has. */
@@ -65,6 +65,11 @@ const statements: {
     what: 'telling of calls under way',
     statement: renewLeases,
     values: (ids) => [...columns(ids, 1, 1, 1, 1, 1, 1, 1, null, null, 50, null), '30000', String(ids.length)],
+  },
+  {
+    what: 'giving back what is held for calls that were not made',
+    statement: releaseUnmade,
+    values: (ids) => [`'${JSON.stringify(Object.fromEntries(ids.map((id) => [`r${id}`, -60_000])))}'`, `'{}'`],
   },
 ]
 
