@@ -126,21 +126,26 @@ describe('svc limits', () => {
 
   test.for<[kind: string, id: string]>([
     ['user', '1'],
+    ['token', '1'],
     ['group', 'staff'],
     ['role', 'user'],
-  ])('svc limits prepares the period of one %s of which nothing was used yet', async ([kind, id]) => {
-    await using machine = await host()
-    await machine.rows(`update users set groups = '{staff}' where id = 1`)
-    await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
-    const topUp = () => machine.json('limits', 'top-up', 'each', '--id', id, '--amount', '3')
+  ])(
+    'svc limits prepares the period of one %s of which nothing was used yet, and says whose it is',
+    async ([kind, id]) => {
+      await using machine = await host()
+      await machine.rows(`update users set groups = '{staff}' where id = 1`)
+      await machine.run(['token', '--username', 'svc', '--name', 'laptop'])
+      await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
+      const topUp = () => machine.json('limits', 'top-up', 'each', '--id', id, '--amount', '3')
 
-    const toppedUp = [await topUp(), await topUp()]
+      const toppedUp = [await topUp(), await topUp()]
 
-    expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
-    const state = { subjectId: id, cap: 11, used: 0, remaining: 11, username: kind === 'user' ? 'svc' : null }
-    expect(await machine.json('limits', 'list')).toMatchObject([state])
-    expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
-  })
+      expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
+      const state = { subjectId: id, cap: 11, used: 0, remaining: 11, username: id === '1' ? 'svc' : null }
+      expect(await machine.json('limits', 'list')).toMatchObject([state])
+      expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
+    },
+  )
 
   test.for<[kind: string, id: string, message: string]>([
     ['user', 'ada', "There is no user with the id 'ada'."],
