@@ -124,24 +124,25 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toMatchObject([{ cap: 8_000_000_001_000_000 }])
   })
 
-  test.for<[kind: string, id: string]>([
-    ['user', '1'],
-    ['token', '1'],
-    ['group', 'staff'],
-    ['role', 'user'],
+  test.for<[kind: string, id: string, username: string | null]>([
+    ['user', '2', 'ada'],
+    ['token', '1', 'ada'],
+    ['group', 'staff', null],
+    ['role', 'user', null],
   ])(
     'svc limits prepares the period of one %s of which nothing was used yet, and says whose it is',
-    async ([kind, id]) => {
+    async ([kind, id, username]) => {
       await using machine = await host()
       await machine.rows(`update users set groups = '{staff}' where id = 1`)
-      await machine.run(['token', '--username', 'svc', '--name', 'laptop'])
+      await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
+      await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
       await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
       const topUp = () => machine.json('limits', 'top-up', 'each', '--id', id, '--amount', '3')
 
       const toppedUp = [await topUp(), await topUp()]
 
       expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
-      const state = { subjectId: id, cap: 11, used: 0, remaining: 11, username: id === '1' ? 'svc' : null }
+      const state = { subjectId: id, cap: 11, used: 0, remaining: 11, username }
       expect(await machine.json('limits', 'list')).toMatchObject([state])
       expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
     },
