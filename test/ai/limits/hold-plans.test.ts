@@ -103,7 +103,7 @@ describe.each(Object.entries(states))(
       await client.query(`${holds(20_000)}; delete from usage_holds`)
       await client.query(holds(CALLS, parts.join()))
       const { rows } = await client.query<{ id: string }>('select id from usage_holds')
-      const explained = await client.query(`explain (analyze, format json) ${run(rows.map(({ id }) => id))}`)
+      const explained = await client.query(`explain (analyze, buffers, format json) ${run(rows.map(({ id }) => id))}`)
       const { Plan } = explained.rows[0]['QUERY PLAN'][0]
 
       const lookedAt = (rowsOf(Plan) + Plan['Shared Hit Blocks']) / CALLS
