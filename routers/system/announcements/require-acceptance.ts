@@ -16,15 +16,20 @@ const MAX_PEOPLE = 50_000
  * missing, and the refusal says who can help.
  */
 export function requireAcceptance(readText: ReadAnnouncementText): Listener<Hooks['user-acting']> {
-  const forced = recentlyForced()
+  const forced = new LRUCache<'ids', string, Sql>({ max: 1, ttl: FRESH_MS, fetchMethod: listForced })
   const accepted = new LRUCache<number, string>(atMost(MAX_PEOPLE))
   return async ({ userId, sql }) => {
-    const all = await forced(sql)
+    const all = await forced.forceFetch('ids', { context: sql })
     if (all === '' || accepted.get(userId) === all) return
     const [next] = await sql(findUnacceptedAnnouncement, [userId])
     if (next) throw pending(next.id, Boolean(await readText(next.view)))
     accepted.set(userId, all)
   }
+}
+
+const listForced: LRUCache.Fetcher<'ids', string, Sql> = async (_ids, _stale, { context: sql }) => {
+  const rows = await sql(listForcedAnnouncements)
+  return rows.map(({ id }) => id).join()
 }
 
 const pending = (id: number, hasText: boolean) =>
@@ -34,18 +39,3 @@ const pending = (id: number, hasText: boolean) =>
       : `The announcement ${id} has no text. Ask your administrator to restore it; then read it on your profile page, and accept it first.`,
     meta: { announcement: String(id) },
   })
-
-/** The ids of all forced announcements, read again when they are no longer fresh. */
-function recentlyForced(): (sql: Sql) => Promise<string> {
-  let read: Promise<string> | undefined
-  let readAt = 0
-  return (sql) => {
-    if (read && Date.now() - readAt < FRESH_MS) return read
-    readAt = Date.now()
-    read = sql(listForcedAnnouncements).then((rows) => rows.map(({ id }) => id).join())
-    read.catch(() => {
-      read = undefined
-    })
-    return read
-  }
-}
