@@ -22,6 +22,8 @@ export interface CounterRow {
   subjectId: string
   /** The counters of all stripes. */
   ids: number[]
+  /** What the period has beyond the cap. */
+  toppedUp: number
   /** The end of the period, in milliseconds since 1970. */
   endsAt: number
   windowSeconds: number
@@ -35,7 +37,7 @@ export const findCounters = statement<CounterRow>(
   `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.ends_at')} as "endsAt",
           extract(epoch from c.ends_at - c.starts_at)::int as "windowSeconds",
           (extract(epoch from c.ends_at - now()) * 1000)::float8 as "remainingMs",
-          json_agg(c.id order by c.stripe) as ids
+          json_agg(c.id order by c.stripe) as ids, sum(c.topped_up)::float8 as "toppedUp"
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
      join usage_counters c on c.limit_id = l.id and c.subject_id = a.subject_id and c.starts_at = s.starts_at

@@ -6,19 +6,18 @@ import {
   type ActiveLimit,
   listActiveLimits,
   listLimits,
-  raiseLimitVersion,
   showLimit,
   unknownTimeZones,
 } from '../../../entities/ai/usage-limit.sql.ts'
 import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { recordedCalls, summedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
-import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { inTransaction } from '../../core/run-named.ts'
 import { host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
+import { changeLimits } from './change-limits.ts'
 import { columnsOf, columnsOfAll, type LimitColumns } from './limit-columns.ts'
 import { limitName, noLimit } from './limit-name.ts'
 import { LimitSimulation, periodsOf } from './limit-simulation.ts'
@@ -38,7 +37,7 @@ export const limitsRouter = router({
   /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
   set: host.input(limitEntry).mutation(async ({ ctx, input }) => {
     await assertTimeZones(ctx, [input])
-    return change(ctx, async (em) => {
+    return changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
       if (row && isInFile(row)) throw inFile(input.name)
       await write(em, row, { ...(await columnsOf(inTransaction(em), input)), fromFile: false })
@@ -47,7 +46,7 @@ export const limitsRouter = router({
   }),
 
   remove: host.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
-    change(ctx, async (em) => {
+    changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name })
       if (!row) throw noLimit(name)
       if (isInFile(row)) throw inFile(name)
@@ -83,7 +82,7 @@ export const limitsRouter = router({
   sync: host.mutation(async ({ ctx }) => {
     const config = await ctx.services.limitsConfig()
     await assertTimeZones(ctx, [config, ...config.limits])
-    return change(ctx, async (em) => {
+    return changeLimits(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
       assertNotSet(rows, config.limits)
       const { columns, ofNobody } = await columnsOfAll(inTransaction(em), config)
@@ -103,14 +102,6 @@ async function assertTimeZones({ services }: Context, entries: readonly { timeZo
   const message = `${unknown.name} is not a time zone that the database knows, such as Europe/Berlin`
   throw new Problem('invalid', { detail: message, issues: [{ path: ['timeZone'], message }] })
 }
-
-/** One change of the limits after the other, each of which all processes see. */
-const change = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
-  ctx.em().transactional(async (em) => {
-    await em.execute(waitForTurn, [locks.changeLimits])
-    await em.execute(raiseLimitVersion)
-    return work(em)
-  })
 
 async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {
   const [found] = await ctx.services.sql(listActiveLimits)

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { openCounters, topUpCounter } from '../../../entities/ai/usage-counter.sql.ts'
 import { limitSubjectExists, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
 import { type LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
-import type { Context } from '../../core/context.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
 import { Problem } from '../../core/problems.ts'
+import { inTransaction } from '../../core/run-named.ts'
 import { host } from '../../core/trpc.ts'
+import { changeLimits } from './change-limits.ts'
 import { limitName, noLimit } from './limit-name.ts'
 
 /** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
@@ -12,21 +14,24 @@ export const topUp = host
   .input(
     z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
   )
-  .mutation(async ({ ctx, input: { name, amount, id } }) => {
-    const limit = await ctx.em().findOne(UsageLimit, { name })
-    if (!limit) throw noLimit(name)
-    const values = [limit.id, subjectIdOf(limit, id), toppingUp(limit, amount)] as const
-    const topped = (await ctx.services.sql(topUpCounter, values))[0] ?? (await openAndTopUp(ctx, limit, values))
-    if (!topped) throw noLimit(name)
-    const { isTooMuch, ...result } = topped
-    if (isTooMuch) throw invalid('amount', 'is too large')
-    return result
-  })
+  .mutation(({ ctx, input: { name, amount, id } }) =>
+    changeLimits(ctx, async (em) => {
+      const limit = await em.findOne(UsageLimit, { name })
+      if (!limit) throw noLimit(name)
+      const sql = inTransaction(em)
+      const values = [limit.id, subjectIdOf(limit, id), toppingUp(limit, amount)] as const
+      const topped = (await sql(topUpCounter, values))[0] ?? (await openAndTopUp(sql, limit, values))
+      if (!topped) throw noLimit(name)
+      const { isTooMuch, ...result } = topped
+      if (isTooMuch) throw invalid('amount', 'is too large')
+      return result
+    }),
+  )
 
 type Values = readonly [limit: number, subjectId: string, added: number]
 
 /** First makes the counters that the first call of the period would make. */
-async function openAndTopUp({ services: { sql } }: Context, { subject, subjectId }: UsageLimit, values: Values) {
+async function openAndTopUp(sql: Sql, { subject, subjectId }: UsageLimit, values: Values) {
   const [id, of] = values
   if (subjectId === null && subject !== 'installation') {
     const [found] = await sql(limitSubjectExists, [subject, of])

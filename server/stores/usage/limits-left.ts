@@ -34,8 +34,8 @@ export class LimitsLeft {
     const known = this.#known.get(counters)
     if (!known || limit.mode === 'observe') return undefined
     const { name, unit, currency, cap } = limit
-    const { windowSeconds, endsAt } = counters
-    return { name, unit, currency, cap, left: known.left, windowSeconds, resetsAt: endsAt }
+    const { toppedUp, windowSeconds, endsAt } = counters
+    return { name, unit, currency, cap: cap + toppedUp, left: known.left, windowSeconds, resetsAt: endsAt }
   }
 }
 

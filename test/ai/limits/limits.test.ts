@@ -185,6 +185,27 @@ describe('a limit', () => {
     expect([streamed.status, streamed.headers.get('x-should-retry')]).toEqual([429, 'false'])
   })
 
+  test.for(['installation', 'user'])(
+    'a limit of %s that was topped up is told with all that it has, to calls that are answered and refused',
+    async (target) => {
+      await using world = await limited([{ ...requests, for: target, cap: 1, per: 'day' }])
+      const { token, id } = await world.svc.user()
+      const told = async () => {
+        const { headers } = await ask(world.svc, token)
+        return `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`
+      }
+      const before = await told()
+      await world.svc.host.limits.topUp({ name: 'all', amount: 2, ...(target === 'user' && { id: `${id}` }) })
+
+      expect([before, await told(), await told(), await told()]).toEqual([
+        expect.stringMatching(/^"all";q=1;w=86400 "all";r=0;/),
+        expect.stringMatching(/^"all";q=3;w=86400 "all";r=1;/),
+        expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),
+        expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),
+      ])
+    },
+  )
+
   test('a limit that observes refuses nothing and counts what it would have refused', async () => {
     await using world = await limited([{ ...requests, cap: 1, mode: 'observe' }])
     const { token } = await world.svc.user()
