@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
+import { openRunFolder } from '../kit/run-folder.ts'
 import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
 import { chat } from './chat.ts'
 import { measureExtraction } from './files/extract.ts'
@@ -45,7 +45,8 @@ const say = (text: string) => void (options.json || process.stdout.write(text))
 
 /** Brings up what is needed to measure, and leaves nothing behind. */
 async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise<Result> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
+  await using run = await openRunFolder('svc-bench-')
+  const folder = run.path
   const parts: Part[] = []
   // What the disk takes to sync, and to fill new segments of the log with zeros, is not what is compared; both parts share the settings.
   const settings = ['fsync=off', 'full_page_writes=off', 'wal_init_zero=off']
@@ -64,7 +65,6 @@ async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise
   } finally {
     for (const part of parts.reverse()) await part.stop()
     await cluster.stop('fast')
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -16,6 +14,7 @@ import { freePort } from './free-port.ts'
 import { isMissing, missingPartsNote } from './parts/installed.ts'
 import { startPostgres } from './parts/postgres.ts'
 import { openClient, rowsOf } from './postgres-client.ts'
+import { openRunFolder } from './run-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -32,7 +31,8 @@ export const TEMPLATE = 'svc_template'
 
 /** Brings up what all tests share: one PostgreSQL with a migrated template, and a Redis. */
 export async function setup({ provide }: TestProject) {
-  const folder = await mkdtemp(join(await quickFolder(), 'svc-test-'))
+  const run = await openRunFolder('svc-test-')
+  const folder = run.path
   const cluster = await startDatabase(folder)
   await cheapenSignIn(cluster.url)
   await makeTemplate(cluster.url)
@@ -43,17 +43,10 @@ export async function setup({ provide }: TestProject) {
   return async () => {
     redis?.process.kill('SIGKILL')
     await cluster[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
+    await run[Symbol.asyncDispose]()
     const note = missingPartsNote()
     if (note) process.stdout.write(`\n${note}\n`)
   }
-}
-
-/** Memory where there is enough of it: a database is a thousand files, and nearly every test has one of its own. */
-async function quickFolder(): Promise<string> {
-  const memory = '/dev/shm'
-  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
-  return bavail * bsize > 2 ** 31 ? memory : tmpdir()
 }
 
 /** The PostgreSQL from npm, or, where `TEST_POSTGRES` is `debian`, the one of this machine. */

@@ -40,7 +40,12 @@ const startArguments = startWords.map((word) => (word.startsWith('--') ? word : 
 /** The service as a process of its own, as `npm start` runs it; nothing of this process's environment but the path. */
 export function startProcess(settings: Settings, command = [process.execPath, ...startArguments], cwd = root) {
   const [program = '', ...args] = command
-  const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: tmpdir(), ...settings }
+  const env = {
+    PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+    HOME: tmpdir(),
+    TMPDIR: tmpdir(),
+    ...settings,
+  }
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { out: '', err: '' }
   child.stdout.on('data', (text) => {

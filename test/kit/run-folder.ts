@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const sweeper = join(import.meta.dirname, 'sweeper.ts')
+
+/** A folder of one run of tests or of the bench, which is gone with all that runs in it once the run has ended. */
+export interface RunFolder extends AsyncDisposable {
+  /** In memory where there is enough of it, for databases. */
+  path: string
+}
+
+/**
+ * Makes the folder, and another that is the temporary folder of this process and its children from now on.
+ * A process of its own deletes both and ends what still runs in them: also after Ctrl-C, and after this process was killed.
+ */
+export async function openRunFolder(prefix: string): Promise<RunFolder> {
+  const path = await mkdtemp(join(await quickFolder(), prefix))
+  const temporary = await mkdtemp(join(tmpdir(), prefix))
+  // Parts that run as another user have folders of their own in it.
+  await Promise.all([path, temporary].map((folder) => chmod(folder, 0o711)))
+  process.env['TMPDIR'] = temporary
+  const child = spawn(process.execPath, ['--no-warnings', sweeper, path, temporary], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  await once(child, 'spawn')
+  child.unref()
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit')
+      child.stdin.end()
+      await ended
+    },
+  }
+}
+
+/** A database is a thousand files, and nearly every test file has one of its own. */
+async function quickFolder(): Promise<string> {
+  const memory = '/dev/shm'
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
+  return bavail * bsize > 2 ** 31 ? memory : tmpdir()
+}
