@@ -1,5 +1,7 @@
+import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { ShortReporter } from './test/kit/short-reporter.ts'
 
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
@@ -63,6 +65,9 @@ const notOnDebian = ['test/rooms/attachments/texts.test.ts']
 
 const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
+// Workers and the services that tests start share what Node has compiled.
+process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url))
+
 /** A file for what is counted, beside what is printed. */
 const report = process.env['TEST_REPORT']
 
@@ -75,7 +80,8 @@ export default defineConfig(({ mode }) => ({
       ...(mode === 'soak' ? [] : soakOnly),
     ],
     provide: { soak: mode === 'soak' },
-    ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
+    reporters: [new ShortReporter(), ...(report ? ['json'] : [])],
+    ...(report && { outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
     setupFiles: ['test/kit/before-midnight.ts'],
     // A guard against what hangs: a busy machine takes several times as long as a quiet one.
@@ -84,6 +90,8 @@ export default defineConfig(({ mode }) => ({
     // A busy machine is late, and what is there at once is seen at once.
     expect: { poll: { timeout: 20_000 } },
     maxWorkers: 4,
+    // Node runs the sources as they are: transforming them for each worker would take longer than most files of tests.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongestFirst },
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
     isolate: false,

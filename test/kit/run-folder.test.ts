@@ -23,22 +23,22 @@ const program = (start: string) => `
   console.log(JSON.stringify({ folders: [path, tmpdir()], pid: await ${start}() }))
   setInterval(() => {}, 1000)`
 
-test.each([
-  ['killed', 'startDatabase', (pid: number) => process.kill(pid, 'SIGKILL')],
-  ['ended by Ctrl-C', 'startProgram', (pid: number) => process.kill(-pid, 'SIGINT')],
-] as const)('a run that was %s leaves no folder and no process behind', async (_, start, end) => {
+test.each<[string, string, (pid: number) => void]>([
+  ['killed', 'startDatabase', (pid) => process.kill(pid, 'SIGKILL')],
+  ['ended by Ctrl-C', 'startProgram', (pid) => process.kill(-pid, 'SIGINT')],
+])('a run that was %s leaves no folder and no process behind', async (_, start, end) => {
   const run = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', program(start)], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [line] = await once(createInterface(run.stdout), 'line')
-  const { folders, pid } = JSON.parse(line) as { folders: string[]; pid: number }
-  expect(folders.map(existsSync)).toEqual([true, true])
+  const [line]: string[] = await once(createInterface(run.stdout), 'line')
+  const { folders, pid } = JSON.parse(line ?? '') as { folders: string[]; pid: number }
+  expect(folders.map((folder) => existsSync(folder))).toEqual([true, true])
   expect(isRunning(pid)).toBe(true)
 
   end(run.pid ?? 0)
 
-  await expect.poll(() => folders.map(existsSync), SOON).toEqual([false, false])
+  await expect.poll(() => folders.map((folder) => existsSync(folder)), SOON).toEqual([false, false])
   // Whoever adopts an ended process takes note of its end a little later.
   await expect.poll(() => isRunning(pid), SOON).toBe(false)
 })

@@ -39,7 +39,7 @@ const isOurs = (pid: number) =>
 
 const isPostgres = (pid: number) => readText(`/proc/${pid}/comm`).startsWith('postgres')
 
-const isRunning = (pid: number) => pid > 0 && send(pid, 0)
+const isRunning = (pid: number): boolean => pid > 0 && send(pid, 0)
 
 function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {

@@ -9,8 +9,8 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { loadBrowserModules } from '../../facades/web/browser-modules.ts'
+import { chromiumPath } from '../kit/parts/installed.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { executablePath } from '../kit/web/chromium.ts'
 
 const salt = '0123456789abcdef0123456789abcdef'
 const salts: web.Salts = { userdata: salt, passkey: salt, backup: salt, invitation: salt, ai: salt }
@@ -49,7 +49,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
   const profile = await mkdtemp(join(tmpdir(), 'svc-chromium-'))
   const { port } = server.address() as AddressInfo
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`]
-  const browser = spawn(executablePath, [...flags, `http://127.0.0.1:${port}/0`], { stdio: 'ignore', detached: true })
+  const browser = spawn(chromiumPath, [...flags, `http://127.0.0.1:${port}/0`], { stdio: 'ignore', detached: true })
   const gone = once(browser, 'exit').then(() => fail(new Error('The browser has gone.')))
   const patience = setTimeout(() => fail(new Error('The page told nothing.')), 120_000)
   try {

@@ -1,10 +1,23 @@
 import { existsSync, globSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
+/** Debian keeps servers where an ordinary user's path does not lead. */
+const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
+
+/** Returns where a program is; undefined where this machine has none. */
+export function programPath(program: string): string | undefined {
+  const paths = program.startsWith('/') ? [program] : folders.map((folder) => join(folder, program))
+  return paths.find((path) => existsSync(path))
+}
+
+/** The browser without its windows does the same work for two thirds of the time; a machine that has only the other is fine. */
+const chromium =
+  process.env['CHROMIUM_PATH'] ?? (programPath('chromium-headless-shell') ? 'chromium-headless-shell' : 'chromium')
+
 /** What tests talk to beyond what npm brings: the program that shows it is there, and the Debian packages that bring it. */
 const parts = {
   redis: { programs: ['redis-server'], packages: ['redis-server'] },
-  chromium: { programs: [process.env['CHROMIUM_PATH'] ?? 'chromium'], packages: ['chromium'] },
+  chromium: { programs: [chromium], packages: ['chromium-headless-shell'] },
   slapd: { programs: ['slapd', 'ldapsearch'], packages: ['slapd', 'ldap-utils'] },
   haproxy: { programs: ['haproxy'], packages: ['haproxy'] },
   caddy: { programs: ['caddy'], packages: ['caddy'] },
@@ -12,16 +25,9 @@ const parts = {
   postgres: { programs: ['initdb', 'postgres'], packages: ['postgresql'] },
 } as const satisfies Record<string, { programs: string[]; packages: string[] }>
 
+export const chromiumPath = programPath(chromium) ?? chromium
+
 export type Part = keyof typeof parts
-
-/** Debian keeps servers where an ordinary user's path does not lead. */
-const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
-
-/** Where a program is; undefined where this machine has none. */
-export const programPath = (program: string): string | undefined =>
-  program.startsWith('/') ? found(program) : folders.map((folder) => found(join(folder, program))).find(Boolean)
-
-const found = (path: string) => (existsSync(path) ? path : undefined)
 
 const isThere = (part: Part) => parts[part].programs.every((program) => programPath(program) !== undefined)
 

@@ -1,9 +1,7 @@
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { programPath } from '../parts/installed.ts'
-
-export const executablePath = programPath(process.env['CHROMIUM_PATH'] ?? 'chromium') ?? 'chromium'
+import { chromiumPath } from '../parts/installed.ts'
 
 const quiet = [
   // Names for the same service at an address that browsers do not trust as they trust 127.0.0.1.
@@ -24,7 +22,8 @@ let browser: Browser | undefined
 
 /** The browser of this worker, which ends with it. What is opened in it shares nothing: each has a context of its own. */
 export async function openContext(options: BrowserContextOptions = {}) {
-  if (!browser?.isConnected()) browser = await chromium.launch({ executablePath, args: quiet, ...signals })
+  if (!browser?.isConnected())
+    browser = await chromium.launch({ executablePath: chromiumPath, args: quiet, ...signals })
   return browser.newContext(options)
 }
 
