@@ -80,7 +80,7 @@ export default defineConfig(({ mode }) => ({
       ...(mode === 'soak' ? [] : soakOnly),
     ],
     provide: { soak: mode === 'soak' },
-    reporters: [new ShortReporter(), ...(report ? ['json'] : [])],
+    reporters: [new ShortReporter({ repeatedFile: report && `${report}.repeated` }), ...(report ? ['json'] : [])],
     ...(report && { outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
     setupFiles: ['test/kit/before-midnight.ts'],

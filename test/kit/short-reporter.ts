@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { DefaultReporter, type TestCase, type TestModule, type TestRunEndReason } from 'vitest/node'
 
 const SLOWEST = 10
@@ -14,8 +15,12 @@ export class ShortReporter extends DefaultReporter {
   #ended = 0
   #tests = 0
 
-  constructor() {
+  readonly #repeatedFile: string | undefined
+
+  /** Writes the names of repeated tests to `repeatedFile`, too, where one is given. */
+  constructor({ repeatedFile }: { repeatedFile?: string | undefined } = {}) {
     super({ summary: false })
+    this.#repeatedFile = repeatedFile
   }
 
   override onTestRunStart(specifications: Parameters<DefaultReporter['onTestRunStart']>[0]): void {
@@ -48,10 +53,13 @@ export class ShortReporter extends DefaultReporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const slowest = tests.toSorted((a, b) => durationOf(b) - durationOf(a)).slice(0, SLOWEST)
     if (tests.length > SLOWEST) this.#printTests('Slowest', slowest)
-    this.#printTests(
-      'Repeated',
-      tests.filter((test) => (test.diagnostic()?.retryCount ?? 0) > 0),
-    )
+    const repeated = tests.filter((test) => (test.diagnostic()?.retryCount ?? 0) > 0)
+    this.#printTests('Repeated', repeated)
+    if (this.#repeatedFile)
+      writeFileSync(
+        this.#repeatedFile,
+        repeated.map((test) => ` ${test.module.relativeModuleId}  ${test.fullName}\n`).join(''),
+      )
     super.onTestRunEnd(modules, errors, reason)
   }
 
