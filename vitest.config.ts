@@ -9,7 +9,7 @@ const soak = [
   'test/rooms/attachments/kills.test.ts',
   'test/ai/{client-libraries,failures/faults}.test.ts',
   'test/json-api/fuzz.test.ts',
-  'test/json-api/conformance/conformance.test.ts',
+  'test/json-api/conformance/{conformance,own}.test.ts',
   'test/json-api/openapi/answers.test.ts',
 ]
 
