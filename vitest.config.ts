@@ -11,6 +11,7 @@ const soak = [
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance/{conformance,own}.test.ts',
   'test/json-api/openapi/answers.test.ts',
+  'test/process/inputs/worst-documents.test.ts',
 ]
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */
