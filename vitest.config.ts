@@ -9,8 +9,9 @@ const soak = [
   'test/rooms/attachments/kills.test.ts',
   'test/ai/{client-libraries,failures/faults}.test.ts',
   'test/json-api/fuzz.test.ts',
-  'test/json-api/conformance/conformance.test.ts',
+  'test/json-api/conformance/{conformance,own}.test.ts',
   'test/json-api/openapi/answers.test.ts',
+  'test/process/inputs/worst-documents.test.ts',
 ]
 
 /** Tests that are too long for `npm test`, and run in the soak alone. */

@@ -2,7 +2,6 @@ import { flushCompileCache } from 'node:module'
 import { createLog } from './ops/log.ts'
 import { StandardOutput } from './ops/standard-output.ts'
 import { readWholeEnv } from './preflight.ts'
-import { startService } from './service.ts'
 import { welcome } from './welcome.ts'
 
 // Heard from the first moment on, so that a start is never left half way; signals after the first change nothing. A terminal
@@ -17,6 +16,8 @@ asked.then(() => stopping.abort())
 
 try {
   const env = await readWholeEnv()
+  // Loaded only now: who is told that a setting is wrong does not wait for the whole service.
+  const { startService } = await import('./service.ts')
   // One way out, so that the welcome comes after the lines before it.
   const out = new StandardOutput()
   const log = createLog(env.LOG_LEVEL, out)

@@ -1,8 +1,25 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
 import { answers, beginStream, chunk, configFor, refuses, stalls, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { administer, cloneDatabase } from '../kit/database.ts'
+
+let provider: Awaited<ReturnType<typeof startProvider>>
+let config: Awaited<ReturnType<typeof configFor>>
+let svc: TestApp
+beforeAll(async () => {
+  provider = await startProvider()
+  config = await configFor(provider.url)
+  svc = await startApp({ AI_CONFIG: config.file, AI_MAX_BODY: '2000' })
+})
+beforeEach(() => {
+  provider.asked.length = 0
+})
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await config[Symbol.asyncDispose]()
+  await provider[Symbol.asyncDispose]()
+})
 
 const clientOf = (svc: TestApp, token: string) => createClient({ url: svc.url, token })
 const ask = (text = 'Hello', model = 'mock-1') => ({ model, messages: [{ role: 'user' as const, content: { text } }] })
@@ -27,7 +44,6 @@ async function raw(svc: TestApp, method: string, path: string, options = {}) {
 }
 
 test('a procedure over HTTP answers who holds the token', async () => {
-  await using svc = await startApp()
   const ada = await svc.user({ username: 'ada' })
 
   const me = await clientOf(svc, ada.token).users.me.query()
@@ -36,16 +52,13 @@ test('a procedure over HTTP answers who holds the token', async () => {
 })
 
 test('a procedure over HTTP is reached through an address that ends with a slash', async () => {
-  await using svc = await startApp()
   const { token, username } = await svc.user()
 
   expect((await createClient({ url: `${svc.url}/`, token }).users.me.query()).username).toBe(username)
 })
 
 test('a procedure over HTTP asks a model', async () => {
-  await using provider = await startProvider(answers('Good day to you.'))
-  await using config = await configFor(provider.url)
-  await using svc = await startApp({ AI_CONFIG: config.file })
+  provider.behave = answers('Good day to you.')
   const { token } = await svc.user()
 
   expect(await clientOf(svc, token).ai.ask.mutate(ask())).toEqual({ text: 'Good day to you.' })
@@ -53,16 +66,14 @@ test('a procedure over HTTP asks a model', async () => {
 
 test('a procedure over HTTP hands out the pieces of an answer as they come, then what it took', async () => {
   const { promise: rest, resolve: goOn } = Promise.withResolvers<void>()
-  await using provider = await startProvider(async (_, response) => {
+  provider.behave = async (_, response) => {
     beginStream(response)
     response.write(chunk({ delta: { content: 'Good ' } }))
     await rest
     response.write(chunk({ delta: { content: 'day.' } }))
     response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 7, completion_tokens: 3 } }))
     response.end('data: [DONE]\n\n')
-  })
-  await using config = await configFor(provider.url)
-  await using svc = await startApp({ AI_CONFIG: config.file })
+  }
   const { token } = await svc.user()
 
   const parts = []
@@ -79,13 +90,11 @@ test('a procedure over HTTP hands out the pieces of an answer as they come, then
 })
 
 test('a procedure over HTTP tells in the stream of a failure after the first piece', async () => {
-  await using provider = await startProvider(async (_, response) => {
+  provider.behave = async (_, response) => {
     beginStream(response)
     response.write(chunk({ delta: { content: 'Good ' } }))
     setTimeout(() => response.destroy(), 50)
-  })
-  await using config = await configFor(provider.url)
-  await using svc = await startApp({ AI_CONFIG: config.file })
+  }
   const { token } = await svc.user()
 
   const reading = (async () => {
@@ -98,9 +107,7 @@ test('a procedure over HTTP tells in the stream of a failure after the first pie
 })
 
 test('a procedure over HTTP fails as a whole where nothing came before the failure', async () => {
-  await using provider = await startProvider(refuses(400))
-  await using config = await configFor(provider.url)
-  await using svc = await startApp({ AI_CONFIG: config.file })
+  provider.behave = refuses(400)
   const { token } = await svc.user()
 
   const failure = await clientOf(svc, token)
@@ -111,10 +118,8 @@ test('a procedure over HTTP fails as a whole where nothing came before the failu
 })
 
 test('calls of one moment go out together, and each has its own outcome', async () => {
-  await using svc = await startApp()
-  const { token, username } = await svc.user()
+  const { id, token, username } = await svc.user()
   const client = clientOf(svc, token)
-  const before = svc.log.length
 
   const [me, found, health] = await Promise.allSettled([
     client.users.me.query(),
@@ -126,12 +131,12 @@ test('calls of one moment go out together, and each has its own outcome', async 
   expect(health).toMatchObject({ status: 'fulfilled', value: { status: 'healthy' } })
   expect(found.status).toBe('rejected')
   expect((found as PromiseRejectedResult).reason).toMatchObject({ code: 'host_only', status: 403 })
-  const logged = () => svc.log.slice(before).filter((line) => line.includes('"msg":"request"')).length
+  const isCall = (line: string) => line.includes('"msg":"request"') && line.includes(`"userId":${id},`)
+  const logged = () => svc.log.filter(isCall).length
   await expect.poll(logged).toBe(1)
 })
 
 test('calls of one moment may be many', async () => {
-  await using svc = await startApp()
   const { token, username } = await svc.user()
   const client = clientOf(svc, token)
 
@@ -141,7 +146,6 @@ test('calls of one moment may be many', async () => {
 })
 
 test('calls of one moment in a batch without a stream: one that fails leaves the others alone', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user()
 
   const { status, body } = await raw(svc, 'GET', '/trpc/users.me,users.find,nothing.here?batch=1&input={}', { token })
@@ -155,7 +159,6 @@ test('calls of one moment in a batch without a stream: one that fails leaves the
 })
 
 test('calls of one moment are refused where they are far too many', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user()
   const path = Array.from({ length: 51 }, () => 'users.me').join(',')
 
@@ -166,10 +169,9 @@ test('calls of one moment are refused where they are far too many', async () => 
 })
 
 const off = { ALLOW_EXTERNAL_COMMUNICATION: 'false' }
-const open = {}
 
 test.for([
-  { what: 'a bad token', settings: open, status: 401, problem: 'invalid_token', token: 'rubbish' },
+  { what: 'a bad token', status: 401, problem: 'invalid_token', token: 'rubbish' },
   {
     what: 'external access that is off',
     settings: off,
@@ -177,11 +179,11 @@ test.for([
     problem: 'external_communication_off',
     token: 'x',
   },
-  { what: 'no token', settings: open, status: 401, problem: 'signed_out', token: undefined },
+  { what: 'no token', status: 401, problem: 'signed_out', token: undefined },
 ])('an error names the request after $what', async ({ settings, status, problem, token }) => {
-  await using svc = await startApp(settings)
+  await using own = settings && (await startApp(settings))
 
-  const answer = await raw(svc, 'GET', '/trpc/users.me', { token })
+  const answer = await raw(own ?? svc, 'GET', '/trpc/users.me', { token })
 
   expect(answer.status).toBe(status)
   expect(answer.requestId).toEqual(expect.any(String))
@@ -210,7 +212,6 @@ test.for([
   { what: 'an empty body', method: 'POST', path: '/trpc/ai.ask', body: '', status: 400 },
   { what: 'a batch that is no object', method: 'POST', path: '/trpc/ai.ask?batch=1', body: '7', status: 400 },
 ])('an error names the request after $what, and nothing of the inside', async ({ method, path, body, status }) => {
-  await using svc = await startApp()
   const { token } = await svc.user()
 
   const answer = await raw(svc, method, path, { token, body })
@@ -222,7 +223,6 @@ test.for([
 })
 
 test('an error lists what is wrong with an input by its path', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user()
 
   const answer = await raw(svc, 'POST', '/trpc/ai.ask', { token, body: { messages: [{ role: 'parrot' }] } })
@@ -238,7 +238,6 @@ test('an error lists what is wrong with an input by its path', async () => {
 })
 
 test('an error comes with 413 for a body that is too large', async () => {
-  await using svc = await startApp({ AI_MAX_BODY: '2000' })
   const { token } = await svc.user()
   const client = clientOf(svc, token)
 
@@ -248,7 +247,6 @@ test('an error comes with 413 for a body that is too large', async () => {
 })
 
 test('an error comes with 415 for another kind of body', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user()
 
   const answer = await raw(svc, 'POST', '/trpc/ai.ask', {
@@ -288,10 +286,8 @@ test('an error is none of the service where nothing listens', async () => {
 })
 
 test('a caller who goes away ends the call of the provider, and the record says so', async () => {
-  await using provider = await startProvider(stalls)
-  await using config = await configFor(provider.url)
-  await using svc = await startApp({ AI_CONFIG: config.file })
-  const { token } = await svc.user()
+  provider.behave = stalls
+  const { id, token } = await svc.user()
   const going = new AbortController()
 
   const asking = clientOf(svc, token).ai.ask.mutate(ask(), { signal: going.signal })
@@ -301,20 +297,22 @@ test('a caller who goes away ends the call of the provider, and the record says 
   await gone
 
   await expect.poll(() => provider.asked[0]?.abortedAt).toBeDefined()
-  await expect.poll(() => svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+  await expect
+    .poll(() => svc.rows('select outcome from usage_records where user_id = $1', [id]))
+    .toEqual([{ outcome: 'aborted' }])
 })
 
 test('a caller who goes away in the middle of a stream, too', async () => {
-  await using provider = await startProvider(async (_, response) => {
+  provider.behave = async (_, response) => {
     beginStream(response)
     response.write(chunk({ delta: { content: 'Good ' } }))
-  })
-  await using config = await configFor(provider.url)
-  await using svc = await startApp({ AI_CONFIG: config.file })
-  const { token } = await svc.user()
+  }
+  const { id, token } = await svc.user()
 
   for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask())) break
 
   await expect.poll(() => provider.asked[0]?.abortedAt).toBeDefined()
-  await expect.poll(() => svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+  await expect
+    .poll(() => svc.rows('select outcome from usage_records where user_id = $1', [id]))
+    .toEqual([{ outcome: 'aborted' }])
 })

@@ -1,5 +1,5 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.ts'
 import { routesOf } from '../../facades/json-api/routes.ts'
 import { accessOf } from '../../routers/core/trpc.ts'
@@ -13,6 +13,12 @@ const { of } = catalogue
 const types = resources.map(({ type }) => type)
 const tables = resources.filter(({ entity }) => entity !== undefined)
 
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
 /** The types that the specification names; it allows no other. */
 const specified = [
   ...['ai-model-descriptions', 'ai-model-flags', 'ai-models', 'ai-providers', 'ai-tool-capabilities', 'ai-tools'],
@@ -25,7 +31,6 @@ describe('every type', () => {
   test('every type is one of the 20 that the specification names, and none is missing', async () => {
     expect(specified).toHaveLength(20)
     expect(types.toSorted()).toEqual(specified)
-    await using svc = await startApp()
     expect(svc.services.resources.all.map(({ type }) => type).toSorted()).toEqual(specified)
   })
 
@@ -119,7 +124,6 @@ function shapesOf({
 }
 
 test('every statement of every type runs, for administrators and for others', async () => {
-  await using svc = await startApp()
   let count = 0
   for (const resource of tables)
     for (const admin of [true, false])
@@ -134,7 +138,6 @@ test('every statement of every type runs, for administrators and for others', as
 })
 
 test('every statement of a type that hides rows has its scope in it, whichever way the rows are reached', async () => {
-  await using svc = await startApp()
   for (const resource of tables) {
     const scope = resource.scope('t', new ParameterBinder(false))
     if (scope === 'true') continue
@@ -144,7 +147,6 @@ test('every statement of a type that hides rows has its scope in it, whichever w
 })
 
 test('every statement gives each table of a scope a name of its own, however deep the scopes are nested', async () => {
-  await using svc = await startApp()
   for (const { type } of tables) {
     const { text } = svc.services.resources.statementsOf(type).byIds(false).statement
     const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
-import { expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
-import { type Client, clientOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { type Client, clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
 import { ownDatabase } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 
@@ -21,12 +21,23 @@ const headersOf = ({ headers }: { headers: Headers }) =>
 const DATABASE = 2
 const redisUrl = inject('redisUrl') && ownDatabase(DATABASE)
 
-test('a creation with a key gives its first answer again, letter by letter, and creates nothing more', async () => {
-  await using svc = await startJsonApi()
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+let admin: Client
+// Each test has an administrator of its own, whose keys are nobody else's, and no providers yet.
+beforeEach(async () => {
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  admin = clientOf(svc, token)
+  await svc.rows('delete from ai_providers')
+})
 
-  const first = await create(svc.admin, 'one')
-  await svc.admin.update('ai-providers', first.one.id, { name: 'Changed since' })
-  const again = await create(svc.admin, 'one')
+test('a creation with a key gives its first answer again, letter by letter, and creates nothing more', async () => {
+  const first = await create(admin, 'one')
+  await admin.update('ai-providers', first.one.id, { name: 'Changed since' })
+  const again = await create(admin, 'one')
 
   expect([first.status, again.status]).toEqual([201, 201])
   expect(again.text).toBe(first.text)
@@ -37,14 +48,13 @@ test('a creation with a key gives its first answer again, letter by letter, and 
 })
 
 test('a creation with a key is refused with another body, another address or another query under the same key', async () => {
-  await using svc = await startJsonApi()
-  await create(svc.admin, 'one')
+  await create(admin, 'one')
   const server = { data: { type: 'mcp-servers', attributes: { serverLabel: 's', url: 'u' } } }
 
   const refused = [
-    await create(svc.admin, 'one', provider('other')),
-    await create(svc.admin, 'one', server, '/mcp-servers'),
-    await create(svc.admin, 'one', provider('p'), '/ai-providers?fields[ai-providers]=name'),
+    await create(admin, 'one', provider('other')),
+    await create(admin, 'one', server, '/mcp-servers'),
+    await create(admin, 'one', provider('p'), '/ai-providers?fields[ai-providers]=name'),
   ]
 
   for (const { status, errors } of refused) {
@@ -57,9 +67,8 @@ test('a creation with a key is refused with another body, another address or ano
 })
 
 test('a creation with a key has nothing to do with the same key of another person, or of another token', async () => {
-  await using svc = await startJsonApi()
   const other = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
-  await create(svc.admin, 'one')
+  await create(admin, 'one')
 
   const byOther = await create(clientOf(svc, other.token), 'one', provider('other'))
   const byReading = await create(svc.adminReading, 'one')
@@ -71,9 +80,7 @@ test('a creation with a key has nothing to do with the same key of another perso
 })
 
 test('a creation with a key that is sent many times at once happens once', async () => {
-  await using svc = await startJsonApi()
-
-  const answers = await Promise.all(Array.from({ length: 12 }, () => create(svc.admin, 'one')))
+  const answers = await Promise.all(Array.from({ length: 12 }, () => create(admin, 'one')))
 
   const done = answers.filter(({ status }) => status === 201)
   expect(new Set(done.map(({ text }) => text)).size).toBe(1)
@@ -83,13 +90,11 @@ test('a creation with a key that is sent many times at once happens once', async
 })
 
 test('a creation with a key that was refused may be put right under the same key', async () => {
-  await using svc = await startJsonApi()
-
-  const wrong = await create(svc.admin, 'one', provider('', 'Name'))
-  const right = await create(svc.admin, 'one', provider('p'))
-  const again = await create(svc.admin, 'one', provider('p'))
-  const taken = await create(svc.admin, 'two', provider('p'))
-  const other = await create(svc.admin, 'two', provider('q'))
+  const wrong = await create(admin, 'one', provider('', 'Name'))
+  const right = await create(admin, 'one', provider('p'))
+  const again = await create(admin, 'one', provider('p'))
+  const taken = await create(admin, 'two', provider('p'))
+  const other = await create(admin, 'two', provider('q'))
 
   expect([wrong.status, right.status, again.status]).toEqual([422, 201, 201])
   expect(again.text).toBe(right.text)
@@ -98,7 +103,6 @@ test('a creation with a key that was refused may be put right under the same key
 })
 
 test('a creation with a key that fails once its mark has ended leaves what another one did with the key', async () => {
-  await using svc = await startJsonApi()
   const { answers, limiter } = svc.services
   const { giveBack } = limiter
   const claiming = vi.spyOn(answers, 'setIfAbsent')
@@ -108,54 +112,50 @@ test('a creation with a key that fails once its mark has ended leaves what anoth
     giveBack: async (...taken: Parameters<typeof giveBack>) => {
       Object.assign(limiter, { giveBack })
       await answers.delete(claiming.mock.calls[0]?.[0] ?? '')
-      second = await create(svc.admin, 'one')
+      second = await create(admin, 'one')
       await giveBack(...taken)
     },
   })
 
-  const first = await create(svc.admin, 'one', provider(''))
-  const third = await create(svc.admin, 'one')
+  const first = await create(admin, 'one', provider(''))
+  const third = await create(admin, 'one')
+  claiming.mockRestore()
 
   expect([first.status, second?.status, third.status]).toEqual([422, 201, 201])
   expect(third.text).toBe(second?.text)
 })
 
 test('a creation with a key that failed by our fault may be tried again', async () => {
-  await using svc = await startJsonApi()
   await svc.rows('alter table ai_providers rename to elsewhere')
-  const failed = await create(svc.admin, 'one')
+  const failed = await create(admin, 'one')
   await svc.rows('alter table elsewhere rename to ai_providers')
 
-  const again = await create(svc.admin, 'one')
+  const again = await create(admin, 'one')
 
   expect([failed.status, again.status]).toEqual([500, 201])
 })
 
 test('a creation with a key needs a key that is one', async () => {
-  await using svc = await startJsonApi()
   for (const key of ['', 'two words', 'tab\tin', 'x'.repeat(256), 'ä']) {
-    const { status, errors } = await create(svc.admin, key)
+    const { status, errors } = await create(admin, key)
     expect([key.slice(0, 9), status]).toEqual([key.slice(0, 9), 400])
     expect(errors).toMatchObject([{ code: 'idempotency_key', source: { header: 'Idempotency-Key' } }])
   }
   expect(await svc.rows('select 1 from ai_providers')).toEqual([])
-  expect((await create(svc.admin, 'x'.repeat(255))).status).toBe(201)
-  expect((await create(svc.admin, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', provider('q'))).status).toBe(201)
+  expect((await create(admin, 'x'.repeat(255))).status).toBe(201)
+  expect((await create(admin, '"8e03978e-40d5-43dd-bc93-6894a57f9324"', provider('q'))).status).toBe(201)
 })
 
 test('a creation with a key is as many creations as keys', async () => {
-  await using svc = await startJsonApi()
-
-  const answers = await Promise.all(['a', 'b', 'c'].map((key) => create(svc.admin, key, provider(key))))
+  const answers = await Promise.all(['a', 'b', 'c'].map((key) => create(admin, key, provider(key))))
 
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
 })
 
 test('a key does nothing for what may be repeated anyway', async () => {
-  await using svc = await startJsonApi()
-  const { one } = await svc.admin.create('ai-providers', provider('p').data.attributes)
+  const { one } = await admin.create('ai-providers', provider('p').data.attributes)
   const rename = (name: string) =>
-    svc.admin.send(
+    admin.send(
       'PATCH',
       `/ai-providers/${one.id}`,
       { data: { type: 'ai-providers', id: one.id, attributes: { name } } },
@@ -163,23 +163,29 @@ test('a key does nothing for what may be repeated anyway', async () => {
     )
 
   expect([(await rename('A')).status, (await rename('B')).one.attributes['name']]).toEqual([200, 'B'])
-  expect((await svc.admin.get('/ai-providers', { 'idempotency-key': 'one' })).list).toHaveLength(1)
+  expect((await admin.get('/ai-providers', { 'idempotency-key': 'one' })).list).toHaveLength(1)
 })
 
 test('a creation with a key waits for better days while nobody can tell whether it happened', async () => {
   const nowhere = `redis://127.0.0.1:${await freePort()}`
   await using svc = await startApp({ REDIS_URL: nowhere })
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
-  const admin = clientOf(svc, token)
+  const away = clientOf(svc, token)
 
-  const keyed = await create(admin, 'one')
-  const plain = await admin.post('/ai-providers', provider('q'))
+  const keyed = await create(away, 'one')
+  const plain = await away.post('/ai-providers', provider('q'))
 
   expect([keyed.status, keyed.errors[0]?.code, plain.status]).toEqual([503, 'unavailable', 201])
   expect(await svc.rows(`select 1 from ai_providers where provider_id = 'p'`)).toEqual([])
 })
 
 describeWith('redis')('over two replicas', () => {
+  let replicas: Awaited<ReturnType<typeof startTwo>>
+  beforeAll(async () => {
+    replicas = await startTwo()
+  })
+  afterAll(() => replicas[Symbol.asyncDispose]())
+
   async function startTwo() {
     const database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl ?? '', APP_KEY: appKey }
@@ -201,7 +207,6 @@ describeWith('redis')('over two replicas', () => {
   const appKey = 'base64:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='
 
   test('a replay arrives at the other one and is the same', async () => {
-    await using replicas = await startTwo()
     const key = crypto.randomUUID()
 
     const first = await create(replicas.one, key, provider(key.slice(0, 8)))
@@ -215,7 +220,6 @@ describeWith('redis')('over two replicas', () => {
   })
 
   test('what arrives at both at once happens once', async () => {
-    await using replicas = await startTwo()
     const key = crypto.randomUUID()
     const body = {
       data: {
@@ -238,7 +242,6 @@ describeWith('redis')('over two replicas', () => {
   })
 
   test('what is kept between them can be read by nobody else, and not for ever', async () => {
-    await using replicas = await startTwo()
     const redis = new Redis(redisUrl ?? '')
     const before = new Set(await redis.keys('svc:idempotency:*'))
     const key = crypto.randomUUID()
@@ -259,7 +262,6 @@ describeWith('redis')('over two replicas', () => {
   })
 
   test('a replica that dies at work blocks its key for some minutes and no longer', async () => {
-    await using replicas = await startTwo()
     const redis = new Redis(redisUrl ?? '')
     const before = new Set(await redis.keys('svc:idempotency:*'))
     const key = crypto.randomUUID()
@@ -281,7 +283,6 @@ describeWith('redis')('over two replicas', () => {
   })
 
   test('the mark of a request under way has an end from the start', async () => {
-    await using replicas = await startTwo()
     const redis = new Redis(redisUrl ?? '')
     const monitor = await redis.monitor()
     const marks: string[][] = []

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { aiModels } from '../../routers/catalogue/ai-models.ts'
@@ -9,10 +9,25 @@ import { host, router } from '../../routers/core/trpc.ts'
 import { resourceId } from '../../routers/resource/ids.ts'
 import { getRow } from '../../routers/verbs/read.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
-import { addCatalogue, type Client, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import {
+  addCatalogue,
+  type Catalogue,
+  type Client,
+  idsOf,
+  type JsonApiApp,
+  startJsonApi,
+} from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
+
+let svc: JsonApiApp
+let catalogue: Catalogue
+beforeAll(async () => {
+  svc = await startJsonApi()
+  catalogue = await addCatalogue(svc)
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 type Called = { id: string; relations: Record<string, unknown>; items: { id: string }[]; total: number }
 
@@ -30,8 +45,7 @@ async function together(svc: JsonApiApp, calls: readonly (readonly [procedure: s
 const readsOf = (table: string) => statements.taken().filter(({ text }) => text.includes(`from ${table} t `)).length
 
 test('who asks in one turn gets rows by one statement: each their own, and none that they may not see', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
+  const { model } = catalogue
   const ids = [model.external, model.inactive, model.main, model.external]
   statements.taken()
 
@@ -45,8 +59,7 @@ test('who asks in one turn gets rows by one statement: each their own, and none 
 })
 
 test('who asks in one turn gets equal pages by one statement, and different ones by their own', async () => {
-  await using svc = await startJsonApi()
-  const { tool } = await addCatalogue(svc)
+  const { tool } = catalogue
   const page = (size: number, number: number) => ['aiTools.list', { page: { size, number } }] as const
   statements.taken()
 
@@ -63,8 +76,7 @@ test('who asks in one turn gets equal pages by one statement, and different ones
 })
 
 test('who asks in one turn gets included what they asked for, whatever others include of the same rows', async () => {
-  await using svc = await startJsonApi()
-  const { model, provider, tool } = await addCatalogue(svc)
+  const { model, provider, tool } = catalogue
   const id = model.external
   const plain = { provider: { id: provider.open } }
   statements.taken()
@@ -90,8 +102,7 @@ test('who asks in one turn gets included what they asked for, whatever others in
 })
 
 test('who asks in one turn sees what they would see alone, whoever else asks', { timeout: 60_000 }, async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
+  const { model } = catalogue
   const callers: Client[] = [svc.ada, svc.bob, svc.admin, svc.adminReading, svc.guest]
   const paths = [
     '/users',
@@ -115,8 +126,7 @@ test('who asks in one turn sees what they would see alone, whoever else asks', {
 })
 
 test('who asks in one turn is refused with the others where the statement fails, and answered by the next', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
+  const { model } = catalogue
   const calls = [model.external, model.main].map((id) => ['aiModels.get', { id }] as const)
   await svc.rows('alter table ai_models rename to gone')
   expect(await together(svc, calls)).toEqual(['INTERNAL_SERVER_ERROR', 'INTERNAL_SERVER_ERROR'])
@@ -138,8 +148,7 @@ const spoiling = router({
 })
 
 test('a handler that changes a record which others may hold fails', async () => {
-  await using svc = await startJsonApi()
-  const { model } = await addCatalogue(svc)
+  const { model } = catalogue
   const api = createCallerFactory(spoiling)(() => createContext(svc.services, { origin: 'host', requestId: 'spoil' }))
 
   await expect(api.models.spoil({ id: model.external })).rejects.toThrow(/not extensible/)

@@ -1,10 +1,16 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
-import { addCatalogue, type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { isOfTheRequest, watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 /** The statements of one request beside the look-up of its token, which a token that was seen lately does not need. */
 async function statementsOf(client: Client, path: string) {
@@ -103,7 +109,6 @@ const listings = resources.flatMap(({ type, entity, page, includes }) =>
 test.for([1, 10, 200])(
   'the number of statements of a list of %i rows is one page with its total and one per include path',
   async (count) => {
-    await using svc = await startJsonApi()
     await fill(svc, count)
     expect(listings.length).toBeGreaterThan(15)
     for (const client of [svc.admin, svc.ada]) {
@@ -116,7 +121,6 @@ test.for([1, 10, 200])(
 )
 
 test('the number of statements of a related page is one more, for the row it starts from', async () => {
-  await using svc = await startJsonApi()
   await fill(svc, 200)
   for (const [path, count] of [
     ['/ai-models/100/tools', 2],
@@ -134,7 +138,6 @@ test('the number of statements of a related page is one more, for the row it sta
 })
 
 test('the number of statements of a page behind the last is one more, which counts', async () => {
-  await using svc = await startJsonApi()
   await fill(svc, 10)
   const path = '/ai-models?page[size]=5&page[number]=9'
 
@@ -144,7 +147,6 @@ test('the number of statements of a page behind the last is one more, which coun
 })
 
 test('the number of statements of one resource is one, and of what is no table none', async () => {
-  await using svc = await startJsonApi()
   await fill(svc, 10)
 
   expect(await statementsOf(svc.ada, '/ai-models/5')).toHaveLength(1)
@@ -156,7 +158,6 @@ test('the number of statements of one resource is one, and of what is no table n
 })
 
 test('the number of statements of a guest is none at all', async () => {
-  await using svc = await startJsonApi()
   statements.taken()
 
   await svc.guest.get('/ai-models?include=provider')
@@ -166,7 +167,6 @@ test('the number of statements of a guest is none at all', async () => {
 })
 
 test('the number of statements of a refusal is the look at the token', async () => {
-  await using svc = await startJsonApi()
   for (const path of ['/ai-models?include=x', '/ai-models?page[size]=x', '/ai-models/x', '/nonsense']) {
     statements.taken()
     await svc.ada.get(path)
@@ -175,20 +175,20 @@ test('the number of statements of a refusal is the look at the token', async () 
 })
 
 test('the text of a statement has a name, and is prepared once per connection for all that follow', async () => {
-  await using svc = await startJsonApi({ DATABASE_POOL: '2' })
-  await fill(svc, 3)
+  await using small = await startJsonApi({ DATABASE_POOL: '2' })
+  await fill(small, 3)
   const paths = ['/ai-models?include=provider,tools', '/ai-models/1', '/ai-tools?filter[assigned]=2', '/users']
   const askAll = async () => {
-    const asked = await Promise.all(paths.map((path) => svc.ada.get(path)))
+    const asked = await Promise.all(paths.map((path) => small.ada.get(path)))
     expect(asked.map(({ status }) => status)).toEqual(paths.map(() => 200))
   }
   for (let round = 0; round < 10; round++) await askAll()
-  const before = await preparedIn(svc)
+  const before = await preparedIn(small)
 
   statements.taken()
   for (let round = 0; round < 10; round++) await askAll()
   const sent = statements.taken()
-  const after = await preparedIn(svc)
+  const after = await preparedIn(small)
 
   expect(sent.every(({ name }) => name)).toBe(true)
   expect(namesOf(after)).toEqual(namesOf(before))
@@ -198,8 +198,7 @@ test('the text of a statement has a name, and is prepared once per connection fo
 })
 
 test('the text of a statement is the same for every caller of one standing: who calls is a value', async () => {
-  await using svc = await startJsonApi()
-  await addCatalogue(svc)
+  await fill(svc, 3)
   const path = '/users?include=&sort=username'
 
   const [ofAda, ofBob] = [await statementsOf(svc.ada, path), await statementsOf(svc.bob, path)]
@@ -210,8 +209,7 @@ test('the text of a statement is the same for every caller of one standing: who 
 })
 
 test('the text of a statement never holds a value that somebody sent', { timeout: 120_000 }, async () => {
-  await using svc = await startJsonApi()
-  await addCatalogue(svc)
+  await fill(svc, 3)
   // Long enough that no statement holds it by chance.
   const number = fc.integer({ min: 100_000_000, max: 999_999_999 }).map(String)
   const hostile = fc

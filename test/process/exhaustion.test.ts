@@ -5,10 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashPassword, verifyPassword } from '../../server/login/accounts.ts'
-import { startApp } from '../kit/app.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 /** A picture of one colour is small as a file, and interlaced it is decoded as a whole. */
 const interlaced = (side: number) =>
@@ -25,8 +31,7 @@ const upload = (browser: TestBrowser, id: number, picture: Buffer) => {
 }
 
 test('pictures of more than 16 megapixels are refused by their header, and the answer says why', async () => {
-  await using svc = await startApp()
-  const { browser, id } = await signIn(svc)
+  const { browser, id } = await signIn(svc, 'bea')
 
   const { status, body } = await upload(browser, id, await interlaced(6300))
 
@@ -37,8 +42,7 @@ test('pictures of more than 16 megapixels are refused by their header, and the a
 })
 
 test('pictures of many at once some are asked to come back, and the health check answers before the others are decoded', async () => {
-  await using svc = await startApp()
-  const { browser, id } = await signIn(svc)
+  const { browser, id } = await signIn(svc, 'cyd')
   const picture = await interlaced(4000)
   const order: string[] = []
 
@@ -63,7 +67,6 @@ test('pictures of many at once some are asked to come back, and the health check
 })
 
 test('of two hundred sign-ins at once some are asked to come back, and one after them is let in', async () => {
-  await using svc = await startApp()
   await signIn(svc, 'ada')
 
   const answers = await Promise.all(
@@ -99,7 +102,6 @@ test('of two hundred passwords at once two are hashed, fifty wait and the others
 })
 
 test('the quick health check answers while every thread of the pool is busy', async () => {
-  await using svc = await startApp()
   await svc.send('GET', '/health')
   await using threads = await blockThreads()
 

@@ -7,6 +7,7 @@ import sharp from 'sharp'
 import { describe, expect, test, vi } from 'vitest'
 import { required } from '../../server/config/settings.ts'
 import { configFor } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
 import { cloneDatabase, emptyDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
@@ -133,14 +134,11 @@ describe('the first start', () => {
   })
 
   test('the first start tells front ends the port that was free, where PORT is 0', async () => {
-    await using database = await cloneDatabase()
-    await using folder = await dataFolder()
-    await using service = startProcess({ DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' })
-    const url = await service.ready()
+    await using svc = await startApp({ PORT: '0' })
 
-    const answer = await fetch(`${url}/api/svc/v1/configs/transfer`)
+    const answer = await svc.send('GET', '/api/svc/v1/configs/transfer')
 
-    expect(await answer.json()).toMatchObject({ data: { attributes: { values: { baseUrl: url } } } })
+    expect(await answer.json()).toMatchObject({ data: { attributes: { values: { baseUrl: svc.url } } } })
   })
 
   test('the first start takes SVC_AVATAR at the next start where the first could not read it', async () => {

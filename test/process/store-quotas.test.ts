@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { limiterInProcess } from '../../server/stores/rate-limiter.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
@@ -41,10 +41,17 @@ async function people(svc: TestApp) {
 }
 
 describe.for(drivers)('with stores %s', ([, settings]) => {
-  beforeEach(() => (settings['REDIS_URL'] ? emptyOut(settings['REDIS_URL']) : undefined))
+  let svc: TestApp
+  beforeAll(async () => {
+    if (settings['REDIS_URL']) await emptyOut(settings['REDIS_URL'])
+    svc = await startApp(settings)
+  })
+  afterAll(() => svc[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    await svc.rows(`delete from ai_providers where provider_id <> 'demo'`)
+  })
 
   test('answers that one person has kept, however many and large, end nobody’s session and take no answer of others', async () => {
-    await using svc = await startApp(settings)
     const [ada, bob] = await people(svc)
     const { browser } = await signIn(svc, 'carol')
     const first = await bob.create('mine', 'bobs')
@@ -58,7 +65,6 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
   })
 
   test('a repeat whose body was too large to be kept gets status and Location with a note, and happens once', async () => {
-    await using svc = await startApp(settings)
     const [ada] = await people(svc)
     const set = entries(4, 8000)
     const first = await ada.update('large', { set })
@@ -71,12 +77,11 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     expect(again.meta).toEqual({ _svc_sync_log: [], note: expect.stringMatching(/not kept/) })
     expect(again.list).toBeUndefined()
     expect(again.headers.get('content-type')).toBe('application/vnd.api+json')
-    expect(await svc.rows('select 1 from user_keychain_values')).toEqual([])
+    expect(await svc.rows('select 1 from user_keychain_values where user_id = $1', [ada.id])).toEqual([])
     expect((await ada.update('large', {})).status).toBe(409)
   })
 
   test('bodies are kept up to the quota of a person; then status and Location are, and others lose nothing', async () => {
-    await using svc = await startApp(settings)
     const [ada, bob] = await people(svc)
     const first = await ada.create('one', 'a')
     const used = MAX_KEPT - 2 * first.text.length - 50
@@ -96,7 +101,6 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
   })
 
   test('keys have a quota of each person: one more is refused before anything happens, and others go on', async () => {
-    await using svc = await startApp(settings)
     const [ada, bob] = await people(svc)
     await svc.services.limiter.take(`idempotency:keys:user ${ada.id}`, MAX_KEYS, DAY, MAX_KEYS - 1)
 

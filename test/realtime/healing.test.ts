@@ -1,4 +1,4 @@
-import { describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { to } from '../kit/json-api/client.ts'
@@ -8,7 +8,7 @@ import { startRelay } from '../kit/parts/relay.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 import { newChannel } from '../kit/realtime/replicas.ts'
 import { send } from '../kit/rooms/messages.ts'
-import { startRooms } from '../kit/rooms/rooms.ts'
+import { type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 
 const seqsIn = (first: number, count: number) => Array.from({ length: count }, (_, n) => first + n)
 
@@ -37,8 +37,14 @@ describe.skipIf(!inject('redisUrl'))('while Redis is away', () => {
 })
 
 describe('what nobody published', () => {
+  let shared: RoomsApp
+  beforeAll(async () => {
+    shared = await startRooms()
+  })
+  afterAll(() => shared[Symbol.asyncDispose]())
+
   test('is found in the log: whoever wrote it may have been killed', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada')
     const room = await newChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     const { data } = await client.subscribe(room.channel)
@@ -53,7 +59,7 @@ describe('what nobody published', () => {
   })
 
   test('and is not in the log any more, is told as a new position', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada')
     const { ada } = svc.people
     using client = openPusher(svc.url, { token: ada.token })
     const { data } = await client.subscribe(`private-User.${ada.id}`)
@@ -67,7 +73,7 @@ describe('what nobody published', () => {
   })
 
   test('is told in another epoch, once the database was restored', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada')
     const { ada } = svc.people
     using client = openPusher(svc.url, { token: ada.token })
     const { data } = await client.subscribe(`private-User.${ada.id}`)

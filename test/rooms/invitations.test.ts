@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import type { Client } from '../kit/json-api/client.ts'
@@ -13,28 +13,39 @@ import {
   newLink,
   type RoomsApp,
   startRooms,
+  withOwnPeople,
 } from '../kit/rooms/rooms.ts'
+
+let shared: RoomsApp
+beforeAll(async () => {
+  shared = await startRooms()
+})
+afterAll(() => shared[Symbol.asyncDispose]())
+
+/** Who is invited to a room. */
+const invitedTo = (svc: RoomsApp, ...rooms: string[]) =>
+  svc.rows(
+    `select user_id as person, room_id::text as room from room_members where state = 'invited' and room_id = any($1)`,
+    [rooms],
+  )
 
 describe('an invitation', () => {
   test('an invitation is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
 
     const { status, one, headers } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
 
-    expect([status, one.id, headers.get('location')]).toEqual([
-      201,
-      'invitation-4',
-      '/api/svc/v1/room-members/invitation-4',
-    ])
+    const membership = /^invitation-(\d+)$/.exec(one.id)?.[1]
+    expect([status, headers.get('location')]).toEqual([201, `/api/svc/v1/room-members/invitation-${membership}`])
     expect(one.attributes).not.toHaveProperty('wrappedKey')
     const seen = await svc.bob.get(`/room-members/${one.id}?include=user,room`)
     expect(seen.one.attributes).toMatchObject({
       state: 'invited',
       role: 'viewer',
-      username: 'bob',
-      inviterName: 'The ada',
+      username: svc.people.bob.username,
+      inviterName: svc.people.ada.name,
       roomName: 'Chess',
       roomSlug: expect.stringMatching(/^chess-/),
       wrappedKey: KEY,
@@ -55,8 +66,8 @@ describe('an invitation', () => {
 
     expect([accepted.status, accepted.one.id, accepted.one.attributes, accepted.meta]).toMatchObject([
       200,
-      '4',
-      { state: 'member', role: 'viewer', displayName: 'The bob' },
+      membership,
+      { state: 'member', role: 'viewer', displayName: svc.people.bob.name },
       { wrappedKey: KEY, keyEpoch: 0 },
     ])
     expect((await svc.bob.get(`/rooms/${room}`)).one.attributes).toMatchObject({ role: 'viewer', unreadCount: 0 })
@@ -67,7 +78,7 @@ describe('an invitation', () => {
 
 describe('an invitation that is not accepted', () => {
   test('an invitation that is not accepted is gone once it was declined, withdrawn or not answered in time', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
     const invited = async () => (await invite(svc.ada, room, svc.people.bob.id, 'viewer')).one.id
@@ -84,13 +95,16 @@ describe('an invitation that is not accepted', () => {
     expect((await svc.ada.delete(`/room-members/${withdrawn}`)).status).toBe(200)
     await isGone(withdrawn)
     const late = await invited()
-    await svc.rows(`update room_members set expires_at = now() - interval '1 second' where state = 'invited'`)
+    await svc.rows(
+      `update room_members set expires_at = now() - interval '1 second' where state = 'invited' and room_id = $1`,
+      [room],
+    )
     await isGone(late)
     expect((await svc.ada.get('/room-members')).total).toBe(3)
   })
 
   test('an invitation that is not accepted is replaced by the next one to the same person, and goes with the right of who invites', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const room = await makeRoom(svc.ada)
     const cyd = await join(svc, room, 'cyd', 'admin')
 
@@ -101,11 +115,11 @@ describe('an invitation that is not accepted', () => {
     expect((await svc.ada.update('room-members', cyd, { role: 'editor' })).status).toBe(200)
 
     expect((await accept(svc.bob, first.one.id)).status).toBe(404)
-    expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
+    expect(await invitedTo(svc, room)).toEqual([])
   })
 
   test('an invitation is not made by somebody who may not invite, for somebody who is there, or with a key that is not in use', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
     await join(svc, room, 'dan', 'viewer')
@@ -119,7 +133,7 @@ describe('an invitation that is not accepted', () => {
       [svc.guest, bob.id, 'admin', {}, 401],
       [svc.ada, cyd.id, 'admin', {}, 409],
       [svc.ada, 1, 'viewer', {}, 404],
-      [svc.ada, 9999, 'viewer', {}, 404],
+      [svc.ada, 999_999, 'viewer', {}, 404],
       [svc.ada, bob.id, 'assistant', {}, 422],
       [svc.ada, bob.id, 'viewer', { keyEpoch: 1 }, 409],
       [svc.ada, bob.id, 'viewer', { wrappedKey: '<b>' }, 422],
@@ -131,52 +145,54 @@ describe('an invitation that is not accepted', () => {
         more,
         status,
       ])
-    expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
+    expect(await invitedTo(svc, room)).toEqual([])
     expect(await membershipOf(svc, room, cyd.id)).toMatchObject({ role: 'editor' })
   })
 })
 
 describe('an invitation for keys that its person has no more', () => {
   const linkKey = 'aXY=|dGFn|a2V5'
-  const changeKeys = async (svc: RoomsApp, by: Client) => {
-    const { status } = await by.post('/user-keychain-values/actions/batch-update', { publicKey: publicKeyOf('other') })
-    expect([status, await svc.rows('select from users where public_key = $1', [publicKeyOf('other')])]).toEqual([
-      200,
-      [{}],
-    ])
+  const changeKeys = async (svc: RoomsApp, name: 'cyd') => {
+    const publicKey = publicKeyOf('other')
+    const { status } = await svc[name].post('/user-keychain-values/actions/batch-update', { publicKey })
+    const stored = await svc.rows('select public_key from users where id = $1', [svc.people[name].id])
+    expect([status, stored]).toEqual([200, [{ public_key: publicKey }]])
   }
 
   test('an invitation for keys that its person has replaced is gone, and both sides are told; one that a link opens stays, and those of others', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { cyd, dan } = svc.people
     const [room, second] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
     const { one } = await invite(svc.ada, room, cyd.id, 'editor')
     const byLink = await invite(svc.ada, second, cyd.id, 'editor', { wrappedKey: linkKey })
     const others = await invite(svc.ada, room, dan.id, 'editor')
-    await svc.rows('delete from change_log')
 
-    await changeKeys(svc, svc.cyd)
+    await changeKeys(svc, 'cyd')
 
     expect((await svc.cyd.get('/room-members')).list.map(({ id }) => id)).toEqual([byLink.one.id])
     expect((await svc.dan.get('/room-members')).list.map(({ id }) => id)).toEqual([others.one.id])
-    const gone = `select stream, subject from change_log where kind = 'room-members.deleted' order by stream`
-    expect(await svc.rows(gone)).toEqual([
+    const gone = `select stream, subject from change_log
+      where kind = 'room-members.deleted' and stream = any($1) order by stream`
+    const streams = [`room:${room}`, `room:${second}`, `user:${cyd.id}`, `user:${dan.id}`]
+    expect(await svc.rows(gone, [streams])).toEqual([
       { stream: `room:${room}`, subject: one.id },
       { stream: `user:${cyd.id}`, subject: one.id },
     ])
     // Nobody has the key of a room to which they are invited.
-    expect(await svc.rows('select from rooms where rekey_required_since is not null')).toEqual([])
+    const asking = 'select from rooms where rekey_required_since is not null and id = any($1)'
+    expect(await svc.rows(asking, [[room, second]])).toEqual([])
     expect((await accept(svc.cyd, byLink.one.id)).status).toBe(200)
   })
 
   test('an invitation for keys that its person has reset is gone', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada')
     const { browser, id } = await signIn(svc, 'fay')
-    await invite(svc.ada, await makeRoom(svc.ada), id, 'editor')
+    const room = await makeRoom(svc.ada)
+    await invite(svc.ada, room, id, 'editor')
 
     expect((await browser.send('POST', '/req/profile/reset')).status).toBe(200)
 
-    expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])
+    expect(await invitedTo(svc, room)).toEqual([])
   })
 })
 
@@ -186,29 +202,30 @@ describe('invitations that have expired', () => {
       `update room_members set expires_at = now() - interval '1 second' where state = 'invited' and user_id = $1`,
       [person],
     )
-  const invited = (svc: RoomsApp) =>
-    svc.rows(`select user_id as person, room_id::text as room from room_members where state = 'invited'`)
   const clean = (svc: RoomsApp) => svc.host.roomMembers.deleteExpiredInvitations()
 
   test('invitations that have expired are deleted with their keys, and nothing else of the room is', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { bob, dan } = svc.people
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
     for (const person of [bob, dan]) await invite(svc.ada, room, person.id, 'editor')
+    await clean(svc)
     await expire(svc, bob.id)
 
     expect([await clean(svc), await clean(svc)]).toEqual([{ deleted: 1 }, { deleted: 0 }])
 
-    expect(await invited(svc)).toEqual([{ person: dan.id, room }])
-    expect(await svc.rows(`select from room_members where state = 'member'`)).toHaveLength(3)
+    expect(await invitedTo(svc, room)).toEqual([{ person: dan.id, room }])
+    const members = `select from room_members where state = 'member' and room_id = $1`
+    expect(await svc.rows(members, [room])).toHaveLength(3)
   })
 
   test('invitations that have expired wait where somebody changes something in their room, and stay where that renews them', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob')
     const { bob } = svc.people
     const [room, other] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
     for (const at of [room, other]) await invite(svc.ada, at, bob.id, 'editor')
+    await clean(svc)
     await expire(svc, bob.id)
     await using client = await openClient(svc.env.DATABASE_URL)
     await client.query('begin')
@@ -221,13 +238,13 @@ describe('invitations that have expired', () => {
     await client.query('commit')
 
     expect(await clean(svc)).toEqual({ deleted: 0 })
-    expect(await invited(svc)).toEqual([{ person: bob.id, room }])
+    expect(await invitedTo(svc, room, other)).toEqual([{ person: bob.id, room }])
   })
 })
 
 describe('the link of an invitation', () => {
   test('the link of an invitation makes a member of whoever has it, once, and of nobody else', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
     const { one } = await invite(svc.ada, room, undefined, 'editor', { proofHash })
@@ -239,11 +256,11 @@ describe('the link of an invitation', () => {
     const accepted = await accept(svc.bob, one.id, { proof })
     expect([accepted.status, accepted.one.attributes, accepted.meta]).toMatchObject([
       200,
-      { role: 'editor', username: 'bob' },
+      { role: 'editor', username: svc.people.bob.username },
       { wrappedKey: KEY },
     ])
     expect((await accept(svc.cyd, one.id, { proof })).status).toBe(404)
-    expect(await svc.rows('select from room_members where proof_hash is not null')).toEqual([])
+    expect(await svc.rows('select from room_members where proof_hash is not null and room_id = $1', [room])).toEqual([])
     expect(svc.log.join()).not.toContain(proof)
   })
 
@@ -254,20 +271,21 @@ describe('the link of an invitation', () => {
     const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })
     const look = (by: Client, given: object = { proof }, id = one.id) =>
       by.post(`/room-members/${id}/actions/preview`, given)
-    const before = await svc.rows('select * from room_members order by id')
+    const members = () => svc.rows('select * from room_members where room_id = $1 order by id', [room])
+    const before = await members()
 
     const { status, meta } = await look(svc.bob)
     expect([status, meta]).toEqual([
       200,
       {
-        ...{ role: 'viewer', roomName: 'Chess', inviterName: 'The ada' },
+        ...{ role: 'viewer', roomName: 'Chess', inviterName: svc.people.ada.name },
         ...{ expiresAt: one.attributes['expiresAt'], _svc_sync_log: [] },
       },
     ])
     for (const given of [{}, { proof: newLink().proof }]) expect((await look(svc.bob, given)).status).toBe(404)
-    expect((await look(svc.bob, { proof }, 'invitation-999')).status).toBe(404)
+    expect((await look(svc.bob, { proof }, 'invitation-999999')).status).toBe(404)
     expect((await look(svc.guest)).status).toBe(401)
-    expect(await svc.rows('select * from room_members order by id')).toEqual(before)
+    expect(await members()).toEqual(before)
     for (let n = 0; n < 12; n++) await look(svc.cyd, {})
     expect((await look(svc.cyd)).status).toBe(429)
 
@@ -276,7 +294,7 @@ describe('the link of an invitation', () => {
   })
 
   test('the link of an invitation lets nobody back in who was removed after it was made', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const member = await join(svc, room, 'bob', 'viewer')
     const [old, later] = [newLink(), newLink()]
@@ -291,7 +309,7 @@ describe('the link of an invitation', () => {
   })
 
   test('the link of an invitation with a name is looked at by whom it is for, and by nobody else', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
@@ -304,7 +322,7 @@ describe('the link of an invitation', () => {
   })
 
   test('the link of an invitation is needed beside the name where the invitation has both', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
@@ -316,7 +334,7 @@ describe('the link of an invitation', () => {
   })
 
   test('the link of an invitation raises nobody: a member keeps their role, and the invitation stays for who it is meant for', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'bob', 'viewer')
     const { proof, proofHash } = newLink()
@@ -329,7 +347,7 @@ describe('the link of an invitation', () => {
   })
 
   test('the link of an invitation is used by one of several who try at the same moment', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
     const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })

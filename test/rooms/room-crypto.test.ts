@@ -1,20 +1,23 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { base } from '../kit/json-api/client.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { startRooms } from '../kit/rooms/rooms.ts'
+import { type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 import { type Given, playRoom } from '../kit/rooms/scenario.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { invitation, keyPairs, passkeyKey, roomKey, salts } from '../kit/web/crypto.ts'
 
-async function start() {
-  const svc = await startRooms()
-  const add = async (username: string) => {
-    const { id, token } = await svc.user({ username, abilities: ['user', 'read', 'write', 'keychain'] })
-    return { id: String(id), token }
-  }
-  const [ada, bob, cyd] = [await add('anna'), await add('bert'), await add('carl')]
-  return { svc, given: { base: svc.url + base, salts, ada, bob, cyd } as Given }
+let svc: RoomsApp
+beforeAll(async () => {
+  svc = await startRooms()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** Three people who meet in a room. */
+async function threePeople(): Promise<Given> {
+  const { people } = await withOwnPeople(svc, 'ada', 'bob', 'cyd')
+  const given = ({ id, token }: RoomsApp['people']['ada']) => ({ id: String(id), token })
+  return { base: svc.url + base, salts, ada: given(people.ada), bob: given(people.bob), cyd: given(people.cyd) }
 }
 
 /** String B of the test vectors. */
@@ -60,8 +63,7 @@ const expected = ({ ada, cyd }: Given) => ({
 test('people in a room read all they may in Node, and who was removed opens nothing new', {
   timeout: 120_000,
 }, async () => {
-  const { svc, given } = await start()
-  await using _ = svc
+  const given = await threePeople()
 
   expect(await playRoom(web, given)).toEqual(expected(given))
 })
@@ -70,8 +72,7 @@ describeWith('chromium')('in Chromium', () => {
   test('people in a room read all they may in Chromium, and who was removed opens nothing new', {
     timeout: 120_000,
   }, async () => {
-    const { svc, given } = await start()
-    await using _ = svc
+    const given = await threePeople()
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')
 
@@ -81,7 +82,6 @@ describeWith('chromium')('in Chromium', () => {
   })
 
   test('the test vectors of room keys and invitations hold in Chromium, too', async () => {
-    await using svc = await startRooms()
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')
     const vectors = { roomKey, salts, invitation, sealedRoomKey }

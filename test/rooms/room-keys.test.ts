@@ -1,10 +1,16 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { firstKeys, signIn } from '../kit/browser.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import type { Client } from '../kit/json-api/client.ts'
 import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/rooms/keys.ts'
-import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 import { whileChanging } from '../kit/while-changing.ts'
+
+let shared: RoomsApp
+beforeAll(async () => {
+  shared = await startRooms()
+})
+afterAll(() => shared[Symbol.asyncDispose]())
 
 /** A room with an administrator, an editor and a viewer. */
 async function withRoom(svc: RoomsApp, attributes: object = {}) {
@@ -22,7 +28,7 @@ const stateOf = async (by: Client, room: string) => {
 
 describe('the next key of a room', () => {
   test('is made by administrators and editors, and by nobody else', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const { room, dan } = await withRoom(svc)
     const key = await nextKey(svc.ada, room)
     await svc.ada.delete(`/room-members/${await join(svc, room, 'bob', 'editor')}`)
@@ -45,11 +51,11 @@ describe('the next key of a room', () => {
   })
 
   test('is for exactly the members who have a public key, with the public keys they have', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan', 'eve')
     const { room, cyd } = await withRoom(svc)
-    const ids = [svc.people.ada, svc.people.cyd, svc.people.dan].map(({ id }) => String(id))
+    const members = [svc.people.ada, svc.people.cyd, svc.people.dan]
     expect((await recipientsOf(svc.ada, room)).recipients).toEqual(
-      ids.map((id, n) => ({ id, publicKey: publicKeyOf(['ada', 'cyd', 'dan'][n]) })),
+      members.map(({ id, username }) => ({ id: String(id), publicKey: publicKeyOf(username) })),
     )
 
     const key = await nextKey(svc.ada, room)
@@ -71,12 +77,12 @@ describe('the next key of a room', () => {
     await svc.ada.delete(`/room-members/${cyd}`)
     const refused = await postKey(svc.ada, room, late)
     expect([refused.status, refused.errors[0]?.code]).toEqual([409, 'conflict'])
-    expect(await svc.rows('select from room_keys where epoch > 0')).toEqual([])
+    expect(await svc.rows('select from room_keys where epoch > 0 and room_id = $1', [room])).toEqual([])
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
   })
 
   test('is for everybody else where somebody has a public key that is none, and names them', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     await svc.rows(`update users set public_key = 'a2V5' where id = $1`, [svc.people.cyd.id])
     await svc.rows('update users set public_key = null where id = $1', [svc.people.dan.id])
@@ -89,7 +95,7 @@ describe('the next key of a room', () => {
   })
 
   test('takes along the texts of the room that an administrator has encrypted anew, and only those that are there', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc, { roomDescription: 'old', sharesEarlierKeys: false })
     const key = { ...(await nextKey(svc.ada, room)), previousKey: undefined }
     expect(await recipientsOf(svc.ada, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
@@ -110,7 +116,7 @@ describe('the next key of a room', () => {
   })
 
   test('follows the one in use, and is bounded and of the right form', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const key = await nextKey(svc.ada, room)
     const [first] = key.keys
@@ -136,7 +142,7 @@ describe('the next key of a room', () => {
   })
 
   test('is given to each member, who sees their own alone', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const { keys, ...rest } = await nextKey(svc.ada, room)
     const own = keys.map(({ user }) => ({ user, wrappedKey: Buffer.from(`key of ${user}`).toString('base64') }))
@@ -166,7 +172,7 @@ describe('the next key of a room', () => {
   })
 
   test('waits for a member who is just being removed, and is then not taken', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const key = await nextKey(svc.ada, room)
 
@@ -188,16 +194,17 @@ describe('a room asks for a new key', () => {
     ])
 
   test('when a member is removed, leaves, or is erased, and says so in its changes', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room, cyd } = await withRoom(svc)
     const bob = await join(svc, room, 'bob', 'viewer')
+    const forgetChanges = () => svc.rows('delete from change_log where stream = $1', [`room:${room}`])
     const asks = async () => {
       expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
       expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
-      await svc.rows('delete from change_log')
+      await forgetChanges()
       expect((await rekey(svc.ada, room)).status).toBe(200)
       expect(await changesOf(svc, room)).toEqual([{ kind: 'rooms.updated', subject: room }])
-      await svc.rows('delete from change_log')
+      await forgetChanges()
       expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
     }
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: false })
@@ -212,11 +219,11 @@ describe('a room asks for a new key', () => {
   })
 
   test('when a member gets other keys, but not when they send the same again', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const change = (publicKey: string) => svc.dan.post('/user-keychain-values/actions/batch-update', { publicKey })
 
-    expect((await change(publicKeyOf('dan'))).status).toBe(200)
+    expect((await change(publicKeyOf(svc.people.dan.username))).status).toBe(200)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
     expect((await change(publicKeyOf('other'))).status).toBe(200)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
@@ -225,7 +232,7 @@ describe('a room asks for a new key', () => {
   })
 
   test('when a member resets their keys, and again when they have made new ones', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const { browser, id } = await signIn(svc, 'fay')
     await svc.rows(`insert into room_members (room_id, user_id, role) values ($1, $2, 'viewer')`, [room, id])
@@ -246,7 +253,7 @@ describe('a room asks for a new key', () => {
   })
 
   test('when somebody accepts an invitation that was made with the key before', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
     expect((await rekey(svc.ada, room)).status).toBe(200)
@@ -263,7 +270,7 @@ describe('a new member', () => {
     )
 
   test('is given the keys before theirs where the room shares them', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     await rekey(svc.ada, room)
     await rekey(svc.ada, room)
@@ -277,7 +284,7 @@ describe('a new member', () => {
   })
 
   test('is given theirs and later ones alone where the room does not', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     await rekey(svc.ada, room)
     const change = await svc.ada.update('rooms', room, { sharesEarlierKeys: false })
@@ -301,7 +308,7 @@ describe('a new member', () => {
   })
 
   test('who comes back is given what they would be given anew, and nothing of before', async () => {
-    await using svc = await startRooms()
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room, dan } = await withRoom(svc, { sharesEarlierKeys: false })
     await svc.ada.delete(`/room-members/${dan}`)
     expect((await postKey(svc.ada, room, { ...(await nextKey(svc.ada, room)), previousKey: undefined })).status).toBe(

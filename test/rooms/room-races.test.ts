@@ -1,14 +1,20 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { administer, cloneDatabase } from '../kit/database.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { to } from '../kit/json-api/client.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
-import { invite, join, makeRoom, newLink, startRooms } from '../kit/rooms/rooms.ts'
+import { invite, join, makeRoom, newLink, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 import { untilWaiting, whileChanging } from '../kit/while-changing.ts'
 
+let shared: RoomsApp
+beforeAll(async () => {
+  shared = await startRooms()
+})
+afterAll(() => shared[Symbol.asyncDispose]())
+
 test('somebody is erased although one of their rooms is deleted at the same moment', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'dan', 'editor')
 
@@ -21,10 +27,11 @@ test('somebody is erased although one of their rooms is deleted at the same mome
 })
 
 test('somebody who has left a room is erased while a message with a file of theirs is deleted there', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
   const member = await join(svc, room, 'dan', 'editor')
   const { one: file } = await upload(svc, svc.people.dan.token, 'x')
+  expect(await storedFiles(svc)).toContain(file.attributes['uuid'])
   const { one: message } = await sendWith(svc.dan, room, [file.id])
   await svc.ada.delete(`/room-members/${member}`)
   await using client = await openClient(svc.env.DATABASE_URL)
@@ -38,11 +45,12 @@ test('somebody who has left a room is erased while a message with a file of thei
   await client.query('rollback')
 
   expect([(await erasing).status, (await deleting).status]).toEqual([200, 200])
-  expect([await svc.rows('select from attachments'), await storedFiles(svc)]).toEqual([[], []])
+  expect(await svc.rows('select from attachments where id = $1', [file.id])).toEqual([])
+  expect(await storedFiles(svc)).not.toContain(file.attributes['uuid'])
 })
 
 test('an invitation by name and link is no link for everybody once its person is erased while it is made', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
@@ -55,14 +63,15 @@ test('an invitation by name and link is no link for everybody once its person is
   await client.query('rollback')
 
   expect([(await inviting).status, (await erasing).status]).toEqual([201, 200])
-  expect(await svc.rows(`select id from room_members where state = 'invited'`)).toEqual([])
+  const invitations = `select id from room_members where state = 'invited' and room_id = $1`
+  expect(await svc.rows(invitations, [room])).toEqual([])
 })
 
 test.for([
   ['edited', { method: 'PATCH', attributes: { content: 'bmV3|bmV3|bmV3' } }],
   ['deleted', { method: 'DELETE' }],
 ] as const)('a message is not %s while its author is just being removed', async ([, { method, ...change }]) => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
   const member = await join(svc, room, 'dan', 'editor')
   const { one } = await svc.dan.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
@@ -80,7 +89,7 @@ test.for([
 })
 
 test('a room is deleted while one of its members marks it as read', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'dan')
   const { dan } = svc.people
   const outcomes: number[][] = []
   // Which of the two goes on first is chance.
@@ -88,7 +97,7 @@ test('a room is deleted while one of its members marks it as read', async () => 
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'dan', 'editor')
     const { one } = await svc.ada.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
-    await svc.rows('delete from room_read_marks')
+    await svc.rows('delete from room_read_marks where room_id = $1', [room])
     await using client = await openClient(svc.env.DATABASE_URL)
     await client.query('begin')
     await client.query('insert into room_read_marks (user_id, room_id, up_to) values ($1, $2, 1)', [dan.id, room])
@@ -105,7 +114,7 @@ test('a room is deleted while one of its members marks it as read', async () => 
 })
 
 test('a room is deleted while one of its members makes new keys and keeps the key of the room anew', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'cyd', 'editor')
   const key = (await svc.ada.get(`/rooms/${room}`)).one.attributes['slug']
@@ -114,7 +123,7 @@ test('a room is deleted while one of its members makes new keys and keeps the ke
   await keep({})
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
-  await client.query('select from user_keychain_values for update')
+  await client.query(`select from user_keychain_values where user_id = ${svc.people.cyd.id} for update`)
 
   const keeping = keep({ publicKey: publicKeyOf('new') })
   await untilWaiting(svc.env.DATABASE_URL, 1)
@@ -123,7 +132,7 @@ test('a room is deleted while one of its members makes new keys and keeps the ke
   await client.query('rollback')
 
   expect([(await keeping).status, (await deleting).status]).toEqual([200, 200])
-  expect(await svc.rows('select from user_keychain_values')).toEqual([])
+  expect(await svc.rows('select from user_keychain_values where user_id = $1', [svc.people.cyd.id])).toEqual([])
 })
 
 test('a change that the database ends because of a deadlock may be tried again', async () => {

@@ -1,17 +1,23 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { base, startJsonApi } from '../kit/json-api/client.ts'
-import { join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
+import { base } from '../kit/json-api/client.ts'
+import { join, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+
+let shared: RoomsApp
+beforeAll(async () => {
+  shared = await startRooms()
+})
+afterAll(() => shared[Symbol.asyncDispose]())
 
 test('a room begins with its creator as administrator and the AI user as assistant', async () => {
-  await using svc = await startJsonApi()
+  const svc = await withOwnPeople(shared, 'ada')
 
   const { status, one, headers } = await svc.ada.create('rooms', {
     name: 'Chess & Go',
     roomDescription: 'aXY=|dA==|Yw==',
   })
 
-  expect([status, headers.get('location')]).toEqual([201, '/api/svc/v1/rooms/1'])
+  expect([status, headers.get('location')]).toEqual([201, `/api/svc/v1/rooms/${one.id}`])
   expect(one.attributes).toMatchObject({
     name: 'Chess & Go',
     slug: expect.stringMatching(/^chess-go-[A-Za-z0-9]{10}$/),
@@ -22,14 +28,15 @@ test('a room begins with its creator as administrator and the AI user as assista
     role: 'admin',
     unreadCount: 0,
   })
-  expect(await svc.rows('select user_id, role, state from room_members order by id')).toEqual([
+  const members = 'select user_id, role, state from room_members where room_id = $1 order by id'
+  expect(await svc.rows(members, [one.id])).toEqual([
     { user_id: svc.people.ada.id, role: 'admin', state: 'member' },
     { user_id: 1, role: 'assistant', state: 'member' },
   ])
 })
 
 test('a room is not there for others, and an administrator of the installation sees only that it exists', async () => {
-  await using svc = await startJsonApi()
+  const svc = await withOwnPeople(shared, 'ada', 'bob')
   const encrypted = { roomDescription: 'aXY=|dA==|Yw==', systemPrompt: 'aXY=|dA==|cA==' }
   const { one } = await svc.ada.create('rooms', { name: 'Chess', ...encrypted })
 
@@ -43,7 +50,7 @@ test('a room is not there for others, and an administrator of the installation s
 })
 
 test('a room may have a name whose signs each stand for several letters', async () => {
-  await using svc = await startJsonApi()
+  const svc = await withOwnPeople(shared, 'ada')
 
   const { status, one } = await svc.ada.create('rooms', { name: '㎯'.repeat(120) })
 
@@ -52,7 +59,7 @@ test('a room may have a name whose signs each stand for several letters', async 
 })
 
 test('a room has a picture, which its administrators change and its members alone see', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'bob', 'viewer')
   const { default: sharp } = await import('sharp')
@@ -61,7 +68,10 @@ test('a room has a picture, which its administrators change and its members alon
     .toBuffer()
   const avatar = image.toString('base64')
   const look = (token: string) => svc.send('GET', `/req/rooms/picture/${room}`, { token })
-  const kept = async () => (await svc.rows<{ avatar: string | null }>('select avatar from rooms'))[0]?.avatar ?? ''
+  const kept = async () => {
+    const [row] = await svc.rows<{ avatar: string | null }>('select avatar from rooms where id = $1', [room])
+    return row?.avatar ?? ''
+  }
 
   expect((await look(svc.people.bob.token)).status).toBe(404)
   expect((await svc.bob.update('rooms', room, { avatar })).status).toBe(403)
@@ -94,7 +104,7 @@ test('a room has a picture, which its administrators change and its members alon
   expect((await svc.ada.update('rooms', room, { avatar })).status).toBe(404)
   expect((await look(svc.people.bob.token)).status).toBe(200)
   await svc.rows('drop trigger leave on rooms')
-  await svc.rows(`${setState} = 'member'`)
+  await svc.rows(`${setState} = 'member' where room_id = ${room}`)
 
   const first = await kept()
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
@@ -102,13 +112,13 @@ test('a room has a picture, which its administrators change and its members alon
 })
 
 test('a room that is deleted takes its keys along from every keychain, and no others', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'bob')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'bob', 'viewer')
   const { slug } = (await svc.ada.get(`/rooms/${room}`)).one.attributes
   const { ada, bob } = svc.people
   const kept = ['another', `${slug}x`, `x${slug}`]
-  await svc.rows('update rooms set key_epoch = 2')
+  await svc.rows('update rooms set key_epoch = 2 where id = $1', [room])
   await svc.rows(
     `insert into user_keychain_values (user_id, key, key_type, value)
      select person, key, type, 'v' from unnest($1::int[]) person, unnest($2::text[]) key,
@@ -122,24 +132,29 @@ test('a room that is deleted takes its keys along from every keychain, and no ot
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
 
   const left = await svc.rows(
-    `select key, count(*)::int as entries from user_keychain_values where key_type <> 'ai_conv' group by key order by key`,
+    `select key, count(*)::int as entries from user_keychain_values
+     where key_type <> 'ai_conv' and user_id = any($1) group by key order by key`,
+    [[ada.id, bob.id]],
   )
   expect(left).toEqual(kept.map((key) => ({ key, entries: 6 })).sort((a, b) => (a.key < b.key ? -1 : 1)))
-  expect(await svc.rows(`select from user_keychain_values where key_type = 'ai_conv'`)).toHaveLength(12)
+  const others = `select from user_keychain_values where key_type = 'ai_conv' and user_id = any($1)`
+  expect(await svc.rows(others, [[ada.id, bob.id]])).toHaveLength(12)
 })
 
 test('what members show of themselves is told to their rooms, and to no room that they have left', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'ada', 'bob')
   const [room, left] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
   const [member, gone] = [await join(svc, room, 'bob', 'viewer'), await join(svc, left, 'bob', 'viewer')]
   await svc.bob.delete(`/room-members/${gone}`)
   const changes = [{ bio: 'Plays chess.' }, { bio: 'Plays chess.' }, { displayName: 'Robert' }, { avatar: null }]
-  await svc.rows('delete from change_log')
+  const streams = [room, left].map((id) => `room:${id}`)
+  await svc.rows('delete from change_log where stream = any($1)', [streams])
 
   for (const change of changes) expect((await svc.bob.update('users', svc.people.bob.id, change)).status).toBe(200)
 
   const told = { stream: `room:${room}`, kind: 'room-members.updated', subject: member }
-  expect(await svc.rows('select stream, kind, subject from change_log')).toEqual([told, told])
+  const log = 'select stream, kind, subject from change_log where stream = any($1)'
+  expect(await svc.rows(log, [streams])).toEqual([told, told])
 })
 
 test('what members show of themselves changes no oftener than the setting says, as it is told to all their rooms', async () => {
@@ -164,7 +179,7 @@ test('what members show of themselves changes no oftener than the setting says, 
 })
 
 test('members come along with rooms as long as they are ten thousand at most', async () => {
-  await using svc = await startRooms()
+  const svc = await withOwnPeople(shared, 'bob')
   await svc.rows(
     `with people as (
        insert into users (username, email, name) select 'p' || n, 'p' || n, 'P' from generate_series(1, 499) n returning id

@@ -1,9 +1,14 @@
-import { expect, test } from 'vitest'
-import { startJsonApi } from '../kit/json-api/client.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { newRoom } from '../kit/rooms/messages.ts'
 
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi({ SYNC_LOG: 'true' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
 test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, as the streams then tell them', async () => {
-  await using svc = await startJsonApi({ SYNC_LOG: 'true' })
   const room = await newRoom(svc, ['editor'])
   const positionOf = async () => {
     const { position } = await room.changes(room.admin)
@@ -29,8 +34,6 @@ test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, 
 })
 
 test('with SYNC_LOG a change of the catalogue tells its position in the stream that everybody follows', async () => {
-  await using svc = await startJsonApi({ SYNC_LOG: 'true' })
-
   const created = await svc.admin.create('ai-providers', { providerId: 'p', name: 'P', adapter: 'mistral' })
   const changed = await svc.admin.update('ai-providers', created.one.id, { name: 'Q' })
   const unchanged = await svc.admin.update('ai-providers', created.one.id, { name: 'Q' })
@@ -43,7 +46,6 @@ test('with SYNC_LOG a change of the catalogue tells its position in the stream t
 })
 
 test('with SYNC_LOG nobody is told the position of the stream of somebody else', async () => {
-  await using svc = await startJsonApi({ SYNC_LOG: 'true' })
   const room = await newRoom(svc, ['editor'])
 
   const removed = await room.admin.get(`/rooms/${room.id}/members`).then(({ list }) => {
@@ -56,8 +58,8 @@ test('with SYNC_LOG nobody is told the position of the stream of somebody else',
 })
 
 test('without SYNC_LOG the list is there and empty', async () => {
-  await using svc = await startJsonApi()
-  const room = await newRoom(svc)
+  await using silent = await startJsonApi()
+  const room = await newRoom(silent)
 
   expect((await room.send()).meta['_svc_sync_log']).toEqual([])
 })

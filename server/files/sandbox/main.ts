@@ -39,7 +39,7 @@ async function read(bytes: Buffer, text: Collector): Promise<void> {
   const { kind } = task
   if (isAnswer(kind)) return (await import('./answers.ts')).readAnswer(bytes, kind, text)
   if (kind === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, text)
-  if (kind === 'docx') return (await import('./office.ts')).readDocx(bytes, text)
+  if (kind === 'docx') return (await import('./docx.ts')).readDocx(bytes, text)
   if (kind === 'plain') return (await import('./plain.ts')).readPlain(bytes, text)
   return (await import('./office.ts')).readOffice(bytes, kind, text)
 }

@@ -1,9 +1,14 @@
-import { expect, test } from 'vitest'
-
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startPlanets } from '../../kit/json-api/serve-planets.ts'
 
+let space: Awaited<ReturnType<typeof startPlanets>>
+beforeAll(async () => {
+  space = await startPlanets()
+})
+beforeEach(() => space.clear())
+afterAll(() => space[Symbol.asyncDispose]())
+
 test('a new type is filtered by several values of several types at once, each by its own', async () => {
-  await using space = await startPlanets()
   const { as, create, people } = space
   for (const [name, mass] of [
     ['Pump', 1],
@@ -29,7 +34,6 @@ test('a new type is filtered by several values of several types at once, each by
 })
 
 test('a new type is filtered by that of two filters which is meant, where both take the same words', async () => {
-  await using space = await startPlanets()
   const { as, create, people } = space
   for (const name of ['Pump', 'Prism', 'Map']) await create({ name }, people.ada)
   const found = async (query: string) =>
@@ -45,7 +49,6 @@ test('a new type is filtered by that of two filters which is meant, where both t
 })
 
 test('a new type has rows that stand in no list, and are found by their id and by links alone', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1), ('Hidden', 1)`)
@@ -60,7 +63,6 @@ test('a new type has rows that stand in no list, and are found by their id and b
 })
 
 test('a new type writes its ids as its declaration says, and takes no others', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
@@ -79,7 +81,6 @@ test('a new type writes its ids as its declaration says, and takes no others', a
 })
 
 test('a new type comes with what it is related to where that is included', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1), ('Second', 1)`)

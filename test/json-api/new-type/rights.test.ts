@@ -1,11 +1,16 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { to } from '../../kit/json-api/client.ts'
-
 import { startPlanets } from '../../kit/json-api/serve-planets.ts'
 import { whileChanging } from '../../kit/while-changing.ts'
 
+let space: Awaited<ReturnType<typeof startPlanets>>
+beforeAll(async () => {
+  space = await startPlanets()
+})
+beforeEach(() => space.clear())
+afterAll(() => space[Symbol.asyncDispose]())
+
 test('a new type is seen through scopes that nest three deep', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
@@ -17,7 +22,6 @@ test('a new type is seen through scopes that nest three deep', async () => {
 })
 
 test('a new type is changed by whom its declaration says: a row that they may not see is not there for them', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   const around = { planet: to('planets', 1) }
@@ -44,7 +48,6 @@ test('a new type is changed by whom its declaration says: a row that they may no
 })
 
 test('a new type is not changed by whoever lost the right while they waited for the row', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)
@@ -57,7 +60,6 @@ test('a new type is not changed by whoever lost the right while they waited for 
 })
 
 test('a new type is hidden from others and from guests', async () => {
-  await using space = await startPlanets()
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)

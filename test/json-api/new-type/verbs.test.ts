@@ -1,14 +1,19 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { toMany } from '../../kit/json-api/client.ts'
 import { craters, moons, planets } from '../../kit/json-api/planets.ts'
-
 import { app, startPlanets } from '../../kit/json-api/serve-planets.ts'
 
+let space: Awaited<ReturnType<typeof startPlanets>>
+beforeAll(async () => {
+  space = await startPlanets()
+})
+beforeEach(() => space.clear())
+afterAll(() => space[Symbol.asyncDispose]())
+
 test('a new type is created, read, listed, changed and deleted', async () => {
-  await using space = await startPlanets()
   const { as, create, people } = space
   const created = await create({ name: 'Terra', mass: 7 }, people.ada)
   expect([created.status, created.headers.location, created.meta]).toEqual([
@@ -44,7 +49,6 @@ test('a new type is created, read, listed, changed and deleted', async () => {
 })
 
 test('a new type has relations that are written, actions and members', async () => {
-  await using space = await startPlanets()
   const { as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   const path = '/planets/1/relationships/visitors'

@@ -1,5 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
@@ -8,7 +8,7 @@ import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import type { Resource } from '../../../routers/resource/declare.ts'
 import { action, rowAction } from '../../../routers/verbs/action.ts'
-import { startApp } from '../../kit/app.ts'
+import { startApp, type TestApp } from '../../kit/app.ts'
 import {
   BASE,
   everything,
@@ -19,6 +19,12 @@ import {
   operations,
   parametersOf,
 } from '../../kit/json-api/openapi.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 test('the OpenAPI document is valid OpenAPI 3.1', async () => {
   const validator = new Validator()
@@ -124,8 +130,6 @@ test('the OpenAPI document describes an action as a plain object and as a docume
 })
 
 test('GET /api/svc/v1/openapi.json is served to everybody, whatever they accept and whoever they say they are', async () => {
-  await using svc = await startApp()
-
   const plain = await svc.send('GET', `${BASE}/openapi.json`)
   const browser = await svc.send('GET', `${BASE}/openapi.json`, { headers: { accept: 'text/html' } })
   const stranger = await svc.send('GET', `${BASE}/openapi.json`, { token: 'svc_1_wrong' })
@@ -140,7 +144,6 @@ test('GET /api/svc/v1/openapi.json is served to everybody, whatever they accept 
 })
 
 test('GET /api/svc/v1/openapi.json is not sent again to who has it', async () => {
-  await using svc = await startApp()
   const etag = (await svc.send('GET', `${BASE}/openapi.json`)).headers.get('etag')!
 
   const known = await svc.send('GET', `${BASE}/openapi.json`, { headers: { 'if-none-match': etag } })
@@ -151,9 +154,9 @@ test('GET /api/svc/v1/openapi.json is not sent again to who has it', async () =>
 })
 
 test('GET /api/svc/v1/openapi.json names the public address where there is one', async () => {
-  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+  await using published = await startApp({ BASE_URL: 'https://svc.example.org' })
 
-  const { servers } = (await (await svc.send('GET', `${BASE}/openapi.json`)).json()) as { servers: object[] }
+  const { servers } = (await (await published.send('GET', `${BASE}/openapi.json`)).json()) as { servers: object[] }
 
   expect(servers).toEqual([{ url: 'https://svc.example.org' }])
 })

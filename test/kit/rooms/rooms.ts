@@ -17,6 +17,21 @@ export async function startRooms(settings: Record<string, string> = {}) {
 
 export type RoomsApp = Awaited<ReturnType<typeof startRooms>>
 export type PersonName = keyof RoomsApp['people']
+type OwnName = Exclude<PersonName, 'admin'>
+
+let casts = 0
+
+/** The same service, in which those who are named are people of one test's own: their rooms, invitations and keys are nobody else's. */
+export async function withOwnPeople(svc: RoomsApp, ...names: OwnName[]): Promise<RoomsApp> {
+  const own = { ...svc, people: { ...svc.people } }
+  casts += 1
+  for (const name of names) {
+    const person = await svc.user({ username: `${name}${casts}`, abilities: ['user', 'read', 'write', 'keychain'] })
+    own.people[name] = person
+    own[name] = clientOf(svc, person.token)
+  }
+  return own
+}
 export type Role = 'admin' | 'editor' | 'viewer'
 
 /** A key of a room, as one browser wraps it for another. */
