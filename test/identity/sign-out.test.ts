@@ -1,14 +1,20 @@
-import { describe, expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { newName } from '../kit/identity/names.ts'
 import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('signing out', () => {
   test('signing out ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
+    const { browser, id } = await signIn(svc, newName())
     const copy = browser.copy()
     const heard: unknown[] = []
     svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
@@ -23,12 +29,12 @@ describe('signing out', () => {
   })
 
   test('signing out locks the keychain by a listener: no other answer makes a browser forget', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const ada = newName()
+    const { browser } = await signIn(svc, ada)
 
     const answers = [
       await browser.send('GET', '/api/svc/v1/users/me'),
-      await browser.login('ada'),
+      await browser.login(ada),
       await openBrowser(svc.url).send('POST', '/logout'),
     ]
 
@@ -36,8 +42,7 @@ describe('signing out', () => {
   })
 
   test('signing out sends a form on to the login page', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const { browser } = await signIn(svc, newName())
 
     const { status, headers } = await browser.send('POST', '/logout', {
       headers: { accept: 'text/html', 'sec-fetch-site': 'same-origin' },
@@ -49,8 +54,7 @@ describe('signing out', () => {
   })
 
   test('signing out takes more than coming to an address', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const { browser } = await signIn(svc, newName())
 
     await browser.send('GET', '/logout')
 
@@ -58,32 +62,29 @@ describe('signing out', () => {
   })
 
   test('signing out works without a session', async () => {
-    await using svc = await startApp()
-
     const { status, body } = await openBrowser(svc.url).send('POST', '/logout')
 
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
   })
 
   test('signing out does so everywhere, for this person only', async () => {
-    await using svc = await startApp()
-    const { browser: here } = await signIn(svc)
+    const ada = newName()
+    const { browser: here } = await signIn(svc, ada)
     const there = openBrowser(svc.url)
-    await there.login('ada')
-    const { browser: bob } = await signIn(svc, 'bob')
+    await there.login(ada)
+    const { browser: bob } = await signIn(svc, newName('bob'))
 
     const { status, headers } = await here.send('POST', '/req/profile/logout-everywhere')
 
     expect([status, headers.get('clear-site-data')]).toEqual([200, '"cache", "storage"'])
     expect(await Promise.all([here, there, bob].map((browser) => browser.standing()))).toEqual([guest, guest, user])
-    expect((await there.login('ada')).status).toBe(200)
+    expect((await there.login(ada)).status).toBe(200)
     expect(await there.standing()).toBe(user)
   })
 
   test('everywhere is not for tokens, guests and people who are registering', async () => {
-    await using svc = await startApp()
     const { token } = await svc.user()
-    const { browser } = await signIn(svc, 'ada', { known: false })
+    const { browser } = await signIn(svc, newName(), { known: false })
     const path = '/req/profile/logout-everywhere'
 
     expect((await svc.send('POST', path, { token })).status).toBe(403)
@@ -150,8 +151,7 @@ describe('from the host and from other sessions', () => {
   })
 
   test('sessions stay when the role stays, or something else changes', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
+    const { browser, id } = await signIn(svc, newName())
 
     await svc.host.admin.setRole({ user: { id }, role: 'user' })
     const attributes = { displayName: 'Countess' }
@@ -165,12 +165,12 @@ describe('from the host and from other sessions', () => {
   })
 
   test('an administrator who gives somebody another role over the wire ends their sessions, not their own', async () => {
-    await using svc = await startApp()
-    const { browser: ada, id } = await signIn(svc)
-    await addAccount(svc, 'root', { known: false })
-    await svc.user({ username: 'root', role: 'admin' })
+    const rootName = newName('root')
+    const { browser: ada, id } = await signIn(svc, newName())
+    await addAccount(svc, rootName, { known: false })
+    await svc.user({ username: rootName, role: 'admin' })
     const root = openBrowser(svc.url)
-    await root.login('root', PASSWORD)
+    await root.login(rootName, PASSWORD)
 
     const { status, text } = await root.send('PATCH', `/api/svc/v1/users/${id}`, {
       body: JSON.stringify({ data: { type: 'users', id: String(id), attributes: { role: 'admin' } } }),
