@@ -101,12 +101,22 @@ const ends: [string, (replica: Awaited<ReturnType<typeof startApp>>, id: number,
 ]
 
 describe('on every replica at once', () => {
-  test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
-    await using database = await cloneDatabase()
+  let database: Awaited<ReturnType<typeof cloneDatabase>>
+  let first: TestApp
+  let second: TestApp
+  beforeAll(async () => {
+    database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, APP_KEY }
-    await using first = await startApp(settings)
-    await using second = await startApp(settings)
-    const { browser: here, id } = await signIn(first)
+    first = await startApp(settings)
+    second = await startApp(settings)
+  })
+  afterAll(async () => {
+    await Promise.all([first, second].map((replica) => replica[Symbol.asyncDispose]()))
+    await database[Symbol.asyncDispose]()
+  })
+
+  test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
+    const { browser: here, id } = await signIn(first, newName())
     const there = openBrowser(second.url)
     there.cookies.set('svc_session', here.session!)
     expect(await there.standing()).toBe(user)
@@ -119,11 +129,7 @@ describe('on every replica at once', () => {
   })
 
   test('a session ends with its logout', async () => {
-    await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, APP_KEY }
-    await using first = await startApp(settings)
-    await using second = await startApp(settings)
-    const { browser: here } = await signIn(first)
+    const { browser: here } = await signIn(first, newName())
     const there = openBrowser(second.url)
     there.cookies.set('svc_session', here.session!)
 
@@ -135,15 +141,14 @@ describe('on every replica at once', () => {
 
 describe('from the host and from other sessions', () => {
   test.for([
-    ['removes the person', ['remove-user', '--username', 'ada', '--yes']],
-    ['gives another role', ['set-role', '--username', 'ada', '--role', 'admin']],
+    ['removes the person', ['remove-user', '--yes']],
+    ['gives another role', ['set-role', '--role', 'admin']],
   ] as const)('sessions end when a command on the host %s', async ([, argv]) => {
-    await using database = await cloneDatabase()
-    await using svc = await startApp({ DATABASE_URL: database.url })
-    const { browser } = await signIn(svc)
-    const { browser: bob } = await signIn(svc, 'bob')
+    const { browser, username } = await signIn(svc, newName())
+    const { browser: bob } = await signIn(svc, newName('bob'))
 
-    const ended = await run([...argv], { env: { DATABASE_URL: database.url, DATA_DIR: svc.folder } })
+    const env = { DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder }
+    const ended = await run([...argv, '--username', username], { env })
 
     expect(ended).toMatchObject({ exitCode: 0 })
     expect(await browser.standing()).toBe(guest)
