@@ -1,3 +1,4 @@
+import { Migrator } from '@mikro-orm/migrations'
 import pg from 'pg'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { locks } from '../../entities/sql/locks.ts'
@@ -19,7 +20,8 @@ export async function migrate(database: Database, url: string, aiUser: AiUser): 
   await turn.connect()
   try {
     await turn.query('select pg_advisory_lock($1)', [locks.migrateSchema])
-    const applied = await database.orm.migrator.up()
+    // The ORM's own migrator remembers that its table exists, also when the ORM is used again for another database.
+    const applied = await new Migrator(database.orm.em).up()
     await createAiUser(database, aiUser)
     return applied.map(({ name }) => name)
   } finally {

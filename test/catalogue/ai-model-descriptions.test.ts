@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   addCatalogue,
   type Catalogue,
@@ -8,6 +8,14 @@ import {
   startJsonApi,
   to,
 } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 async function describeModels({ admin }: JsonApiApp, { model }: Catalogue) {
   const ids: Record<string, string> = {}
@@ -26,7 +34,6 @@ const german = { 'x-app-locale': 'de_DE' }
 
 describe('descriptions of models', () => {
   test('descriptions of models come in the language of the caller, or in the default one, on every path', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const { external, main } = catalogue.model
     await svc.admin.update('ai-models', main, { usageTypes: ['main', 'external'] })
@@ -49,7 +56,6 @@ describe('descriptions of models', () => {
   })
 
   test('those of hidden models and in other languages are not there', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const ids = await describeModels(svc, catalogue)
     for (const who of [svc.ada, svc.adminReading]) {
@@ -69,7 +75,6 @@ describe('descriptions of models', () => {
   })
 
   test('descriptions of models are written by administrators, one per model and language', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const ids = await describeModels(svc, catalogue)
     const model = { model: to('ai-models', catalogue.model.external) }

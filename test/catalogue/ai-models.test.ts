@@ -1,9 +1,16 @@
-import { describe, expect, test } from 'vitest'
-import { addCatalogue, pointersOf, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { addCatalogue, type JsonApiApp, pointersOf, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 describe('models', () => {
   test('an administrator creates, changes and deletes a model', async () => {
-    await using svc = await startJsonApi()
     const { provider, tool } = await addCatalogue(svc)
     const attributes = {
       modelId: 'new-1',
@@ -70,7 +77,6 @@ describe('models', () => {
   })
 
   test('an administrator names the models that answer in place of another one, which nobody else reads', async () => {
-    await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)
     const names = async (id: string) => String((await svc.admin.get(`/ai-models/${id}`)).one.attributes['modelId'])
     const [external, main] = [await names(model.external), await names(model.main)]
@@ -98,7 +104,6 @@ describe('models', () => {
   })
 
   test('models says where a body is wrong, at a place that the body has', async () => {
-    await using svc = await startJsonApi()
     const { provider, model } = await addCatalogue(svc)
     const provided = { provider: to('ai-providers', provider.open) }
     const fine = { modelId: 'fine', label: 'Fine' }
@@ -155,7 +160,6 @@ describe('models', () => {
   })
 
   test('the ranges of a price are in one currency and follow one another from 0; those that were stored otherwise stay readable', async () => {
-    await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)
     const costs = { inputCostPerToken: 0.000001, outputCostPerToken: 0.000002 }
     const others = { inputCostPerCachedToken: null, outputCostPerReasoningToken: null }
@@ -192,7 +196,6 @@ describe('models', () => {
   })
 
   test('type and id must be those of the address, and the server gives ids', async () => {
-    await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)
     const at = `/ai-models/${model.main}`
     const send = async (method: 'POST' | 'PATCH', path: string, data: unknown) => {
@@ -214,7 +217,6 @@ describe('models', () => {
   })
 
   test('a model that does a task of the service cannot be deleted, nor can its provider', async () => {
-    await using svc = await startJsonApi()
     const { provider, model } = await addCatalogue(svc)
     await svc.admin.create('system-models', { modelType: 'default' }, { model: to('ai-models', model.main) })
     for (const path of [`/ai-models/${model.main}`, `/ai-providers/${provider.open}`]) {
@@ -225,7 +227,6 @@ describe('models', () => {
   })
 
   test('relations that cannot be written on their own say so', async () => {
-    await using svc = await startJsonApi()
     const { model } = await addCatalogue(svc)
     for (const name of ['provider', 'tools', 'descriptions'])
       for (const method of ['POST', 'PATCH', 'DELETE']) {
@@ -237,7 +238,6 @@ describe('models', () => {
   })
 
   test('models sorts by what it says and by nothing else; knows no filter', async () => {
-    await using svc = await startJsonApi()
     await addCatalogue(svc)
     const labels = async (sort: string) =>
       (await svc.admin.get(`/ai-models?sort=${sort}`)).list.map(({ attributes }) => attributes['modelId'])

@@ -1,15 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { API_KEY } from '../../routers/ports/vault.ts'
 import { answers, question, startProvider } from '../kit/ai/provider.ts'
-import { addCatalogue, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { addCatalogue, idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 const secret = 'SECRET-KEY-OF-A-PROVIDER'
 const provided = { providerId: 'mine', name: 'Mine', adapter: 'openai-compatible', apiUrl: 'https://ai.example.org/v1' }
 
 describe('providers', () => {
   test('programs find those that have a model for them, with the models that are for them', async () => {
-    await using svc = await startJsonApi()
     const { provider, model } = await addCatalogue(svc)
     for (const who of [svc.ada, svc.bob, svc.adminReading]) {
       const { list, total, included } = await who.get('/ai-providers?include=models')
@@ -29,7 +36,6 @@ describe('providers', () => {
   })
 
   test('a key never leaves, is sealed in the table, can be replaced and removed', async () => {
-    await using svc = await startJsonApi()
     const created = await svc.admin.create('ai-providers', { ...provided, apiKey: secret })
     expect([created.status, created.one.attributes['apiKey']]).toEqual([201, '********'])
     const { id } = created.one
@@ -60,7 +66,6 @@ describe('providers', () => {
 
   test('a provider and a model that were added answer programs once that is allowed, until they are switched off', async () => {
     await using upstream = await startProvider(answers('Good day.'))
-    await using svc = await startJsonApi()
     const { admin, people } = svc
     const ask = async () => {
       const response = await svc.send('POST', '/api/ai-req', {
@@ -108,7 +113,6 @@ describe('providers', () => {
   })
 
   test('administrators create, change and delete; their mistakes are named', async () => {
-    await using svc = await startJsonApi()
     const created = await svc.admin.create('ai-providers', { ...provided, settings: { timeouts: { connect: 500 } } })
     expect([created.status, created.meta]).toEqual([201, { _svc_sync_log: [] }])
     expect(new URL(created.headers.get('location') ?? '', svc.url).pathname).toBe(
@@ -143,7 +147,6 @@ describe('providers', () => {
   })
 
   test('a time limit of more than a day is refused, which no timer could count', async () => {
-    await using svc = await startJsonApi()
     const settings = { timeouts: { connect: 1, firstByte: 86_400_001, total: 2 ** 31 }, circuit: { openFor: 2 ** 31 } }
     const refused = await svc.admin.create('ai-providers', { ...provided, settings })
     expect([refused.status, pointersOf(refused).toSorted()]).toEqual([
@@ -158,7 +161,6 @@ describe('providers', () => {
   })
 
   test('nobody else changes anything', async () => {
-    await using svc = await startJsonApi()
     const { provider } = await addCatalogue(svc)
     for (const [who, status] of [
       [svc.guest, 401],

@@ -1,9 +1,16 @@
-import { describe, expect, test } from 'vitest'
-import { addCatalogue, idsOf, pointersOf, startJsonApi, toMany } from '../kit/json-api/client.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { addCatalogue, idsOf, type JsonApiApp, pointersOf, startJsonApi, toMany } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 describe('tools', () => {
   test('people find those that are active, with their server and the models that are for them', async () => {
-    await using svc = await startJsonApi()
     const { model, tool, server } = await addCatalogue(svc)
     for (const who of [svc.ada, svc.adminReading]) {
       const { list, included, total } = await who.get('/ai-tools?include=server,models')
@@ -29,7 +36,6 @@ describe('tools', () => {
   })
 
   test('tools show what concerns only administrators to them alone', async () => {
-    await using svc = await startJsonApi()
     const { tool } = await addCatalogue(svc)
     const { one } = await svc.ada.get(`/ai-tools/${tool.fetch}`)
     expect(one.attributes).toEqual({
@@ -53,7 +59,6 @@ describe('tools', () => {
   })
 
   test('tools are filtered by model and by state, each alone and both together', async () => {
-    await using svc = await startJsonApi()
     const { model, tool } = await addCatalogue(svc)
     await svc.rows('delete from ai_model_tools where tool_id = $1 and model_id = $2', [tool.fetch, model.external])
     const { search, fetch, loose, off } = tool
@@ -91,7 +96,6 @@ describe('tools', () => {
   })
 
   test('tools know no other filter, and no other value', async () => {
-    await using svc = await startJsonApi()
     for (const [query, parameter] of [
       ['filter[assigned]=', 'filter[assigned]'],
       ['filter[assigned]=yes', 'filter[assigned]'],
@@ -111,7 +115,6 @@ describe('tools', () => {
   })
 
   test('no other type is filtered at all', async () => {
-    await using svc = await startJsonApi()
     const { model, provider, server } = await addCatalogue(svc)
     for (const path of [
       ...[
@@ -146,7 +149,6 @@ describe('tools', () => {
   })
 
   test('an administrator switches one off and says what it is good for', async () => {
-    await using svc = await startJsonApi()
     const { tool, model } = await addCatalogue(svc)
     const mapped = await svc.admin.update('ai-tools', tool.search, { mappedCapabilityKey: 'knowledge_base' })
     expect([mapped.status, mapped.meta]).toEqual([200, { _svc_sync_log: [] }])
@@ -181,7 +183,6 @@ describe('tools', () => {
 
 describe('the models of a tool', () => {
   test('the models of a tool are added, replaced and removed by an administrator', async () => {
-    await using svc = await startJsonApi()
     const { tool, model } = await addCatalogue(svc)
     const path = `/ai-tools/${tool.loose}/relationships/models`
     const change = async (method: string, ids: string[]) => {
@@ -202,7 +203,6 @@ describe('the models of a tool', () => {
   })
 
   test('change as a whole or not at all', async () => {
-    await using svc = await startJsonApi()
     const { tool, model } = await addCatalogue(svc)
     const path = `/ai-tools/${tool.loose}/relationships/models`
     const refused = async (method: string, body: unknown, at = path) => {
@@ -233,7 +233,6 @@ describe('the models of a tool', () => {
   })
 
   test('the models of a tool are changed by nobody else, who hears nothing of the body; the server cannot be changed at all', async () => {
-    await using svc = await startJsonApi()
     const { tool, model } = await addCatalogue(svc)
     for (const method of ['POST', 'PATCH', 'DELETE']) {
       for (const [who, status] of [

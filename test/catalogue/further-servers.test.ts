@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { FURTHER_API_KEY } from '../../routers/ports/vault.ts'
 import { configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
 
 const apiUrl = 'https://second.example.org/v1'
 const apiKey = 'SECRET-KEY-OF-A-SERVER'
@@ -17,32 +18,38 @@ async function addProvider({ admin }: Pick<JsonApiApp, 'admin'>, own = 'https://
 
 const serversOf = ({ one }: { one: { attributes: Record<string, unknown> } }) => one.attributes['servers']
 
-/** A service with one provider of an administrator, and a way to set its servers. */
-async function startWithProvider() {
-  const svc = await startJsonApi()
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
+
+/** One provider of an administrator, and a way to set its servers. */
+async function prepareProvider() {
   const id = await addProvider(svc)
   const set = (servers: unknown, who = svc.admin) => who.update('ai-providers', id, { servers })
   const stored = () =>
     svc.rows<{ url: string; key: string | null }>(
       'select api_url as url, api_key as key from provider_servers order by id',
     )
-  return Object.assign(svc, {
+  return {
     provider: id,
     set,
     stored,
     /** The keys as they were given, by their order. */
     keys: async () =>
       (await stored()).map(({ key }) => (key === null ? null : svc.services.vault.open(key, FURTHER_API_KEY))),
-  })
+  }
 }
 
 describe('servers of a provider', () => {
   test('administrators set the servers of a provider, find them with it, change and remove them', async () => {
-    await using svc = await startWithProvider()
-    expect(serversOf(await svc.admin.get(`/ai-providers/${svc.provider}`))).toEqual([])
+    const own = await prepareProvider()
+    expect(serversOf(await svc.admin.get(`/ai-providers/${own.provider}`))).toEqual([])
     const [one, two] = ['https://one.example.org/v1', 'http://127.0.0.1:9/v1']
 
-    const set = await svc.set([
+    const set = await own.set([
       { apiUrl: one, apiKey },
       { apiUrl: two, apiKey: null },
     ])
@@ -54,34 +61,34 @@ describe('servers of a provider', () => {
     const { list } = await svc.admin.get('/ai-providers?fields[ai-providers]=servers')
     expect(list.map(({ attributes }) => attributes)).toEqual([{ servers: shown }])
 
-    const turned = await svc.set([shown[1], { apiUrl, apiKey: 'third' }, { apiUrl: one }])
+    const turned = await own.set([shown[1], { apiUrl, apiKey: 'third' }, { apiUrl: one }])
     expect(serversOf(turned)).toEqual([shown[1], { apiUrl, apiKey: stars, fromFile: false }, shown[0]])
-    expect(await svc.keys()).toEqual([null, 'third', apiKey])
-    expect(serversOf(await svc.admin.update('ai-providers', svc.provider, { name: 'Other' }))).toHaveLength(3)
+    expect(await own.keys()).toEqual([null, 'third', apiKey])
+    expect(serversOf(await svc.admin.update('ai-providers', own.provider, { name: 'Other' }))).toHaveLength(3)
 
-    expect(serversOf(await svc.set([]))).toEqual([])
+    expect(serversOf(await own.set([]))).toEqual([])
     const made = await svc.admin.create('ai-providers', {
       ...{ providerId: 'other', name: 'Other', adapter: 'demo' },
       servers: [{ apiUrl, apiKey }],
     })
-    expect([made.status, serversOf(made), await svc.keys()]).toEqual([
+    expect([made.status, serversOf(made), await own.keys()]).toEqual([
       201,
       [{ apiUrl, apiKey: stars, fromFile: false }],
       [apiKey],
     ])
     expect((await svc.admin.delete(`/ai-providers/${made.one.id}`)).status).toBe(200)
-    expect(await svc.stored()).toEqual([])
+    expect(await own.stored()).toEqual([])
   })
 
   test('nobody but administrators sees the servers of a provider or writes them', async () => {
-    await using svc = await startWithProvider()
-    await svc.set([{ apiUrl, apiKey }])
+    const own = await prepareProvider()
+    await own.set([{ apiUrl, apiKey }])
     await svc.admin.create(
       'ai-models',
       { modelId: 'm', label: 'M', usageTypes: ['external'] },
-      { provider: to('ai-providers', svc.provider) },
+      { provider: to('ai-providers', own.provider) },
     )
-    const before = await svc.stored()
+    const before = await own.stored()
 
     for (const [who, status] of [
       [svc.guest, 401],
@@ -89,35 +96,35 @@ describe('servers of a provider', () => {
       [svc.adminReading, 403],
     ] as const)
       for (const servers of [[], [{ apiUrl: 'https://evil.example', apiKey: 'k' }], 'nonsense'])
-        expect((await svc.set(servers, who)).status).toBe(status)
-    expect(await svc.stored()).toEqual(before)
-    for (const path of ['/ai-providers', `/ai-providers/${svc.provider}`, '/ai-models?include=provider']) {
+        expect((await own.set(servers, who)).status).toBe(status)
+    expect(await own.stored()).toEqual(before)
+    for (const path of ['/ai-providers', `/ai-providers/${own.provider}`, '/ai-models?include=provider']) {
       const { status, text } = await svc.ada.get(path)
       expect([path, status, text.includes('servers'), text.includes(apiUrl)]).toEqual([path, 200, false, false])
     }
   })
 
   test('the key of a server is sealed in the table, and is in no answer and no line of the log', async () => {
-    await using svc = await startWithProvider()
-    const created = await svc.set([{ apiUrl, apiKey }])
-    const [sealed] = await svc.stored()
-    expect(await svc.keys()).toEqual([apiKey])
+    const own = await prepareProvider()
+    const created = await own.set([{ apiUrl, apiKey }])
+    const [sealed] = await own.stored()
+    expect(await own.keys()).toEqual([apiKey])
     expect(() => svc.services.vault.open(sealed?.key ?? '', 'ai_providers.api_key')).toThrow()
 
     const answers = [
       created,
-      ...[await svc.set([{ apiUrl, apiKey: [apiKey] }]), await svc.set([{ apiUrl: 'no address', apiKey }])],
-      ...[await svc.set([{ apiUrl, apiKey: stars, fromFile: false }]), await svc.set([{ apiUrl }])],
+      ...[await own.set([{ apiUrl, apiKey: [apiKey] }]), await own.set([{ apiUrl: 'no address', apiKey }])],
+      ...[await own.set([{ apiUrl, apiKey: stars, fromFile: false }]), await own.set([{ apiUrl }])],
       await svc.admin.get('/ai-providers'),
     ]
     for (const { text } of answers) expect(text).not.toContain(apiKey)
     expect(svc.log.join()).not.toContain(apiKey)
-    expect(await svc.stored()).toEqual([sealed])
+    expect(await own.stored()).toEqual([sealed])
 
-    await svc.set([{ apiUrl, apiKey: 'another' }])
-    expect(await svc.keys()).toEqual(['another'])
-    expect(serversOf(await svc.set([{ apiUrl, apiKey: null }]))).toEqual([{ apiUrl, apiKey: null, fromFile: false }])
-    expect(await svc.keys()).toEqual([null])
+    await own.set([{ apiUrl, apiKey: 'another' }])
+    expect(await own.keys()).toEqual(['another'])
+    expect(serversOf(await own.set([{ apiUrl, apiKey: null }]))).toEqual([{ apiUrl, apiKey: null, fromFile: false }])
+    expect(await own.keys()).toEqual([null])
   })
 
   test.for([
@@ -126,43 +133,43 @@ describe('servers of a provider', () => {
     ['another protocol', 'http://second.example.org/v1'],
     ['another path', 'https://second.example.org/other'],
   ])('the key of a server must be given again for %s', async ([, elsewhere]) => {
-    await using svc = await startWithProvider()
-    await svc.set([{ apiUrl, apiKey }])
-    const before = await svc.stored()
+    const own = await prepareProvider()
+    await own.set([{ apiUrl, apiKey }])
+    const before = await own.stored()
 
     for (const [server, member] of [
       [{ apiUrl: elsewhere }, ''],
       [{ apiUrl: elsewhere, apiKey: stars }, '/apiKey'],
     ] as const) {
-      const refused = await svc.set([{ apiUrl }, server])
+      const refused = await own.set([{ apiUrl }, server])
       expect([refused.status, pointersOf(refused)]).toEqual([422, [`/data/attributes/servers/1${member}`]])
       expect(refused.errors[0]?.detail).toMatch(/must be given for another address, or null for none\.$/)
     }
-    expect(await svc.stored()).toEqual(before)
-    expect((await svc.set([{ apiUrl: elsewhere, apiKey: 'again' }])).status).toBe(200)
-    expect(await svc.keys()).toEqual(['again'])
+    expect(await own.stored()).toEqual(before)
+    expect((await own.set([{ apiUrl: elsewhere, apiKey: 'again' }])).status).toBe(200)
+    expect(await own.keys()).toEqual(['again'])
   })
 
   test('the keys of several servers at one address are kept together, or given again', async () => {
-    await using svc = await startWithProvider()
+    const own = await prepareProvider()
     const [first, second] = ['first', 'second'].map((key) => ({ apiUrl, apiKey: key }))
     const kept = { apiUrl, apiKey: stars }
-    await svc.set([first, second])
+    await own.set([first, second])
 
-    expect((await svc.set([kept, { apiUrl, apiKey: 'third' }, { apiUrl }])).status).toBe(200)
-    expect(await svc.keys()).toEqual(['first', 'third', 'second'])
-    const refused = await svc.set([kept, second])
+    expect((await own.set([kept, { apiUrl, apiKey: 'third' }, { apiUrl }])).status).toBe(200)
+    expect(await own.keys()).toEqual(['first', 'third', 'second'])
+    const refused = await own.set([kept, second])
     expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/servers/0/apiKey']])
     expect(refused.errors[0]?.detail).toContain('it is not clear which of the keys of this address is meant')
-    expect(await svc.keys()).toEqual(['first', 'third', 'second'])
-    expect((await svc.set([second])).status).toBe(200)
-    expect(await svc.keys()).toEqual(['second'])
+    expect(await own.keys()).toEqual(['first', 'third', 'second'])
+    expect((await own.set([second])).status).toBe(200)
+    expect(await own.keys()).toEqual(['second'])
   })
 
   test('mistakes about servers are named, and change nothing', async () => {
-    await using svc = await startWithProvider()
-    await svc.set([{ apiUrl, apiKey }])
-    const before = await svc.stored()
+    const own = await prepareProvider()
+    await own.set([{ apiUrl, apiKey }])
+    const before = await own.stored()
 
     for (const [servers, ...members] of [
       [[{ apiUrl: 'file:///etc', apiKey: '' }], '/0/apiUrl', '/0/apiKey'],
@@ -174,20 +181,20 @@ describe('servers of a provider', () => {
       ['nonsense', ''],
       [null, ''],
     ] as const) {
-      const { status, errors } = await svc.set(servers)
+      const { status, errors } = await own.set(servers)
       const pointers = errors.map(({ source }) => source?.['pointer'])
       expect([servers, status, pointers]).toEqual([servers, 422, members.map((m) => `/data/attributes/servers${m}`)])
     }
-    expect(await svc.stored()).toEqual(before)
+    expect(await own.stored()).toEqual(before)
   })
 
   test('a provider has at most 20 servers beside its own and those in the file, also where several write at once', async () => {
-    await using svc = await startWithProvider()
+    const own = await prepareProvider()
     await svc.rows(
       `insert into provider_servers (provider_id, api_url, from_file) select $1, $2 || n, true from generate_series(1, 20) n`,
-      [svc.provider, apiUrl],
+      [own.provider, apiUrl],
     )
-    const file = serversOf(await svc.admin.get(`/ai-providers/${svc.provider}`)) as object[]
+    const file = serversOf(await svc.admin.get(`/ai-providers/${own.provider}`)) as object[]
     const many = (count: number, name: string) =>
       Array.from({ length: count }, (_, at) => ({
         apiUrl: `https://${name}.example.org/${at}`,
@@ -195,24 +202,24 @@ describe('servers of a provider', () => {
       }))
 
     for (const list of [many(21, 'more'), [...file, ...many(21, 'more')]]) {
-      const refused = await svc.set(list)
+      const refused = await own.set(list)
       expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/servers']])
       expect(refused.errors[0]?.detail).toBe('servers must be at most 20 beside those in the file.')
     }
-    expect((await svc.set([...file, ...many(20, 'all')])).status).toBe(200)
-    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((name) => svc.set(many(12, name))))
+    expect((await own.set([...file, ...many(20, 'all')])).status).toBe(200)
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map((name) => own.set(many(12, name))))
 
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
-    expect(await svc.stored()).toHaveLength(32)
-    expect(new Set((await svc.keys()).map((key) => key?.split(' ')[0])).size).toBe(2)
+    expect(await own.stored()).toHaveLength(32)
+    expect(new Set((await own.keys()).map((key) => key?.split(' ')[0])).size).toBe(2)
   })
 
   test('who changes the servers of a provider by what another has changed since is refused', async () => {
-    await using svc = await startWithProvider()
-    const path = `/ai-providers/${svc.provider}`
+    const own = await prepareProvider()
+    const path = `/ai-providers/${own.provider}`
     const tag = (await svc.admin.get(path)).headers.get('etag') ?? ''
     const insist = (servers: object[]) => {
-      const data = { type: 'ai-providers', id: svc.provider, attributes: { servers } }
+      const data = { type: 'ai-providers', id: own.provider, attributes: { servers } }
       return svc.admin.send('PATCH', path, { data }, { 'if-match': tag })
     }
 
@@ -221,19 +228,19 @@ describe('servers of a provider', () => {
     )
 
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412])
-    expect(await svc.stored()).toHaveLength(1)
+    expect(await own.stored()).toHaveLength(1)
     expect((await insist([])).status).toBe(412)
   })
 
   test('everybody is told of the provider whose servers changed, and of nothing where they did not', async () => {
-    await using svc = await startWithProvider()
+    const own = await prepareProvider()
     const told = async (servers: object[]) => {
       await svc.rows('delete from change_log')
-      expect((await svc.set(servers)).status).toBe(200)
+      expect((await own.set(servers)).status).toBe(200)
       return svc.rows('select stream, kind, subject from change_log')
     }
 
-    const update = [{ stream: 'all', kind: 'ai-providers.updated', subject: svc.provider }]
+    const update = [{ stream: 'all', kind: 'ai-providers.updated', subject: own.provider }]
     expect(await told([{ apiUrl, apiKey }])).toEqual(update)
     expect(await told([{ apiUrl, apiKey: 'another' }])).toEqual(update)
     expect(await told([{ apiUrl, apiKey: stars, fromFile: false }])).toEqual([])
@@ -289,7 +296,6 @@ describe('calls', () => {
     await using first = await startProvider(refuses(401))
     await using second = await startProvider(refuses(401))
     await using added = await startProvider(refuses(401))
-    await using svc = await startJsonApi()
     const id = await addProvider(svc, first.url)
     const relation = { provider: to('ai-providers', id) }
     await svc.admin.create('ai-models', { modelId: 'new-1', label: 'New', usageTypes: ['external'] }, relation)

@@ -1,12 +1,19 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { SERVER_CONFIG, SERVER_KEY } from '../../routers/ports/vault.ts'
-import { addCatalogue, idsOf, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+import { addCatalogue, idsOf, type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 const given = { url: 'https://tools.example.org/mcp', serverLabel: 'Tools' }
 
 describe('tool servers', () => {
   test('everybody who is signed in sees them with the tools that are active', async () => {
-    await using svc = await startJsonApi()
     const { tool, server } = await addCatalogue(svc)
     const { list, included, total } = await svc.ada.get('/mcp-servers?include=tools')
     expect([idsOf(list), total]).toEqual([[server.up, server.down], 2])
@@ -23,7 +30,6 @@ describe('tool servers', () => {
   })
 
   test('tool servers keep the key and the additional configuration to themselves', async () => {
-    await using svc = await startJsonApi()
     const [key, header] = ['SECRET-KEY-OF-TOOLS', 'SECRET-HEADER-OF-TOOLS']
     const created = await svc.admin.create('mcp-servers', {
       ...given,
@@ -66,7 +72,6 @@ describe('tool servers', () => {
   })
 
   test('tool servers are created, changed and deleted by administrators; their tools stay without a server', async () => {
-    await using svc = await startJsonApi()
     const { server, tool } = await addCatalogue(svc)
     const created = await svc.admin.create('mcp-servers', { ...given, timeouts: { read: 500 } })
     expect([created.status, created.headers.get('location'), created.meta]).toEqual([

@@ -1,9 +1,15 @@
 import { writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
 import { answers, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
+
+let app: Awaited<ReturnType<typeof startWith>>
+beforeAll(async () => {
+  app = await startWith({ providers: [provider('p', [model('a')])] })
+})
+afterAll(() => app[Symbol.asyncDispose]())
 
 test('the configuration of models may be YAML, with secrets from the environment', async () => {
   await using upstream = await startProvider(answers('From YAML.'))
@@ -96,7 +102,6 @@ test.for<[string, string, string[]]>([
   ['nothing', '', ['the file']],
   ['a text', 'hello', ['the file']],
 ])('the configuration of models is refused with line and path for %s', async ([, text, words]) => {
-  await using app = await startWith({ providers: [provider('p', [model('a')])] })
   await writeFile(app.file, text)
 
   const error = await app.svc.host.models.sync().then(
@@ -110,7 +115,6 @@ test.for<[string, string, string[]]>([
 })
 
 test('the configuration of models lists everything that is wrong at once', async () => {
-  await using app = await startWith({ providers: [] })
   const wrong = { providers: [{ id: '', adapter: 'x' }, provider('p', [{ id: 1 }], { apiKey: `\${GONE}` })], more: 1 }
 
   const refused = app.sync(wrong)

@@ -1,11 +1,18 @@
-import { describe, expect, test } from 'vitest'
-import { idsOf, startJsonApi } from '../kit/json-api/client.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 const extension = 'test/fixtures/public-extension.ts'
 
 describe('flags of models and capabilities of tools', () => {
   test('flags of models and capabilities of tools come with the service, by key, with labels that exist', async () => {
-    await using svc = await startJsonApi()
     const flags = await svc.ada.get('/ai-model-flags')
     expect(idsOf(flags.list)).toEqual([
       ...['open-weights', 'eco-friendly', 'self-hosted', 'multi-modal', 'strength-creative-writing'],
@@ -49,7 +56,6 @@ describe('flags of models and capabilities of tools', () => {
   const types = ['ai-model-flags', 'ai-tool-capabilities']
 
   test.for(types)('%s are read by who is signed in and changed by nobody', async (type) => {
-    await using svc = await startJsonApi()
     for (const path of ['', '/web_search', '/nonsense', '?include=x'])
       expect((await svc.guest.get(`/${type}${path}`)).status).toBe(401)
     for (const id of ['nonsense', '__proto__', 'constructor', '1'])
@@ -62,7 +68,6 @@ describe('flags of models and capabilities of tools', () => {
   })
 
   test.for(types)('%s are neither sorted nor paged nor filtered', async (type) => {
-    await using svc = await startJsonApi()
     for (const [query, parameter] of [
       ['sort=id', 'sort'],
       ['include=x', 'include'],

@@ -1,7 +1,15 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { addCatalogue, type Catalogue, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => emptyCatalogue(svc))
 
 async function assign({ admin }: JsonApiApp, tasks: [modelType: string, usageType: string, model: string][]) {
   const ids: string[] = []
@@ -23,7 +31,6 @@ const tasks = ({ model }: Catalogue): [string, string, string][] => [
 
 describe('system models', () => {
   test('programs get their own assignments, and those of the front end for which they have none', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const [, defaultExternal, summary, title, own] = await assign(svc, tasks(catalogue))
     for (const who of [svc.ada, svc.adminReading]) {
@@ -51,7 +58,6 @@ describe('system models', () => {
   })
 
   test('nothing tells which model stands behind what programs may not use', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const [defaultMain, , , title] = await assign(svc, tasks(catalogue))
     for (const path of ['', '/model', '/relationships/model']) {
@@ -71,7 +77,6 @@ describe('system models', () => {
   })
 
   test('the front end gets its own assignments and no others', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     await assign(svc, tasks(catalogue))
     const { id, username, name, email } = svc.people.ada
@@ -86,7 +91,6 @@ describe('system models', () => {
   })
 
   test('administrators see and change all of them', async () => {
-    await using svc = await startJsonApi()
     const catalogue = await addCatalogue(svc)
     const [first] = await assign(svc, tasks(catalogue))
     expect((await svc.admin.get('/system-models')).total).toBe(5)

@@ -1,7 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 type Row = [promptType: string, usageType: string, locale: string]
 
@@ -32,7 +38,6 @@ const german = { 'x-app-locale': 'de_DE' }
 
 describe('system prompts', () => {
   test('system prompts are one per task: for the caller first, then in their language, else in the default one', async () => {
-    await using svc = await startJsonApi()
     await writePrompts(svc, mixed)
     const prompts = async (headers: Record<string, string> = {}) => {
       const { list, total } = await svc.ada.get('/system-prompts?sort=promptType', headers)
@@ -56,7 +61,6 @@ describe('system prompts', () => {
   })
 
   test('the language is taken from the header, the query, the cookie and what the browser prefers, in this order', async () => {
-    await using svc = await startJsonApi({ APP_LOCALE: 'en_US' })
     await writePrompts(svc, [
       ['both', 'main', 'en_US'],
       ['both', 'main', 'de_DE'],
@@ -109,7 +113,6 @@ describe('system prompts', () => {
   })
 
   test('hidden ones are not there; administrators see and change all', async () => {
-    await using svc = await startJsonApi()
     await writePrompts(svc, mixed)
     const { list, total } = await svc.admin.get('/system-prompts')
     expect(total).toBe(mixed.length)

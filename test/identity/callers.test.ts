@@ -1,9 +1,18 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Person } from '../../routers/core/caller.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { startApp } from '../kit/app.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { newName } from '../kit/identity/names.ts'
+
+let svc: TestApp
+let atHttps: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+  atHttps = await startApp({ BASE_URL })
+})
+afterAll(() => Promise.all([svc, atHttps].map((one) => one[Symbol.asyncDispose]())))
 
 const BASE_URL = 'https://svc.example.org'
 const jsonApi = { 'content-type': 'application/vnd.api+json' }
@@ -56,11 +65,11 @@ const origins: [string, Record<string, string>, boolean][] = [
 
 describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that changes something by %s', (name) => {
   test('must come from a page of ours', async () => {
-    await using svc = await startApp({ BASE_URL })
-    const { browser, id } = await signIn(svc)
+    const ada = newName()
+    const { browser, id } = await signIn(atHttps, ada)
 
     for (const [from, headers, isEnough] of origins) {
-      await browser.login('ada')
+      await browser.login(ada)
       const { status, body } = await change(browser, id, name, headers)
       expect(status, from).toBe(isEnough ? 200 : 403)
       if (!isEnough) expect(surfaces[name].problem(body), from).toBe('csrf')
@@ -68,11 +77,11 @@ describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that
   })
 
   test('may prove it by the token of this very session', async () => {
-    await using svc = await startApp({ BASE_URL })
-    const { browser, id } = await signIn(svc)
-    const tokenOf = async () => (await browser.login('ada')).headers.get('x-csrf-token') ?? ''
+    const ada = newName()
+    const { browser, id } = await signIn(atHttps, ada)
+    const tokenOf = async () => (await browser.login(ada)).headers.get('x-csrf-token') ?? ''
     const [earlier, token] = [await tokenOf(), await tokenOf()]
-    const { headers } = await openBrowser(svc.url).login('ada')
+    const { headers } = await openBrowser(atHttps.url).login(ada)
 
     for (const other of [earlier, headers.get('x-csrf-token') ?? ''])
       expect((await change(browser, id, name, { 'x-csrf-token': other })).status).toBe(403)
@@ -83,17 +92,17 @@ describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that
 })
 
 test('a request from elsewhere may read with a session, change with a token, and not sign in', async () => {
-  await using svc = await startApp({ BASE_URL })
-  const { browser } = await signIn(svc)
-  const bob = await svc.user({ username: 'bob', abilities: ['write', 'read'] })
+  const ada = newName()
+  const { browser } = await signIn(atHttps, ada)
+  const bob = await atHttps.user({ abilities: ['write', 'read'] })
   const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 
   expect((await browser.send('GET', '/api/svc/v1/users/me', { headers })).status).toBe(200)
   const body = { data: { type: 'users', id: String(bob.id), attributes: { bio: 'Changed' } } }
   const options = { token: bob.token, body, headers: { ...headers, ...jsonApi } }
-  expect((await svc.send('PATCH', `/api/svc/v1/users/${bob.id}`, options)).status).toBe(200)
-  const stranger = openBrowser(svc.url)
-  const credentials = { account: 'ada', password: PASSWORD }
+  expect((await atHttps.send('PATCH', `/api/svc/v1/users/${bob.id}`, options)).status).toBe(200)
+  const stranger = openBrowser(atHttps.url)
+  const credentials = { account: ada, password: PASSWORD }
   expect((await stranger.send('POST', '/req/login', { body: credentials, headers })).status).toBe(403)
   expect(stranger.session).toBeUndefined()
   // A program says nothing of where it comes from.
@@ -110,29 +119,30 @@ const both: [string, Record<string, string>, 'ada' | 'bob'][] = [
 ]
 
 test('a request with a session and a token is by the session only if it comes from a page of ours', async () => {
-  await using svc = await startApp({ BASE_URL })
-  const { browser } = await signIn(svc)
-  const { token } = await svc.user({ username: 'bob' })
+  const names = { ada: newName(), bob: newName('bob') }
+  const { browser } = await signIn(atHttps, names.ada)
+  const { token } = await atHttps.user({ username: names.bob })
 
   for (const [from, headers, expected] of both) {
     const answer = await browser.send('GET', '/api/svc/v1/users/me', {
       headers: { ...headers, authorization: `Bearer ${token}` },
     })
-    expect(answer.text, from).toContain(`"username":"${expected}"`)
+    expect(answer.text, from).toContain(`"username":"${names[expected]}"`)
   }
 })
 
 test('a request with a session and a token is by the token where the session is over, or proven by its own token only', async () => {
-  await using svc = await startApp({ BASE_URL })
-  const { browser } = await signIn(svc)
-  const csrf = (await browser.login('ada')).headers.get('x-csrf-token') ?? ''
-  const { token } = await svc.user({ username: 'bob' })
+  const ada = newName()
+  const bob = newName('bob')
+  const { browser } = await signIn(atHttps, ada)
+  const csrf = (await browser.login(ada)).headers.get('x-csrf-token') ?? ''
+  const { token } = await atHttps.user({ username: bob })
   const me = (headers: Record<string, string>) =>
     browser.send('GET', '/api/svc/v1/users/me', { headers: { ...headers, authorization: `Bearer ${token}` } })
 
-  expect((await me({ 'x-csrf-token': csrf })).text).toContain('"username":"bob"')
+  expect((await me({ 'x-csrf-token': csrf })).text).toContain(`"username":"${bob}"`)
   await browser.copy().send('POST', '/logout')
-  expect((await me({ 'sec-fetch-site': 'same-origin' })).text).toContain('"username":"bob"')
+  expect((await me({ 'sec-fetch-site': 'same-origin' })).text).toContain(`"username":"${bob}"`)
 })
 
 test('a request with a session and a token is refused by the switch of tokens only where the token is meant', async () => {
@@ -152,8 +162,7 @@ test('a request with a session and a token is refused by the switch of tokens on
 })
 
 test('a request with a session and a token needs the token where nothing but a token opens', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
 
   expect((await browser.send('GET', '/api/user')).status).toBe(401)
   expect((await browser.send('POST', '/api/ai-req', { body: {} })).status).toBe(401)
@@ -161,9 +170,8 @@ test('a request with a session and a token needs the token where nothing but a t
 
 describe('the contexts of a request', () => {
   test('the contexts of a request are those of its credential: a session is main, a token external', async () => {
-    await using svc = await startApp()
-    const { browser, token } = await signIn(svc)
-    const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
+    const { browser, token } = await signIn(svc, newName())
+    const { browser: newcomer } = await signIn(svc, newName('bob'), { known: false })
     const external = (text: string) => text.includes('"externalAccess"')
     const connection = '/api/svc/v1/connections/svc'
 
@@ -176,8 +184,7 @@ describe('the contexts of a request', () => {
   })
 
   test('the contexts of a request of who is registering open the first salts and nothing of a user', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc, 'ada', { known: false })
+    const { browser } = await signIn(svc, newName(), { known: false })
 
     const { text } = await browser.send('GET', '/api/svc/v1/connections/svc')
     const { attributes } = JSON.parse(text).data
@@ -189,9 +196,10 @@ describe('the contexts of a request', () => {
   })
 
   test('change by signing in and out, registering and calling with a token, and each change is told at once with its cause', async () => {
-    await using svc = await startApp()
-    const { id, token } = await addAccount(svc, 'ada')
-    const { id: bob } = await addAccount(svc, 'bob', { keys: false })
+    const ada = newName()
+    const bobName = newName('bob')
+    const { id, token } = await addAccount(svc, ada)
+    const { id: bob } = await addAccount(svc, bobName, { keys: false })
     const heard: unknown[] = []
     svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
     const during = async (act: () => Promise<unknown>) => {
@@ -202,14 +210,14 @@ describe('the contexts of a request', () => {
     const browser = openBrowser(svc.url)
 
     const login = { cause: 'login', from: 'guest', to: 'user', userId: id }
-    expect(await during(() => browser.login('ada'))).toEqual([login])
-    expect(await during(() => browser.login('ada'))).toEqual([])
+    expect(await during(() => browser.login(ada))).toEqual([login])
+    expect(await during(() => browser.login(ada))).toEqual([])
     expect(await during(() => browser.send('POST', '/logout'))).toEqual([
       { cause: 'logout', from: 'user', to: 'guest', userId: id },
     ])
     expect(await during(() => browser.send('POST', '/logout'))).toEqual([])
-    expect(await during(() => browser.login('ada', 'wrong'))).toEqual([])
-    expect(await during(() => browser.login('bob'))).toEqual([{ cause: 'login', from: 'guest', to: 'registering' }])
+    expect(await during(() => browser.login(ada, 'wrong'))).toEqual([])
+    expect(await during(() => browser.login(bobName))).toEqual([{ cause: 'login', from: 'guest', to: 'registering' }])
     expect(await during(() => browser.send('POST', '/handshake', { body: firstKeys() }))).toEqual([
       { cause: 'registration', from: 'registering', to: 'user', userId: bob },
     ])
@@ -221,9 +229,8 @@ describe('the contexts of a request', () => {
   })
 
   test('the contexts of a request do not change while a session goes on, runs out, or only asks', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
-    const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
+    const { browser } = await signIn(svc, newName())
+    const { browser: newcomer } = await signIn(svc, newName('bob'), { known: false })
     const heard: unknown[] = []
     svc.services.hooks.on('user-type-changed', (change) => void heard.push(change))
 
@@ -249,8 +256,7 @@ test('the store of sessions that is away stops who has a session, and nobody els
 })
 
 test('a procedure acts for who calls at its beginning, also where another of the same request signed somebody in', async () => {
-  await using svc = await startApp()
-  const [ada, ben] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'ben' })]
+  const [ada, ben] = [await svc.user(), await svc.user()]
   const asPerson = ({ id, username }: { id: number; username: string }) => {
     const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user', groups: [] }
     return { type: 'user', person } as const
@@ -259,10 +265,10 @@ test('a procedure acts for who calls at its beginning, also where another of the
   const api = createCaller(ctx)
   const name = async () => (await api.users.me()).username
 
-  expect(await name()).toBe('ada')
+  expect(await name()).toBe(ada.username)
   ctx.callerContext.become(asPerson(ben), 'login')
-  expect(await name()).toBe('ben')
+  expect(await name()).toBe(ben.username)
   ctx.callerContext.become({ type: 'guest' }, 'logout')
   await expect(name()).rejects.toThrow()
-  expect(ctx.caller).toMatchObject({ person: { username: 'ada' } })
+  expect(ctx.caller).toMatchObject({ person: { username: ada.username } })
 })

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -7,8 +7,16 @@ import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browse
 import { metadata } from '../kit/catalogue.ts'
 import { ada, host } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { afterComparing } from '../kit/while-changing.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => removeEverybody(svc))
 
 /** Foreign keys to users wherever they point from, and columns that by their name hold somebody and refer to no other table. */
 const referring = `
@@ -149,7 +157,6 @@ test.for([
   ['tRPC', (root: TestBrowser, { id }: Person) => root.send('POST', '/trpc/users.delete', { body: { id: `${id}` } })],
   ['the host', (_: TestBrowser, { id }: Person, svc: TestApp) => svc.host.admin.removeUser({ user: { id } })],
 ] as const)('removing a user by %s removes the local account as well: they cannot come back', async ([, erase]) => {
-  await using svc = await startApp()
   const { browser, ...ada } = await signIn(svc, 'ada')
   const { browser: root } = await signIn(svc, 'root')
   await svc.host.admin.setRole({ user: { username: 'root' }, role: 'admin' })
@@ -164,7 +171,6 @@ test.for([
 })
 
 test('removing a user changes nothing where the accounts cannot be changed', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada')
   const accounts = await readFile(accountsFile(svc.env), 'utf8')
   await writeFile(accountsFile(svc.env), '[{')
@@ -187,7 +193,6 @@ test('removing a user reaches a sign-in whose password is just compared: there i
 })
 
 test('removing a user ends their access at once and frees the name for somebody else', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user({ username: 'ada' })
   expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
 

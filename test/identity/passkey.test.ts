@@ -1,12 +1,18 @@
-import { expect, test, vi } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { backups, complete, entries, nothingKept, people } from '../kit/identity/first-keys.ts'
+import { backups, complete, entries, nothingKept, people, removeEverybody } from '../kit/identity/first-keys.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => removeEverybody(svc))
 
 const path = '/req/profile/passkey-backup'
 
 test('the backup of a passkey comes back to its person and nobody else', async () => {
-  await using svc = await startApp()
   const { browser: ada } = await signIn(svc, 'ada', { known: false })
   const { browser: bob } = await signIn(svc, 'bob', { known: false })
   await complete(ada, firstKeys('of ada'))
@@ -20,7 +26,6 @@ test('the backup of a passkey comes back to its person and nobody else', async (
 })
 
 test('the backup of a passkey is not for guests, tokens and people who are registering, and not there before it is made', async () => {
-  await using svc = await startApp()
   const { browser: ada, token } = await signIn(svc, 'ada')
   const { browser: bob } = await signIn(svc, 'bob', { known: false })
 
@@ -31,7 +36,6 @@ test('the backup of a passkey is not for guests, tokens and people who are regis
 })
 
 test('the backup of a passkey is replaced by a new one, of which there is one', async () => {
-  await using svc = await startApp()
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await complete(browser)
   const { passkeyBackup } = firstKeys('new')
@@ -45,7 +49,6 @@ test('the backup of a passkey is replaced by a new one, of which there is one', 
 const reset = (browser: TestBrowser) => browser.send('POST', '/req/profile/reset')
 
 test('a reset deletes keys and backup right after a login, ends other sessions, and leads to new keys', async () => {
-  await using svc = await startApp()
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await complete(browser)
   const other = openBrowser(svc.url)
@@ -63,7 +66,6 @@ test('a reset deletes keys and backup right after a login, ends other sessions, 
 })
 
 test('a reset takes a login of the last five minutes', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { keys: false })
   await complete(browser)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 5 * 60_000 + 1000 })
@@ -78,7 +80,6 @@ test('a reset takes a login of the last five minutes', async () => {
 })
 
 test('a reset touches nobody else, and is not for guests, tokens and people who are registering', async () => {
-  await using svc = await startApp()
   const { browser: ada, token } = await signIn(svc, 'ada', { keys: false })
   const { browser: bob } = await signIn(svc, 'bob', { known: false })
   await complete(ada)

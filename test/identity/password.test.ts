@@ -1,21 +1,32 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { afterComparing, whileChanging } from '../kit/while-changing.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(async () => {
+  await rm(accountsFile(svc.env), { force: true })
+  await removeEverybody(svc)
+})
 
 const NEXT = 'another good password'
 
 const change = (browser: TestBrowser, newPassword = NEXT, currentPassword = PASSWORD) =>
   browser.send('POST', '/req/profile/change-password', { body: { currentPassword, newPassword } })
 
-const loginStatus = async (svc: TestApp, password: string) => (await openBrowser(svc.url).login('ada', password)).status
+const loginStatus = async (at: TestApp, password: string, account = 'ada') =>
+  (await openBrowser(at.url).login(account, password)).status
 
 const isSignedIn = async (browser: TestBrowser) => (await browser.standing()) !== 'internal'
 
 test('a changed password opens the account, the old one does not, and only this session goes on', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
   const other = openBrowser(svc.url)
   await other.login('ada')
@@ -37,7 +48,6 @@ test.for([
   ['the e-mail address, in other letters', 'Long-Username@example.org', 422],
   ['the current one', PASSWORD, 422],
 ] as const)('a new password that is %s is refused and changes nothing', async ([, password, expected]) => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'long-username')
   const before = await readFile(accountsFile(svc.env), 'utf8')
 
@@ -49,8 +59,7 @@ test.for([
 })
 
 test('a wrong current password is refused, and after ten of them the right one too', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, 'guessed')
 
   for (let i = 0; i < 10; i++) {
     const { status, body } = await change(browser, NEXT, `wrong ${i}`)
@@ -68,11 +77,10 @@ test('a wrong current password is refused, and after ten of them the right one t
   const { status, headers } = await change(browser)
   expect(status).toBe(429)
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
-  expect(await loginStatus(svc, PASSWORD)).toBe(200)
+  expect(await loginStatus(svc, PASSWORD, 'guessed')).toBe(200)
 })
 
 test('of two changes at once one holds, and the password is the one that holds', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
 
   const answers = await Promise.all(
@@ -85,7 +93,6 @@ test('of two changes at once one holds, and the password is the one that holds',
 })
 
 test('a change that waited for another one in the same session is refused and changes nothing', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
   const other = `update users set password_changed_at = now() where username = 'ada'`
 
@@ -96,7 +103,6 @@ test('a change that waited for another one in the same session is refused and ch
 })
 
 test('people without a local account are told so, and the page can know it beforehand', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
   const state = async () => (await browser.send('GET', '/trpc/password.state')).body
   expect(await state()).toEqual({ result: { data: { canChange: true } } })
@@ -108,7 +114,6 @@ test('people without a local account are told so, and the page can know it befor
 })
 
 test('an accounts file that is broken answers 503 with what to do, and its message reaches the log', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
   await writeFile(accountsFile(svc.env), '[{"username": "ada"}]')
 
@@ -123,7 +128,6 @@ test('an accounts file that is broken answers 503 with what to do, and its messa
 })
 
 test('set on the host, a password ends all sessions of the person and makes the account they lack', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc)
   await svc.user({ username: 'bea' })
 
@@ -144,7 +148,6 @@ test('a sign-in under way while the password changes gets no session', async () 
 })
 
 test('a session that starts while the password changes waits for the change, and does not start', async () => {
-  await using svc = await startApp()
   await addAccount(svc, 'ada')
   const change = `update users set password_changed_at = now() where username = 'ada'`
 
@@ -155,7 +158,6 @@ test('a session that starts while the password changes waits for the change, and
 })
 
 test('people are added with a password and an account, or not at all', async () => {
-  await using svc = await startApp()
   await addAccount(svc, 'ada', { known: false })
   const bea = { username: 'bea', email: 'ada@example.org', name: 'Bea' }
 

@@ -1,8 +1,16 @@
-import { describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => removeEverybody(svc))
 
 const create = (browser: TestBrowser, body: object = { name: 'laptop' }) =>
   browser.send('POST', '/req/profile/create-token', { body })
@@ -41,7 +49,6 @@ const wrongNumbers = [
 
 describe('the tokens of a person', () => {
   test('the tokens of a person are made in the browser, shown once, and open what tokens open', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
     const made = await create(browser, { name: ' laptop ' })
@@ -71,7 +78,6 @@ describe('the tokens of a person', () => {
   })
 
   test('end when they are revoked', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
     const { token, id } = (await create(browser)).body as { token: string; id: number }
 
@@ -84,7 +90,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are revoked by a number that is written as text, too', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
     const { id } = (await create(browser)).body
 
@@ -92,7 +97,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are out of reach of everybody else', async () => {
-    await using svc = await startApp()
     const { browser: ada } = await withoutToken(svc)
     const { browser: bob } = await withoutToken(svc, 'bob')
     const { token, id } = (await create(ada)).body as { token: string; id: number }
@@ -104,7 +108,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are not made with a name that is missing, empty, too long or no text', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
     for (const [what, given] of wrongNames) {
@@ -116,7 +119,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are made with names of 1 and 16 characters', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
     expect((await create(browser, { name: 'x' })).status).toBe(200)
@@ -124,7 +126,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are not made with an end beyond the calendar of the database', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
     const { status } = await create(browser, { name: 'laptop', expiresAt: '+275760-09-13T00:00:00Z' })
@@ -133,7 +134,6 @@ describe('the tokens of a person', () => {
   })
 
   test('get no other abilities than usual', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
 
     const body = { name: 'laptop', abilities: ['keychain'], expiresAt: '2999-01-01T00:00:00Z' }
@@ -143,7 +143,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are not revoked by what is no number of a token', async () => {
-    await using svc = await startApp()
     const { browser } = await withoutToken(svc)
     await create(browser)
 
@@ -158,7 +157,6 @@ describe('the tokens of a person', () => {
   })
 
   test('the tokens of a person are not for guests, tokens, people who are registering, and pages of others', async () => {
-    await using svc = await startApp()
     const { browser, token } = await signIn(svc)
     const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
     const requests = [

@@ -1,10 +1,16 @@
-import { expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
-import { backups, complete, entries, nothingKept, people } from '../kit/identity/first-keys.ts'
+import { backups, complete, entries, nothingKept, people, removeEverybody } from '../kit/identity/first-keys.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp({ LOG_LEVEL: 'trace' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(() => removeEverybody(svc))
 
 test('the first keys make the person, their keychain and their backup, and let them in', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   const heard: unknown[] = []
   svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
@@ -27,7 +33,6 @@ test('the first keys make the person, their keychain and their backup, and let t
 })
 
 test('the first keys are made by a person whom the host has added, who is registering until then and stays the same', async () => {
-  await using svc = await startApp()
   await addAccount(svc, 'ada', { known: false })
   const { id, token } = await svc.user({ username: 'ada', role: 'admin', keys: false })
   const browser = openBrowser(svc.url)
@@ -52,7 +57,6 @@ test.for([
   ['was removed', (svc: TestApp, id: number) => svc.host.admin.removeUser({ user: { id } })],
   ['got another role', (svc: TestApp, id: number) => svc.host.admin.setRole({ user: { id }, role: 'admin' })],
 ] as const)('the first keys are not taken from a person the host had added who %s meanwhile', async ([, change]) => {
-  await using svc = await startApp()
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await change(svc, id)
 
@@ -62,7 +66,6 @@ test.for([
 })
 
 test('the first keys may call the type of an entry `type`, as front ends of old do', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   const keys = firstKeys()
 
@@ -72,7 +75,6 @@ test('the first keys may call the type of an entry `type`, as front ends of old 
 })
 
 test('the first keys are made once: who repeats the request is told, and nothing changes', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   await complete(browser)
   const before = [await entries(svc), await backups(svc), await people(svc)]
@@ -85,7 +87,6 @@ test('the first keys are made once: who repeats the request is told, and nothing
 })
 
 test('the first keys of two windows at once are those of one', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   const windows = await Promise.all(
     ['one', 'two', 'three'].map(async (name) => {
@@ -108,7 +109,6 @@ test('the first keys of two windows at once are those of one', async () => {
 })
 
 test('the first keys that were interrupted after they were kept are found at the next login', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.rows(
     `create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end'`,
@@ -124,7 +124,6 @@ test('the first keys that were interrupted after they were kept are found at the
 })
 
 test('the first keys leave nothing when one part cannot be kept', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.rows('alter table passkey_backups rename to away')
 
@@ -137,7 +136,6 @@ test('the first keys leave nothing when one part cannot be kept', async () => {
 })
 
 test('the first keys tell of an e-mail address that somebody else has, and whom to ask', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.host.admin.addUser({ username: 'lovelace', email: 'ada@example.org', name: 'Other' })
 
@@ -150,7 +148,6 @@ test('the first keys tell of an e-mail address that somebody else has, and whom 
 })
 
 test('the first keys are not for guests, tokens, and pages of others', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user({ keys: false })
   const { browser } = await signIn(svc, 'ada', { known: false })
 
@@ -162,7 +159,6 @@ test('the first keys are not for guests, tokens, and pages of others', async () 
 })
 
 test('the first keys of a person who was removed meanwhile are not kept', async () => {
-  await using svc = await startApp()
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await svc.host.admin.removeUser({ user: { id } })
 
@@ -172,7 +168,6 @@ test('the first keys of a person who was removed meanwhile are not kept', async 
 })
 
 test('the first keys go with the person who is removed', async () => {
-  await using svc = await startApp()
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await complete(browser)
 
@@ -217,7 +212,6 @@ const wrong: [string, unknown][] = [
 ]
 
 test('first keys that are not kept are those with anything missing, wrong or too many, and the person may try again', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
 
   for (const [what, body] of wrong) {
@@ -232,7 +226,6 @@ test('first keys that are not kept are those with anything missing, wrong or too
 })
 
 test('first keys that are not kept are those that are too large', async () => {
-  await using svc = await startApp()
   const { browser } = await signIn(svc, 'ada', { known: false })
 
   expect((await complete(browser, { ...keys, padding: 'x'.repeat(1_000_000) })).status).toBe(413)
@@ -240,7 +233,6 @@ test('first keys that are not kept are those that are too large', async () => {
 })
 
 test('first keys that are not kept are named with what is wrong, and without what was sent', async () => {
-  await using svc = await startApp({ LOG_LEVEL: 'trace' })
   const { browser } = await signIn(svc, 'ada', { known: false })
 
   const { body, text } = await complete(browser, { ...keys, publicKey: 'hunter|hunter' })

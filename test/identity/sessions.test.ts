@@ -1,11 +1,18 @@
-import { afterEach, expect, test, vi } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
 import { later } from '../kit/clock.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { newName } from '../kit/identity/names.ts'
 import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
 import { watchStatements } from '../kit/statements.ts'
 import { whileEnding } from '../kit/while-changing.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 const MINUTE = 60_000
 
@@ -14,10 +21,10 @@ const statements = watchStatements()
 afterEach(() => void vi.useRealTimers())
 
 test('the cookie of a session is out of reach of scripts and other sites, lives for 120 minutes, and is plain only in development', async () => {
-  await using svc = await startApp()
-  await addAccount(svc, 'ada')
+  const ada = newName()
+  await addAccount(svc, ada)
 
-  const { headers } = await openBrowser(svc.url).login('ada')
+  const { headers } = await openBrowser(svc.url).login(ada)
 
   expect(cookieOf(headers)).toMatch(/^svc_session=[\w-]{43}\.[^;]{43}; Max-Age=7200; Path=\/; HttpOnly; SameSite=Lax$/)
   expect(headers.get('cache-control')).toBe('no-store')
@@ -33,8 +40,7 @@ test('the cookie of a session goes over encrypted connections only where the ser
 })
 
 test('the cookie of a session is sent again once a minute, not with every answer', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
   const ask = async () => cookieOf((await browser.send('GET', '/api/svc/v1/users/me')).headers)
 
   expect(await ask()).toBe('')
@@ -50,8 +56,6 @@ test.for([
   ['a long text', 'x'.repeat(6000)],
   ['a member of every object', '__proto__'],
 ])('the cookie of a session that names %s makes nobody', async ([, value]) => {
-  await using svc = await startApp()
-
   const browser = openBrowser(svc.url)
   browser.cookies.set('svc_session', value!)
 
@@ -59,10 +63,10 @@ test.for([
 })
 
 test('the cookie of a session whose session has ended is left alone: another answer may have set the next one meanwhile', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const ada = newName()
+  const { browser } = await signIn(svc, ada)
   const late = browser.copy()
-  await browser.login('ada')
+  await browser.login(ada)
 
   const { headers } = await late.send('GET', '/check-session')
 
@@ -70,7 +74,6 @@ test('the cookie of a session whose session has ended is left alone: another ans
 })
 
 test('the cookie of a session is neither looked up nor sent where somebody calls with a token alone', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user()
   statements.taken()
 
@@ -81,13 +84,13 @@ test('the cookie of a session is neither looked up nor sent where somebody calls
 })
 
 test('the id of a session is never one that was there before somebody signed in', async () => {
-  await using svc = await startApp()
+  const ada = newName()
   const planted = 'planted'.padEnd(43, 'x')
   const victim = openBrowser(svc.url)
   victim.cookies.set('svc_session', planted)
-  await addAccount(svc, 'ada')
+  await addAccount(svc, ada)
 
-  await victim.login('ada')
+  await victim.login(ada)
 
   expect(victim.session).not.toBe(planted)
   const attacker = openBrowser(svc.url)
@@ -96,12 +99,12 @@ test('the id of a session is never one that was there before somebody signed in'
 })
 
 test('the id of a session is another one after each login, after registration and after logout, and the old one opens nothing', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc, 'ada', { known: false })
+  const ada = newName()
+  const { browser } = await signIn(svc, ada, { known: false })
   const steps: [string, () => Promise<unknown>][] = [
-    ['login', () => browser.login('ada')],
+    ['login', () => browser.login(ada)],
     ['registration', () => browser.send('POST', '/handshake', { body: firstKeys() })],
-    ['login of a user', () => browser.login('ada')],
+    ['login of a user', () => browser.login(ada)],
     ['logout', () => browser.send('POST', '/logout')],
   ]
 
@@ -115,8 +118,7 @@ test('the id of a session is another one after each login, after registration an
 })
 
 test('the id of a session cannot be read in the database', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
   const [id = '', signature = ''] = browser.session?.split('.') ?? []
 
   const rows = JSON.stringify(await svc.rows('select * from sessions'))
@@ -127,8 +129,7 @@ test('the id of a session cannot be read in the database', async () => {
 })
 
 test('the time of a session runs anew with every use, and out without any', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
 
   for (let use = 0; use < 3; use++) {
     later(80 * MINUTE)
@@ -140,8 +141,7 @@ test('the time of a session runs anew with every use, and out without any', asyn
 })
 
 test('the time of a session goes on while somebody only asks how much is left', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
   const check = async () => (await browser.send('GET', '/check-session')).body
 
   expect(await check()).toMatchObject({ expired: false, remaining: expect.any(Number) })
@@ -167,8 +167,7 @@ test('the time of a session is told in seconds, and is over for who has none', a
 })
 
 test('the time of a session costs a request one read, of the session with its person', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
   statements.taken()
 
   await browser.send('GET', '/api/svc/v1/users/me')
@@ -179,8 +178,7 @@ test('the time of a session costs a request one read, of the session with its pe
 })
 
 test('the time of a session does not begin again when the session ends while it is renewed', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
   const other = browser.copy()
   later(61_000)
 
@@ -192,8 +190,7 @@ test('the time of a session does not begin again when the session ends while it 
 })
 
 test('the time of a session is over for a session that another one ends while it goes on under another id', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
 
   const { status } = await whileEnding(svc, () => browser.send('POST', '/req/profile/end-other-sessions'))
 

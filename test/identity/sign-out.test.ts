@@ -1,14 +1,20 @@
-import { describe, expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { newName } from '../kit/identity/names.ts'
 import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('signing out', () => {
   test('signing out ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
+    const { browser, id } = await signIn(svc, newName())
     const copy = browser.copy()
     const heard: unknown[] = []
     svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
@@ -23,12 +29,12 @@ describe('signing out', () => {
   })
 
   test('signing out locks the keychain by a listener: no other answer makes a browser forget', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const ada = newName()
+    const { browser } = await signIn(svc, ada)
 
     const answers = [
       await browser.send('GET', '/api/svc/v1/users/me'),
-      await browser.login('ada'),
+      await browser.login(ada),
       await openBrowser(svc.url).send('POST', '/logout'),
     ]
 
@@ -36,8 +42,7 @@ describe('signing out', () => {
   })
 
   test('signing out sends a form on to the login page', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const { browser } = await signIn(svc, newName())
 
     const { status, headers } = await browser.send('POST', '/logout', {
       headers: { accept: 'text/html', 'sec-fetch-site': 'same-origin' },
@@ -49,8 +54,7 @@ describe('signing out', () => {
   })
 
   test('signing out takes more than coming to an address', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const { browser } = await signIn(svc, newName())
 
     await browser.send('GET', '/logout')
 
@@ -58,32 +62,29 @@ describe('signing out', () => {
   })
 
   test('signing out works without a session', async () => {
-    await using svc = await startApp()
-
     const { status, body } = await openBrowser(svc.url).send('POST', '/logout')
 
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
   })
 
   test('signing out does so everywhere, for this person only', async () => {
-    await using svc = await startApp()
-    const { browser: here } = await signIn(svc)
+    const ada = newName()
+    const { browser: here } = await signIn(svc, ada)
     const there = openBrowser(svc.url)
-    await there.login('ada')
-    const { browser: bob } = await signIn(svc, 'bob')
+    await there.login(ada)
+    const { browser: bob } = await signIn(svc, newName('bob'))
 
     const { status, headers } = await here.send('POST', '/req/profile/logout-everywhere')
 
     expect([status, headers.get('clear-site-data')]).toEqual([200, '"cache", "storage"'])
     expect(await Promise.all([here, there, bob].map((browser) => browser.standing()))).toEqual([guest, guest, user])
-    expect((await there.login('ada')).status).toBe(200)
+    expect((await there.login(ada)).status).toBe(200)
     expect(await there.standing()).toBe(user)
   })
 
   test('everywhere is not for tokens, guests and people who are registering', async () => {
-    await using svc = await startApp()
     const { token } = await svc.user()
-    const { browser } = await signIn(svc, 'ada', { known: false })
+    const { browser } = await signIn(svc, newName(), { known: false })
     const path = '/req/profile/logout-everywhere'
 
     expect((await svc.send('POST', path, { token })).status).toBe(403)
@@ -100,12 +101,22 @@ const ends: [string, (replica: Awaited<ReturnType<typeof startApp>>, id: number,
 ]
 
 describe('on every replica at once', () => {
-  test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
-    await using database = await cloneDatabase()
+  let database: Awaited<ReturnType<typeof cloneDatabase>>
+  let first: TestApp
+  let second: TestApp
+  beforeAll(async () => {
+    database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, APP_KEY }
-    await using first = await startApp(settings)
-    await using second = await startApp(settings)
-    const { browser: here, id } = await signIn(first)
+    first = await startApp(settings)
+    second = await startApp(settings)
+  })
+  afterAll(async () => {
+    await Promise.all([first, second].map((replica) => replica[Symbol.asyncDispose]()))
+    await database[Symbol.asyncDispose]()
+  })
+
+  test.for(ends)('all sessions of a person end with %s', async ([, end]) => {
+    const { browser: here, id } = await signIn(first, newName())
     const there = openBrowser(second.url)
     there.cookies.set('svc_session', here.session!)
     expect(await there.standing()).toBe(user)
@@ -118,11 +129,7 @@ describe('on every replica at once', () => {
   })
 
   test('a session ends with its logout', async () => {
-    await using database = await cloneDatabase()
-    const settings = { DATABASE_URL: database.url, APP_KEY }
-    await using first = await startApp(settings)
-    await using second = await startApp(settings)
-    const { browser: here } = await signIn(first)
+    const { browser: here } = await signIn(first, newName())
     const there = openBrowser(second.url)
     there.cookies.set('svc_session', here.session!)
 
@@ -134,15 +141,14 @@ describe('on every replica at once', () => {
 
 describe('from the host and from other sessions', () => {
   test.for([
-    ['removes the person', ['remove-user', '--username', 'ada', '--yes']],
-    ['gives another role', ['set-role', '--username', 'ada', '--role', 'admin']],
+    ['removes the person', ['remove-user', '--yes']],
+    ['gives another role', ['set-role', '--role', 'admin']],
   ] as const)('sessions end when a command on the host %s', async ([, argv]) => {
-    await using database = await cloneDatabase()
-    await using svc = await startApp({ DATABASE_URL: database.url })
-    const { browser } = await signIn(svc)
-    const { browser: bob } = await signIn(svc, 'bob')
+    const { browser, username } = await signIn(svc, newName())
+    const { browser: bob } = await signIn(svc, newName('bob'))
 
-    const ended = await run([...argv], { env: { DATABASE_URL: database.url, DATA_DIR: svc.folder } })
+    const env = { DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder }
+    const ended = await run([...argv, '--username', username], { env })
 
     expect(ended).toMatchObject({ exitCode: 0 })
     expect(await browser.standing()).toBe(guest)
@@ -150,8 +156,7 @@ describe('from the host and from other sessions', () => {
   })
 
   test('sessions stay when the role stays, or something else changes', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc)
+    const { browser, id } = await signIn(svc, newName())
 
     await svc.host.admin.setRole({ user: { id }, role: 'user' })
     const attributes = { displayName: 'Countess' }
@@ -165,12 +170,12 @@ describe('from the host and from other sessions', () => {
   })
 
   test('an administrator who gives somebody another role over the wire ends their sessions, not their own', async () => {
-    await using svc = await startApp()
-    const { browser: ada, id } = await signIn(svc)
-    await addAccount(svc, 'root', { known: false })
-    await svc.user({ username: 'root', role: 'admin' })
+    const rootName = newName('root')
+    const { browser: ada, id } = await signIn(svc, newName())
+    await addAccount(svc, rootName, { known: false })
+    await svc.user({ username: rootName, role: 'admin' })
     const root = openBrowser(svc.url)
-    await root.login('root', PASSWORD)
+    await root.login(rootName, PASSWORD)
 
     const { status, text } = await root.send('PATCH', `/api/svc/v1/users/${id}`, {
       body: JSON.stringify({ data: { type: 'users', id: String(id), attributes: { role: 'admin' } } }),

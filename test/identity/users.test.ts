@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { clientOf, idsOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { addPeople, clientOf, idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
 const picture = (format: 'png' | 'jpeg') =>
   sharp({ create: { width: 40, height: 20, channels: 3, background: '#336699' } })
@@ -12,9 +13,18 @@ const picture = (format: 'png' | 'jpeg') =>
     .toFormat(format)
     .toBuffer()
 
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+afterEach(async () => {
+  await removeEverybody(svc)
+  Object.assign(svc, await addPeople(svc))
+})
+
 describe('users', () => {
   test('people find themselves and the AI user, and nobody else', async () => {
-    await using svc = await startJsonApi()
     const { ada, bob, admin } = svc.people
     const { list, total } = await svc.ada.get('/users?sort=-username')
     expect([idsOf(list), total]).toEqual([[String(AI_USER_ID), String(ada.id)], 2])
@@ -35,7 +45,6 @@ describe('users', () => {
   })
 
   test('users show their address and role to themselves and to administrators alone', async () => {
-    await using svc = await startJsonApi()
     const { ada, bob } = svc.people
     const own = await svc.ada.get(`/users/${ada.id}`)
     expect(own.one.attributes).toEqual({
@@ -62,7 +71,6 @@ describe('users', () => {
   })
 
   test('me is whoever calls', async () => {
-    await using svc = await startJsonApi()
     const { ada } = svc.people
     const { status, one, links } = await svc.ada.get('/users/me')
     expect([status, one.id, one.links['self'], links['self']]).toEqual([
@@ -86,7 +94,6 @@ describe('users', () => {
   })
 
   test('people change themselves and nobody else', async () => {
-    await using svc = await startJsonApi()
     const { ada, bob } = svc.people
     const changed = await svc.ada.update('users', ada.id, { displayName: '  Ada L. ', bio: 'Reads.' })
     expect([changed.status, changed.meta]).toEqual([200, { _svc_sync_log: [] }])
@@ -119,7 +126,6 @@ describe('users', () => {
   })
 
   test('pictures are made anew from what they show, and taken away with null', async () => {
-    await using svc = await startJsonApi()
     const { ada } = svc.people
     const change = async (avatar: string | null) => svc.ada.update('users', ada.id, { avatar })
     const keyOf = (identifier: unknown) => String(identifier).replace('profile_avatars-', 'avatars/').concat('.webp')
@@ -159,7 +165,6 @@ describe('users', () => {
   })
 
   test('a picture of the largest size allowed comes through', async () => {
-    await using svc = await startJsonApi()
     const noise = await sharp({
       create: {
         width: 810,
@@ -178,7 +183,6 @@ describe('users', () => {
   })
 
   test('administrators give roles, which hold at once', async () => {
-    await using svc = await startJsonApi()
     const { ada, bob } = svc.people
     for (const who of [svc.ada, svc.adminReading])
       expect((await who.update('users', ada.id, { role: 'admin' })).status).toBe(403)
@@ -196,7 +200,6 @@ describe('users', () => {
   })
 
   test('nobody touches the AI user', async () => {
-    await using svc = await startJsonApi()
     for (const who of [svc.ada, svc.admin]) {
       for (const attributes of [{ displayName: 'x' }, { role: 'admin' }, { avatar: null }, {}])
         expect((await who.update('users', AI_USER_ID, attributes)).status).toBe(403)
@@ -209,7 +212,6 @@ describe('users', () => {
   })
 
   test('an administrator erases somebody with all they own', async () => {
-    await using svc = await startJsonApi()
     const { ada, bob } = svc.people
     for (const [who, status] of [
       [svc.guest, 401],

@@ -1,10 +1,18 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 
 const extension = 'test/fixtures/public-extension.ts'
+
+let svc: JsonApiApp
+let extended: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+  extended = await startJsonApi({ EXTENSIONS: extension })
+})
+afterAll(() => Promise.all([svc, extended].map((one) => one[Symbol.asyncDispose]())))
 
 type Blocks = Record<string, Record<string, unknown>>
 
@@ -37,7 +45,6 @@ describe('blocks of configuration', () => {
     ['a user by token', (svc) => [userOf(svc), 'external'], [...signedIn, 'extApp']],
     ['the host', () => [guest, 'main', 'host'], everybody],
   ])('%s gets those that are for them', async ([, of, keys]) => {
-    await using svc = await startJsonApi()
     const blocks = await blocksFor(svc, ...of(svc))
     expect(Object.keys(blocks)).toEqual(keys)
     const [{ type }] = of(svc)
@@ -95,7 +102,6 @@ describe('blocks of configuration', () => {
   })
 
   test('blocks of configuration are served to guests and to programs over the wire', async () => {
-    await using svc = await startJsonApi()
     const { list, status } = await svc.guest.get('/configs')
     expect([status, idsOf(list)]).toEqual([200, everybody])
     expect(idsOf((await svc.ada.get('/configs')).list)).toEqual([...signedIn, 'extApp'])
@@ -118,9 +124,8 @@ describe('blocks of configuration', () => {
   })
 
   test('blocks of configuration that one may not see are not there, like those that there are not', async () => {
-    await using svc = await startJsonApi({ EXTENSIONS: extension })
     const say = async (key: string) => {
-      const { status, errors } = await svc.guest.get(`/configs/${key}`)
+      const { status, errors } = await extended.guest.get(`/configs/${key}`)
       const [{ detail, code } = {}] = errors
       return [status, code, detail?.replaceAll(key, 'KEY')]
     }
@@ -128,34 +133,36 @@ describe('blocks of configuration', () => {
     expect(missing[0]).toBe(404)
     for (const key of ['salts', 'ai', 'storage_files', 'storage_avatars', 'extApp', 'campus_staff', '__proto__'])
       expect(await say(key)).toEqual(missing)
-    expect((await svc.ada.get('/configs/campus_staff')).status).toBe(200)
-    const change = async (method: string, path: string) => (await svc.admin.send(method, path, { data: {} })).status
+    expect((await extended.ada.get('/configs/campus_staff')).status).toBe(200)
+    const change = async (method: string, path: string) =>
+      (await extended.admin.send(method, path, { data: {} })).status
     expect(await change('POST', '/configs')).toBe(405)
     expect(await change('PATCH', '/configs/locale')).toBe(403)
     expect(await change('DELETE', '/configs/locale')).toBe(405)
-    expect((await svc.guest.get('/configs/public?nonsense=1')).errors[0]?.source).toEqual({ parameter: 'nonsense' })
-    expect((await svc.guest.get('/configs/public?fields[configs]=values')).one.attributes).toEqual({})
+    expect((await extended.guest.get('/configs/public?nonsense=1')).errors[0]?.source).toEqual({
+      parameter: 'nonsense',
+    })
+    expect((await extended.guest.get('/configs/public?fields[configs]=values')).one.attributes).toEqual({})
   })
 
   test('blocks of configuration are added by modules of the operator, which decide for whom', async () => {
-    await using svc = await startJsonApi({ EXTENSIONS: extension })
-    const asGuest = await svc.guest.get('/configs')
+    const asGuest = await extended.guest.get('/configs')
     expect(idsOf(asGuest.list)).toEqual([...everybody, 'campus', 'campus_later'])
-    expect((await svc.guest.get('/configs/campus')).one.attributes['values']).toEqual({
+    expect((await extended.guest.get('/configs/campus')).one.attributes['values']).toEqual({
       motto: 'Read more.',
       for: 'guest',
       usage: 'main',
     })
-    expect((await svc.ada.get('/configs/campus')).one.attributes['values']).toMatchObject({
+    expect((await extended.ada.get('/configs/campus')).one.attributes['values']).toMatchObject({
       for: 'user',
       usage: 'external',
     })
-    const { one } = await svc.ada.get('/configs/public')
+    const { one } = await extended.ada.get('/configs/public')
     expect(Object.keys((one.attributes['list'] as Record<string, Blocks>)['extensions'] ?? {})).toEqual([
       'campus',
       'campus_staff',
       'campus_later',
     ])
-    expect((await svc.guest.get('/configs/campus_later')).one.attributes['values']).toEqual({ open: true })
+    expect((await extended.guest.get('/configs/campus_later')).one.attributes['values']).toEqual({ open: true })
   })
 })

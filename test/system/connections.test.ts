@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
-import { expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { newName } from '../kit/identity/names.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 const path = '/api/svc/v1/connections/svc'
 
@@ -11,8 +18,6 @@ const attributesOf = async (browser: TestBrowser) => {
 }
 
 test('the connection tells a guest how to begin, and nothing else', async () => {
-  await using svc = await startApp()
-
   const { type, id, attributes } = await attributesOf(openBrowser(svc.url))
 
   expect([type, id]).toEqual(['connections', 'svc'])
@@ -27,8 +32,8 @@ test('the connection tells a guest how to begin, and nothing else', async () => 
 })
 
 test('the connection gives somebody in registration what first keys are made with', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc, 'ada', { known: false })
+  const ada = newName()
+  const { browser } = await signIn(svc, ada, { known: false })
 
   const { attributes } = await attributesOf(browser)
 
@@ -36,9 +41,9 @@ test('the connection gives somebody in registration what first keys are made wit
     connectionType: 'internal_registering_user',
     userinfo: {
       id: 0,
-      username: 'ada',
-      name: 'The ada',
-      email: 'ada@example.org',
+      username: ada,
+      name: `The ${ada}`,
+      email: `${ada}@example.org`,
       hash: '',
       avatar: null,
       bio: null,
@@ -51,8 +56,8 @@ test('the connection gives somebody in registration what first keys are made wit
 })
 
 test('the connection gives somebody signed in all that their front end needs', async () => {
-  await using svc = await startApp()
-  const { browser, id } = await signIn(svc, 'ada', { keys: false })
+  const ada = newName()
+  const { browser, id } = await signIn(svc, ada, { keys: false })
   const keys = firstKeys()
   await browser.send('POST', '/handshake', { body: keys })
 
@@ -61,7 +66,7 @@ test('the connection gives somebody signed in all that their front end needs', a
   expect(attributes).toMatchObject({
     connectionType: 'internal_authenticated',
     migrationsToApply: 0,
-    userinfo: { id, username: 'ada', hash: createHash('md5').update(`${id}-${keys.publicKey}`).digest('hex') },
+    userinfo: { id, username: ada, hash: createHash('md5').update(`${id}-${keys.publicKey}`).digest('hex') },
   })
   const { port } = new URL(svc.url)
   const websocket = { key: 'svc', host: '127.0.0.1', port: Number(port), forceTls: false, path: '/ws/transfer' }
@@ -88,7 +93,6 @@ test('the connection gives somebody signed in all that their front end needs', a
 })
 
 test('the connection speaks the language that the caller wishes', async () => {
-  await using svc = await startApp()
   const locale = async (headers: Record<string, string>) => {
     const answer = await fetch(svc.url + path, { headers })
     return ((await answer.json()) as { data: { attributes: { locale: string } } }).data.attributes.locale
@@ -100,7 +104,6 @@ test('the connection speaks the language that the caller wishes', async () => {
 })
 
 test('the connection refuses programs and other ids, and says so in the log', async () => {
-  await using svc = await startApp()
   const { token } = await svc.user()
 
   const byToken = await svc.send('GET', path, { token })

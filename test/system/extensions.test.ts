@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import { answers, type Behaviour, callsTool, configFor, inTurn, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -12,6 +12,26 @@ import { cloneDatabase } from '../kit/database.ts'
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/${name}.ts`, import.meta.url))
 const example = { EXTENSIONS: fixture('extension') }
 const streaming = { accept: 'text/event-stream' }
+
+const tools = ['weather', 'broken', 'patient', 'of-nobody']
+
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let config: Awaited<ReturnType<typeof configFor>>
+let svc: TestApp
+beforeAll(async () => {
+  upstream = await startProvider()
+  config = await configFor(upstream.url, { model: { tools } })
+  const [local] = config.config.providers
+  const models = [{ id: 'hasty-1', label: 'Hasty 1', external: true, tools }]
+  const hasty = { ...local, id: 'hasty', models, timeouts: { total: '5s' } }
+  await config.write({ ...config.config, providers: [local, hasty] })
+  svc = await startApp({ ...example, AI_CONFIG: config.file, HEALTH_DEEP_EVERY: '1' })
+})
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await config[Symbol.asyncDispose]()
+  await upstream[Symbol.asyncDispose]()
+})
 
 interface Resource {
   id: string
@@ -26,7 +46,6 @@ async function blocksOf(svc: TestApp, token?: string) {
 
 describe('an extension of the operator', () => {
   test('an extension of the operator hears every change of user type', async () => {
-    await using svc = await startApp(example)
     const { id, token } = await svc.user()
 
     await svc.send('GET', '/api/user', { token })
@@ -43,8 +62,6 @@ describe('an extension of the operator', () => {
   })
 
   test('an extension of the operator adds health checks, by itself and by listening', async () => {
-    await using svc = await startApp({ ...example, HEALTH_DEEP_EVERY: '1' })
-
     const response = await svc.send('GET', '/health')
 
     expect(response.status).toBe(200)
@@ -54,7 +71,6 @@ describe('an extension of the operator', () => {
   })
 
   test('an extension of the operator adds blocks of public configuration, each for whom it is meant', async () => {
-    await using svc = await startApp(example)
     const { token } = await svc.user()
 
     expect(Object.keys(await blocksOf(svc))).toContain('heard')
@@ -99,40 +115,33 @@ describe('an extension of the operator', () => {
   })
 })
 
-/** A service whose model may call all tools of the example. */
-async function startWith(behave: Behaviour, provider: object = {}) {
-  await using resources = new AsyncDisposableStack()
-  const upstream = resources.use(await startProvider(behave))
-  const config = resources.use(
-    await configFor(upstream.url, { provider, model: { tools: ['weather', 'broken', 'patient', 'of-nobody'] } }),
-  )
-  const svc = resources.use(await startApp({ ...example, AI_CONFIG: config.file }))
-  const { token } = await svc.user()
-  const kept = resources.move()
+/** What a model that may call all tools of the example was asked by one person. */
+async function prepare(behave: Behaviour, model = 'mock-1') {
+  upstream.behave = behave
+  upstream.asked.length = 0
+  const { id, token } = await svc.user()
   return {
-    svc,
-    upstream,
-    config,
     ask: (headers: Record<string, string> = {}) =>
-      svc.send('POST', '/api/ai-req', { token, headers, body: question() }),
+      svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', model) }),
     /** What the provider was told that the tool gave. */
     told: () =>
       upstream.asked.at(-1)?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? content : [])) ?? [],
     async records() {
       await svc.services.usageLedger.flush()
-      return svc.rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
+      const text =
+        'select outcome, input_tokens as input, output_tokens as output from usage_records where user_id = $1'
+      return svc.rows(text, [id])
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
 
 describe('a function tool', () => {
   test('a function tool is declared to the provider with its schema', async () => {
-    await using app = await startWith(answers('Hello.'))
+    const app = await prepare(answers('Hello.'))
 
     await app.ask()
 
-    expect(app.upstream.asked[0]?.body.tools).toMatchObject([
+    expect(upstream.asked[0]?.body.tools).toMatchObject([
       {
         type: 'function',
         function: {
@@ -152,18 +161,18 @@ describe('a function tool', () => {
   })
 
   test('a function tool is called for the model, and its result goes back', async () => {
-    await using app = await startWith(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
+    const app = await prepare(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
     const response = await app.ask()
 
     expect(await response.json()).toEqual({ success: true, content: { text: 'It rains.' } })
     expect(app.told().map((text) => JSON.parse(text))).toEqual([{ city: 'Hildesheim', weather: 'rain' }])
-    expect(app.upstream.asked).toHaveLength(2)
+    expect(upstream.asked).toHaveLength(2)
     expect(await app.records()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
   })
 
   test('a function tool is called within a stream, too', async () => {
-    await using app = await startWith(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
+    const app = await prepare(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
     const events = eventsIn(await (await app.ask(streaming)).text())
 
@@ -174,7 +183,7 @@ describe('a function tool', () => {
   })
 
   test('a function tool whose result has no JSON is told as one without a result', async () => {
-    await using app = await startWith(callsTool('weather', '{"city":"Atlantis"}', 'Nobody knows.'))
+    const app = await prepare(callsTool('weather', '{"city":"Atlantis"}', 'Nobody knows.'))
 
     const response = await app.ask()
 
@@ -190,7 +199,7 @@ describe('a function tool', () => {
     ['that make it fail', 'broken', '{"secret":"CANARY-ARGUMENT"}', /^The tool failed\.$/],
   ])('a function tool tells the model of arguments %s', async ([, name, input, words]) => {
     for (const headers of [{}, streaming]) {
-      await using app = await startWith(callsTool(name, input, 'Whatever.'))
+      const app = await prepare(callsTool(name, input, 'Whatever.'))
 
       const response = await app.ask(headers)
 
@@ -198,37 +207,39 @@ describe('a function tool', () => {
       const text = await response.text()
       expect(text).toContain('Whatever.')
       expect(app.told()).toEqual([expect.stringMatching(words)])
-      expect(`${app.svc.log.join('')}${text}${app.told()}`).not.toContain('CANARY')
+      expect(`${svc.log.join('')}${text}${app.told()}`).not.toContain('CANARY')
     }
   })
 
   test('a function tool that fails is named in the log', async () => {
-    await using app = await startWith(callsTool('broken', '{"secret":"x"}'))
+    const app = await prepare(callsTool('broken', '{"secret":"x"}'))
 
     const response = await app.ask()
 
-    const line = app.svc.log.find((text) => text.includes('a tool failed')) ?? '{}'
-    expect(JSON.parse(line)).toMatchObject({ tool: 'broken', requestId: response.headers.get('x-request-id') })
+    const failures = svc.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a tool failed')
+    expect(failures).toContainEqual(
+      expect.objectContaining({ tool: 'broken', requestId: response.headers.get('x-request-id') }),
+    )
   })
 
   test('a function tool that is called without end is ended', async () => {
     const again: Behaviour = (asked, response) =>
       callsTool('weather', '{"city":"x"}')({ ...asked, body: { ...asked.body, messages: [] } }, response)
     for (const headers of [{}, streaming]) {
-      await using app = await startWith(again)
+      const app = await prepare(again)
 
       const response = await app.ask(headers)
 
       expect(response.status).toBe(500)
       expect(await response.json()).toMatchObject({ code: 'provider_failed' })
-      expect(app.upstream.asked).toHaveLength(6)
-      expect(app.upstream.asked.map(({ body }) => body['tool_choice'])).toEqual([...Array(5).fill(undefined), 'none'])
+      expect(upstream.asked).toHaveLength(6)
+      expect(upstream.asked.map(({ body }) => body['tool_choice'])).toEqual([...Array(5).fill(undefined), 'none'])
       expect(await app.records()).toEqual([{ outcome: 'failed', input: 42, output: 18 }])
     }
   })
 
   test('a function tool that waits for ever is ended by the time limit of the call', async () => {
-    await using app = await startWith(callsTool('patient', '{}'), { timeouts: { total: '5s' } })
+    const app = await prepare(callsTool('patient', '{}'), 'hasty-1')
 
     const response = await app.ask()
 
@@ -238,34 +249,37 @@ describe('a function tool', () => {
 
   test('a function tool that was used before the provider failed is paid for', async () => {
     const fails: Behaviour = (_, response) => void response.writeHead(400).end()
-    await using app = await startWith(inTurn(callsTool('weather', '{"city":"x"}'), fails))
+    const app = await prepare(inTurn(callsTool('weather', '{"city":"x"}'), fails))
 
     expect((await app.ask()).status).toBe(500)
     expect(await app.records()).toEqual([{ outcome: 'failed', input: 7, output: 3 }])
   })
 
   test('a function tool can be switched off, and taken away and given by hand', async () => {
-    await using app = await startWith(answers('Hello.'))
+    await using config = await configFor(upstream.url, { model: { tools } })
+    await using svc = await startApp({ ...example, AI_CONFIG: config.file })
+    const { token } = await svc.user()
+    upstream.behave = answers('Hello.')
     const offered = async () => {
-      await app.ask()
-      const tools = (app.upstream.asked.at(-1)?.body.tools ?? []) as { function: { name: string } }[]
-      return tools.map((tool) => tool.function.name)
+      await svc.send('POST', '/api/ai-req', { token, body: question() })
+      const declared = (upstream.asked.at(-1)?.body.tools ?? []) as { function: { name: string } }[]
+      return declared.map((tool) => tool.function.name)
     }
     expect(await offered()).toEqual(['weather', 'broken', 'patient'])
 
-    await app.svc.changeCatalogue(`update ai_tools set active = false where name = 'patient'`)
-    await app.svc.changeCatalogue(
+    await svc.changeCatalogue(`update ai_tools set active = false where name = 'patient'`)
+    await svc.changeCatalogue(
       `delete from ai_model_tools where tool_id = (select id from ai_tools where name = 'broken')`,
     )
-    await app.svc.host.models.sync()
+    await svc.host.models.sync()
 
     expect(await offered()).toEqual(['weather'])
 
-    const [first] = app.config.config.providers
-    await app.config.write({
+    const [first] = config.config.providers
+    await config.write({
       providers: [{ ...first, models: [{ id: 'mock-1', external: true, tools: ['broken'] }] }],
     })
-    await app.svc.host.models.sync()
+    await svc.host.models.sync()
 
     expect(await offered()).toEqual([])
   })

@@ -1,8 +1,16 @@
-import { expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freePort } from '../kit/free-port.ts'
 import { builtIn, checkOf, deep, health, namesOf } from '../kit/health.ts'
+
+let deepSvc: TestApp
+let closed: TestApp
+beforeAll(async () => {
+  deepSvc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  closed = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+})
+afterAll(() => Promise.all([deepSvc, closed].map((one) => one[Symbol.asyncDispose]())))
 
 test('GET /health answers nine times with the quick check, and the tenth time with all', async () => {
   await using svc = await startApp()
@@ -16,9 +24,7 @@ test('GET /health answers nine times with the quick check, and the tenth time wi
 })
 
 test('GET /health says of each check how it went and how long it took, and when', async () => {
-  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-
-  const report = await health(svc)
+  const report = await health(deepSvc)
 
   expect(report.checks).toEqual(
     deep.map((name) => ({
@@ -46,27 +52,31 @@ test.for([
 })
 
 test('GET /health looks at no credential, and is open where external access is off', async () => {
-  await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
-
-  const report = await health(svc, { headers: { authorization: 'Bearer rubbish', cookie: 'svc_session=rubbish' } })
+  const report = await health(closed, { headers: { authorization: 'Bearer rubbish', cookie: 'svc_session=rubbish' } })
 
   expect(report.code).toBe(200)
 })
 
 test('GET /health is kept by nobody on the way', async () => {
-  await using svc = await startApp()
-
-  expect((await svc.send('GET', '/health')).headers.get('cache-control')).toBe('no-store')
+  expect((await closed.send('GET', '/health')).headers.get('cache-control')).toBe('no-store')
 })
+
 const ok = { status: 'ok', message: 'Fine.' } as const
 
-test('custom checks stand after the built-in ones, without a time where they give none', async () => {
-  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-  const { hooks } = svc.services
-  hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok }))
-  hooks.on('health-check', async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }))
+type Check = Parameters<typeof deepSvc.services.hooks.on<'health-check'>>[1]
 
-  const report = await health(svc)
+/** Adds a check to every deep check until the test ends. */
+function addCheck(check: Check) {
+  const stop = deepSvc.services.hooks.on('health-check', check)
+  onTestFinished(stop)
+  return stop
+}
+
+test('custom checks stand after the built-in ones, without a time where they give none', async () => {
+  addCheck(({ results }) => void results.set('queue', { name: 'queue', ...ok }))
+  addCheck(async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }))
+
+  const report = await health(deepSvc)
 
   expect(namesOf(report)).toEqual([...deep, 'queue', 'mail'])
   expect(checkOf(report, 'queue')).toEqual({ name: 'queue', ...ok, response_time: null })
@@ -74,14 +84,13 @@ test('custom checks stand after the built-in ones, without a time where they giv
 })
 
 test('custom checks see the results before them, and overwrite by name', async () => {
-  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
   let seen: string[] = []
-  svc.services.hooks.on('health-check', ({ results }) => {
+  addCheck(({ results }) => {
     seen = [...results.keys()]
     results.set('cache', { name: 'cache', status: 'error', message: 'Too slow.', response_time: 900 })
   })
 
-  const report = await health(svc)
+  const report = await health(deepSvc)
 
   expect(seen).toEqual(deep)
   expect(report).toMatchObject({ code: 503, status: 'unhealthy' })
@@ -110,16 +119,14 @@ test('custom checks that fail make the next request deep, until one succeeds', a
 })
 
 test('custom checks that throw or never end are failures, not a failed answer', async () => {
-  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
-  const { hooks } = svc.services
-  const stop = hooks.on('health-check', () => {
+  const stop = addCheck(() => {
     throw new Error('CANARY')
   })
 
-  const thrown = await health(svc)
+  const thrown = await health(deepSvc)
   stop()
-  hooks.on('health-check', () => new Promise(() => {}))
-  const endless = await health(svc)
+  addCheck(() => new Promise(() => {}))
+  const endless = await health(deepSvc)
 
   for (const report of [thrown, endless]) {
     expect(report.code).toBe(503)
@@ -152,9 +159,7 @@ test.for([
   ['/health/live', { status: 'live' }],
   ['/health/ready', { status: 'ready' }],
 ] as const)('GET %s answers 200 without a look at credentials', async ([path, body]) => {
-  await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
-
-  const response = await svc.send('GET', path, { headers: { authorization: 'Bearer rubbish' } })
+  const response = await closed.send('GET', path, { headers: { authorization: 'Bearer rubbish' } })
 
   expect(response.status).toBe(200)
   expect(await response.json()).toEqual(body)

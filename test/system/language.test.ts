@@ -1,8 +1,15 @@
-import { describe, expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { newName } from '../kit/identity/names.ts'
 import { whileEnding } from '../kit/while-changing.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 const change = (browser: TestBrowser, inputLang: unknown) =>
   browser.send('POST', '/req/changeLanguage', { body: { inputLang } })
@@ -62,8 +69,7 @@ describe('the language of an answer', () => {
   )
 
   test('the language of an answer is not changed by words that name none that we speak', async () => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const { browser } = await signIn(svc, newName())
     const unknown = { header: 'fr_FR', 'query lang': 'xx', 'query locale': '__proto__' }
 
     expect(await answered(browser, { ...unknown, cookie: 'de_DE', preference: 'en' })).toBe('de_DE')
@@ -73,8 +79,7 @@ describe('the language of an answer', () => {
 })
 
 test('choosing a language holds for the session and, in a cookie, for the browser', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
 
   const { status, body, headers } = await change(browser, 'de_DE')
 
@@ -89,7 +94,6 @@ test('choosing a language holds for the session and, in a cookie, for the browse
 })
 
 test('choosing a language is for guests, too, whom it gives no session', async () => {
-  await using svc = await startApp()
   const browser = openBrowser(svc.url)
 
   const { status } = await browser.send('POST', '/req/changeLanguage', { form: { inputLang: 'de_DE' } })
@@ -101,25 +105,24 @@ test('choosing a language is for guests, too, whom it gives no session', async (
 })
 
 test('choosing a language outlasts signing in, signing in again and signing out', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const ada = newName()
+  const { browser } = await signIn(svc, ada)
   await change(browser, 'de_DE')
 
   browser.cookies.delete('locale')
   const before = browser.session
-  await browser.login('ada')
+  await browser.login(ada)
   expect(browser.session).not.toBe(before)
   expect(await languageOf(browser)).toBe('de_DE')
   await change(browser, 'de_DE')
   await browser.send('POST', '/logout')
   expect(await languageOf(browser)).toBe('de_DE')
-  await browser.login('ada')
+  await browser.login(ada)
   expect(await languageOf(browser)).toBe('de_DE')
 })
 
 test('choosing a language is one of those that the service speaks', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
 
   for (const inputLang of ['fr_FR', 'xx_XX', '\t\t\t\t\t', '     ']) {
     const { status, body, headers } = await change(browser, inputLang)
@@ -132,8 +135,6 @@ test('choosing a language is one of those that the service speaks', async () => 
 test.for([['de'], ['de_DE_'], [''], [undefined], [null], [12345], [['de_DE']]])(
   'choosing a language takes five characters, and not %j',
   async ([inputLang]) => {
-    await using svc = await startApp()
-
     const { status, body } = await change(openBrowser(svc.url), inputLang)
 
     expect([status, body]).toEqual([
@@ -148,8 +149,7 @@ test.for([['de'], ['de_DE_'], [''], [undefined], [null], [12345], [['de_DE']]])(
 )
 
 test('choosing a language is not for tokens, nor for pages of others', async () => {
-  await using svc = await startApp()
-  const { browser, token } = await signIn(svc)
+  const { browser, token } = await signIn(svc, newName())
   const body = { inputLang: 'de_DE' }
 
   const foreign = await browser.send('POST', '/req/changeLanguage', {
@@ -163,8 +163,7 @@ test('choosing a language is not for tokens, nor for pages of others', async () 
 })
 
 test('choosing a language gives no new life to a session that ends meanwhile, and holds for the browser', async () => {
-  await using svc = await startApp()
-  const { browser } = await signIn(svc)
+  const { browser } = await signIn(svc, newName())
 
   const { status } = await whileEnding(svc, () => change(browser, 'de_DE'))
 

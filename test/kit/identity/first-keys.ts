@@ -24,3 +24,9 @@ export async function nothingKept(svc: TestApp): Promise<void> {
   expect(await backups(svc)).toEqual([])
   expect(await svc.rows('select id from users where public_key is not null')).toEqual([])
 }
+
+/** Removes everybody but the AI user, so that the next test of a shared service finds nobody. */
+export async function removeEverybody(svc: TestApp): Promise<void> {
+  for (const { id } of await svc.rows<{ id: number }>('select id from users where id > 1'))
+    await svc.host.admin.removeUser({ user: { id } })
+}

@@ -74,6 +74,11 @@ export async function startJsonApi(settings: Record<string, string> = {}) {
   const empty = await configFor('', {})
   await empty.write({ providers: [] })
   const svc = await startApp({ AI_CONFIG: empty.file, ...settings }).finally(() => empty[Symbol.asyncDispose]())
+  return Object.assign(svc, await addPeople(svc))
+}
+
+/** An administrator and two people, each with a client. */
+export async function addPeople(svc: TestApp) {
   const abilities = ['ai', 'user', 'read', 'write'] as const
   const admin = await svc.user({ username: 'admin', role: 'admin', abilities: [...abilities] })
   const reading = await svc.host.tokens.createFor({
@@ -83,7 +88,7 @@ export async function startJsonApi(settings: Record<string, string> = {}) {
   })
   const ada = await svc.user({ username: 'ada', abilities: [...abilities] })
   const bob = await svc.user({ username: 'bob', abilities: [...abilities] })
-  return Object.assign(svc, {
+  return {
     people: { admin, ada, bob },
     guest: clientOf(svc),
     ada: clientOf(svc, ada.token),
@@ -91,7 +96,7 @@ export async function startJsonApi(settings: Record<string, string> = {}) {
     admin: clientOf(svc, admin.token),
     /** The administrator by a token that cannot write. */
     adminReading: clientOf(svc, reading.token),
-  })
+  }
 }
 
 export type JsonApiApp = Awaited<ReturnType<typeof startJsonApi>>
