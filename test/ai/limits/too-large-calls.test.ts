@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
 import { question } from '../../kit/ai/provider.ts'
 import { KEY, type RoomAiApp, roomWithAi, said, startRoomAi } from '../../kit/rooms/ai.ts'
+
+const limited = shareLimited()
 
 const small = { ...requests, unit: 'tokens', cap: 4000 }
 
