@@ -257,11 +257,7 @@ describe('a body that will not do', () => {
       `delete from ai_model_usage_rules where usage_type = 'external'
          and model_id = (select id from ai_models where model_id = 'internal')`,
     ],
-    [
-      'not for talking',
-      'painting',
-      "update ai_models set model_type = 'image_generation' where model_id = 'painting'",
-    ],
+    ['not for talking', 'painting', "update ai_models set model_type = 'image_generation' where model_id = 'painting'"],
   ])('a body that will not do is one with a model that is %s', async ([, model, change]) => {
     const ask = () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
     expect((await ask()).status).toBe(200)
@@ -285,7 +281,6 @@ describe('what is no body for it at all', () => {
   afterAll(() => narrow[Symbol.asyncDispose]())
 
   test('a body for POST /api/ai-req is 413 beyond the limit, and that can be set', async () => {
-
     const fits = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(1500), 'demo') })
     const large = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(3000), 'demo') })
 
@@ -325,7 +320,6 @@ describe('what is no body for it at all', () => {
   })
 
   test('a body for POST /api/ai-req is 415 as anything but JSON', async () => {
-
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'x/y']) {
       const headers = { 'content-type': type }
       const response = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
@@ -343,7 +337,6 @@ describe('what is no body for it at all', () => {
   })
 
   test('a body for POST /api/ai-req may carry a charset', async () => {
-
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     expect((await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hallo', 'demo') })).status).toBe(
       200,

@@ -23,7 +23,8 @@ describe('a call that may take more than all of a limit', () => {
   let app: RoomAiApp
   beforeAll(async () => {
     app = await startRoomAi()
-    await app.svc.host.limits.set(small as never)
+    // Of each person, so that no test takes from another's.
+    await app.svc.host.limits.set({ ...small, for: 'user' } as never)
   })
   afterAll(() => app[Symbol.asyncDispose]())
 
