@@ -7,7 +7,7 @@ import { ShortReporter } from './test/kit/short-reporter.ts'
 const soak = [
   'test/process/lost-connection.test.ts',
   'test/rooms/attachments/kills.test.ts',
-  'test/ai/{client-libraries,failures/faults}.test.ts',
+  'test/ai/{client-libraries,obeyed,failures/faults}.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance/{conformance,own}.test.ts',
   'test/json-api/openapi/answers.test.ts',

@@ -17,7 +17,7 @@ import { mostInputOf } from './request/most-input.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
-type MeteredContext = RecordedContext & Pick<Context, 'hangUp'>
+type MeteredContext = RecordedContext & Pick<Context, 'hangUp' | 'hangUpUnread'>
 
 /** For a whole call, where the settings of the provider say nothing else. */
 export const TOTAL_MS = 300_000
@@ -47,6 +47,7 @@ export class MeteredCall {
   readonly #cut: AnswerCut
   /** Whether parts were handed out and none asked for after them. */
   #isHeld = false
+  #hasEnded = false
 
   constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
     this.#ctx = ctx
@@ -146,6 +147,7 @@ export class MeteredCall {
       yield* this.#insteadOf(error, wanted)
     } finally {
       this.#isHeld = false
+      this.#hasEnded = true
       // A reader that goes away ends the generator here, too.
       this.#record.write(this.#call.signal.aborted && outcome === 'failed' ? 'aborted' : outcome)
     }
@@ -179,11 +181,17 @@ export class MeteredCall {
     return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
   }
 
-  /** Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. */
+  /**
+   * Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. One that waits
+   * for its provider then ends by itself; the reader may still take nothing of what was sent.
+   */
   readonly #endUnread = (): void => {
-    if (this.#call.signal.aborted || !this.#isHeld) return
-    this.#record.write('failed')
-    const hangUp = () => this.#isHeld && this.#ctx.hangUp()
+    if (this.#call.signal.aborted) return
+    if (this.#isHeld) this.#record.write('failed')
+    const hangUp = () => {
+      if (this.#isHeld) this.#ctx.hangUp()
+      else if (this.#hasEnded) this.#ctx.hangUpUnread()
+    }
     setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
   }
 

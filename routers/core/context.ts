@@ -26,6 +26,8 @@ export interface Call {
   signal?: (() => AbortSignal) | undefined
   /** Ends the connection of the caller, who does not read what is sent. */
   hangUp?: (() => void) | undefined
+  /** Ends it only where something of the answer is still to be taken. */
+  hangUpUnread?: (() => void) | undefined
 }
 
 export interface IncomingFile {
@@ -50,6 +52,7 @@ export interface Context {
   locale: string
   signal(): AbortSignal
   hangUp(): void
+  hangUpUnread(): void
   browser: BrowserSession | undefined
   /** The file that comes with the input, set by the facade. */
   file: IncomingFile | undefined
@@ -72,6 +75,7 @@ export function createContext(services: Services, call: Call): Context {
     browser,
     signal = () => never,
     hangUp = () => {},
+    hangUpUnread = () => {},
   } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
@@ -92,6 +96,7 @@ export function createContext(services: Services, call: Call): Context {
     locale,
     signal,
     hangUp,
+    hangUpUnread,
     browser,
     file: undefined,
     asks: () => false,

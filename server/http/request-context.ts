@@ -76,10 +76,14 @@ async function makeContext(
   }
   const authenticated = await authenticate(request, reply).catch(refuse)
   const locale = localeOf(request, authenticated.browser?.session?.locale)
-  const hangUp = () => void reply.raw.destroy()
+  const { raw } = reply
+  const hangUp = () => void raw.destroy()
+  const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
+  const hangUpUnread = () => void (isUnread() && hangUp())
   const { lookUpCaller: lookUp } = authenticated
   const lookUpCaller = lookUp && (() => lookUp().catch(refuse))
-  const call = { ...authenticated, lookUpCaller, locale, requestId: request.id, signal: goneSignal(reply), hangUp }
+  const signal = goneSignal(reply)
+  const call = { ...authenticated, lookUpCaller, locale, requestId: request.id, signal, hangUp, hangUpUnread }
   request.context = createContext(services, call)
   return request.context
 }

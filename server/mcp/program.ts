@@ -21,6 +21,8 @@ export class Program implements MCPTransport {
   #line: Buffer[] = []
   #bytes = 0
   #isClosed = false
+  /** The ids of requests that it has not answered yet. */
+  readonly #pending = new Set<number>()
   /** Whether it could not be started, or ended by itself. */
   hasFailed = false
   /** Whether it said anything by the protocol: one that starts and is silent has failed, one whose tool is slow has not. */
@@ -56,6 +58,7 @@ export class Program implements MCPTransport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    if ('method' in message && 'id' in message) this.#pending.add(Number(message.id))
     this.#child?.stdin.write(`${JSON.stringify(message)}\n`)
   }
 
@@ -97,10 +100,15 @@ export class Program implements MCPTransport {
     try {
       const message: JSONRPCMessage = JSON.parse(line.toString())
       this.hasSpoken = true
-      this.onmessage?.(message)
+      // The client throws for an answer that nobody waits for, such as one given twice; the session is well nevertheless.
+      if (this.#isAwaited(message)) this.onmessage?.(message)
     } catch {
       this.#fail('it does not speak the protocol as it should')
     }
+  }
+
+  #isAwaited(message: JSONRPCMessage): boolean {
+    return 'method' in message || message.id == null || this.#pending.delete(Number(message.id))
   }
 }
 

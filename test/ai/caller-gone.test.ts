@@ -1,13 +1,19 @@
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import { type Behaviour, beginStream, chunk, completion, neverEnds, question, stalls } from '../kit/ai/provider.ts'
 import { SLOW } from '../kit/started.ts'
 
+let app: Awaited<ReturnType<typeof startWith>>
+beforeAll(async () => {
+  app = await startWith(stalls, { circuit: { failures: 100 } })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
 describe('a caller who goes away', () => {
   test('a caller who goes away ends the provider call of an answer in one piece', async () => {
-    await using app = await startWith(stalls)
+    await app.answerBy(stalls)
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
     await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
@@ -26,7 +32,7 @@ describe('a caller who goes away', () => {
   })
 
   test('a caller who goes away ends the provider call of a stream, and pays for what was delivered', async () => {
-    await using app = await startWith(neverEnds)
+    await app.answerBy(neverEnds)
     const gone = new AbortController()
     const response = await app.ask(streaming, gone.signal)
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -46,7 +52,7 @@ describe('a caller who goes away', () => {
   })
 
   test('a caller who goes away before the first byte of a stream leaves one record, too', async () => {
-    await using app = await startWith(stalls)
+    await app.answerBy(stalls)
     const gone = new AbortController()
     const asking = app.ask(streaming, gone.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
@@ -63,7 +69,7 @@ describe('a caller who goes away', () => {
   test('a caller who goes away pays for none of what another was told who went away before', async () => {
     const half = JSON.stringify(completion('x'.repeat(10_000))).slice(0, 8000)
     const halts: Behaviour = (_, response) => void response.writeHead(200).write(half)
-    await using app = await startWith(halts)
+    await app.answerBy(halts)
     const { token } = await app.svc.user()
     const leave = async (as: string, headers: Record<string, string> = {}) => {
       const gone = new AbortController()
@@ -87,7 +93,7 @@ describe('a caller who goes away', () => {
   })
 
   test('a caller whose request cannot take a stream is refused before anything is held for it', async () => {
-    await using app = await startWith(stalls)
+    await app.answerBy(stalls)
     const body = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
 
     const { status } = await app.svc.send('POST', '/trpc/ai.stream', { token: app.token, body })
@@ -100,7 +106,7 @@ describe('a caller who goes away', () => {
 
   test('a caller who goes away between two tries is not tried for again', async () => {
     const soon: Behaviour = (_, response) => void response.writeHead(503, { 'retry-after': '1' }).end()
-    await using app = await startWith(soon, { circuit: { failures: 100 } })
+    await app.answerBy(soon)
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), { ...SLOW, interval: 1 })
@@ -129,7 +135,7 @@ describe('a caller who goes away', () => {
     }
     const warnings: Error[] = []
     process.on('warning', (warning) => warnings.push(warning))
-    await using app = await startWith(flood)
+    await app.answerBy(flood)
     const gone = new AbortController()
     const response = await app.ask(streaming, gone.signal)
     const reader = response.body?.getReader()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type Schema, tokensOf } from '../kit/ai/dialects/dialect.ts'
 import type { Heard, Wish } from '../kit/ai/obeyed/face.ts'
 import { faces } from '../kit/ai/obeyed/faces.ts'
@@ -119,9 +119,12 @@ async function askPlainly(way: Way, text: string): Promise<Heard> {
   return known
 }
 
-const asked = every.flatMap((way) =>
+/** Every case of every face and model is asked whole or as a stream, in turns; the soak asks both. */
+const isAsked = (way: number, one: number) => inject('soak') || (Math.floor(way / 2) + way + one) % 2 === 0
+
+const asked = every.flatMap((way, at) =>
   cases
-    .filter(({ wish }) => hasWords(way, wish({ text: '', calls: [] })))
+    .filter(({ wish }, number) => isAsked(at, number) && hasWords(way, wish({ text: '', calls: [] })))
     .map((one): [string, string, Way, Case] => [nameOf(way), one.name, way, one]),
 )
 

@@ -1,11 +1,44 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
 import { type Behaviour, beginStream, callsTool, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
-import { startApp } from '../kit/app.ts'
+import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 
-const toolSettings = { EXTENSIONS: 'test/fixtures/extension.ts' }
+const resources = new AsyncDisposableStack()
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let config: Awaited<ReturnType<typeof configFor>>
+let svc: TestApp
+let admin: TestUser
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  config = resources.use(await configFor(upstream.url))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
+  admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  upstream.asked.length = 0
+})
+
+let count = 0
+
+/** A model of its own for a test, at a provider of its own. */
+async function addModel(model: object, provider: object = {}): Promise<string> {
+  const id = `model-${++count}`
+  const [own] = config.config.providers
+  const models = [{ id, label: id, external: true, ...model }]
+  await config.write({ providers: [{ ...own, id: `of ${id}`, ...provider, models }], systemModels: {} })
+  await svc.host.models.sync()
+  return id
+}
+
+const idOf = async (table: 'ai_models' | 'ai_providers', name: string) => {
+  const column = table === 'ai_models' ? 'model_id' : 'provider_id'
+  const [row] = await svc.rows<{ id: number }>(`select id from ${table} where ${column} = $1`, [name])
+  return String(row?.id)
+}
 
 const speaks =
   ({ answer, events }: Protocol): Behaviour =>
@@ -16,14 +49,13 @@ const speaks =
   }
 
 /** What a provider of this kind is asked for a model, whole and streamed. */
-async function bodiesAsked(protocol: Protocol, model: object, settings: Record<string, string> = {}) {
-  await using upstream = await startProvider(speaks(protocol))
-  const provider = { adapter: protocol.adapter, apiUrl: upstream.url, apiKey: key }
-  await using config = await configFor(upstream.url, { provider, model: { upstreamId: 'up-1', ...model } })
-  await using svc = await startApp({ AI_CONFIG: config.file, ...settings })
-  const { token } = await svc.user()
+async function bodiesAsked(protocol: Protocol, model: object) {
+  upstream.behave = speaks(protocol)
+  const provider = { adapter: protocol.adapter, apiKey: key }
+  const id = await addModel({ upstreamId: 'up-1', ...model }, provider)
+  const { token } = admin
   for (const accept of ['application/json', 'text/event-stream']) {
-    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question('Hello', id) })
     const text = await response.text()
     expect(accept === 'application/json' ? JSON.parse(text).content.text : textOf(eventsIn(text))).toBe('Hello there.')
   }
@@ -83,23 +115,20 @@ test.for(told)('a provider of the kind %s receives the parameters %j', async ([a
 })
 
 test('a parameter is that of the request, else of the model, else of the provider, from the file and over the API', async () => {
-  await using upstream = await startProvider(speaks(protocolOf('openai-compatible')))
+  upstream.behave = speaks(protocolOf('openai-compatible'))
+  const { token } = admin
   const parameters = { temperature: 0.1, topP: 0.1, maxTokens: 10, top_k: 1, nested: { one: 1 } }
-  const provider = { adapter: 'openai-compatible', apiUrl: upstream.url, parameters }
-  const model = { parameters: { topP: 0.2, maxTokens: 20, nested: { two: 2 } } }
-  await using config = await configFor(upstream.url, { provider, model })
-  await using svc = await startApp({ AI_CONFIG: config.file })
-  const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const id = await addModel({ parameters: { topP: 0.2, maxTokens: 20, nested: { two: 2 } } }, { parameters })
   const ask = async () => {
-    const body = { model: 'mock-1', messages: [{ role: 'user', content: 'Well?' }], max_tokens: 30 }
+    const body = { model: id, messages: [{ role: 'user', content: 'Well?' }], max_tokens: 30 }
     expect((await svc.send('POST', '/v1/chat/completions', { token, body })).status).toBe(200)
     return upstream.asked.at(-1)?.body
   }
   const given = { top_p: 0.2, max_tokens: 30, nested: { two: 2 } }
 
   expect(await ask()).toMatchObject({ ...given, temperature: 0.1, top_k: 1 })
-  const [row] = await svc.rows<{ id: number }>('select id from ai_providers')
-  const set = (settings: object) => clientOf(svc, token).update('ai-providers', String(row?.id), { settings })
+  const providerId = await idOf('ai_providers', `of ${id}`)
+  const set = (settings: object) => clientOf(svc, token).update('ai-providers', providerId, { settings })
   expect((await set({ parameters: { temperature: 0.3 } })).status).toBe(200)
   const body = await ask()
   expect(body).toMatchObject({ ...given, temperature: 0.3 })
@@ -127,37 +156,32 @@ test('a model without parameters and limits has none in its requests', async () 
 })
 
 test('a change of parameters takes effect with the next request', async () => {
-  await using upstream = await startProvider(speaks(protocolOf('mistral')))
-  const provider = { adapter: 'mistral', apiUrl: upstream.url, apiKey: key }
-  await using config = await configFor(upstream.url, { provider, model: { parameters: { seed: 1 } } })
-  await using svc = await startApp({ AI_CONFIG: config.file })
-  const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
-  const ask = () => svc.send('POST', '/api/ai-req', { token, body: question() })
+  upstream.behave = speaks(protocolOf('mistral'))
+  const { token } = admin
+  const id = await addModel({ parameters: { seed: 1 } }, { adapter: 'mistral', apiKey: key })
+  const ask = () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', id) })
 
   await ask()
-  const [model] = await svc.rows<{ id: number }>('select id from ai_models')
-  const changed = await clientOf(svc, token).update('ai-models', String(model?.id), { parameters: { seed: 2 } })
+  const modelId = await idOf('ai_models', id)
+  const changed = await clientOf(svc, token).update('ai-models', modelId, { parameters: { seed: 2 } })
   await ask()
 
   expect(changed.status).toBe(200)
   expect(upstream.asked.map(({ body }) => body['seed'])).toEqual([1, 2])
 })
 
-const asTool = { parameters: {}, tools: ['weather'] }
-
 async function rounds(settings: object, accept: string) {
-  await using upstream = await startProvider((asked, response) => {
+  upstream.asked.length = 0
+  upstream.behave = (asked, response) => {
     const { body } = asked
     const isTold = body['tool_choice'] === 'none' || !body.tools
     const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
     // Whatever it was told by the tool, it asks again.
     const messages = body.messages.filter(({ role }) => role !== 'tool')
     return behave({ ...asked, body: { ...body, messages } }, response)
-  })
-  await using config = await configFor(upstream.url, { model: { ...asTool, settings } })
-  await using svc = await startApp({ AI_CONFIG: config.file, ...toolSettings })
-  const { token } = await svc.user()
-  const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+  }
+  const body = question('Hello', await addModel({ tools: ['weather'], settings }))
+  const response = await svc.send('POST', '/api/ai-req', { token: admin.token, headers: { accept }, body })
   await response.text()
   return upstream.asked.map(({ body }) => (body.tools ? (body['tool_choice'] ?? 'auto') : 'none offered'))
 }
@@ -175,12 +199,10 @@ test('tools of a model are not offered where its settings say that it calls none
 })
 
 test('a parameter that the service writes itself is refused by its name', async () => {
-  await using svc = await startApp()
-  const { token } = await svc.user({ role: 'admin', abilities: ['write'] })
-  const [model] = await svc.rows<{ id: number }>('select id from ai_models')
+  const modelId = await idOf('ai_models', await addModel({}))
   const parameters = { messages: [], top_p: 1, seed: 1 }
 
-  const refused = await clientOf(svc, token).update('ai-models', String(model?.id), { parameters })
+  const refused = await clientOf(svc, admin.token).update('ai-models', modelId, { parameters })
 
   expect(refused.status).toBe(422)
   expect(refused.errors.map(({ source, detail }) => [source?.pointer, detail])).toEqual([

@@ -1,6 +1,34 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { model, provider as providerOf } from '../kit/ai/model-config.ts'
 import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
-import { startApp } from '../kit/app.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+
+const resources = new AsyncDisposableStack()
+let provider: Awaited<ReturnType<typeof startProvider>>
+let svc: TestApp
+let token: string
+
+beforeAll(async () => {
+  provider = resources.use(await startProvider())
+  const config = resources.use(await configFor(provider.url))
+  const [own] = config.config.providers
+  const models = [
+    ...(own?.models ?? []),
+    model('tempered', { parameters: { temperature: 0.5, maxTokens: 100 } }),
+    model('brief', { limits: { maxInputTokens: 100 } }),
+    ...['inactive', 'internal', 'painting'].map((id) => model(id)),
+  ]
+  const demo = { id: 'demo', adapter: 'demo', models: [model('demo')] }
+  const off = providerOf('off', [model('of a provider')], { apiUrl: provider.url })
+  await config.write({ ...config.config, providers: [{ ...own, models }, off, demo] })
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  token = (await svc.user()).token
+})
+afterAll(() => resources.disposeAsync())
+beforeEach(() => {
+  provider.behave = answers('Good day.')
+  provider.asked.length = 0
+})
 
 const says = (...turns: [role: string, text: string][]) => ({
   payload: { model: 'mock-1', messages: turns.map(([role, text]) => ({ role, content: { text } })) },
@@ -8,10 +36,7 @@ const says = (...turns: [role: string, text: string][]) => ({
 
 describe('POST /api/ai-req', () => {
   test('POST /api/ai-req answers with the text of the model', async () => {
-    await using provider = await startProvider(answers('Good day to you.'))
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
+    provider.behave = answers('Good day to you.')
 
     const response = await svc.send('POST', '/api/ai-req', { token, body: question('How do you do?') })
 
@@ -37,10 +62,6 @@ describe('POST /api/ai-req', () => {
   })
 
   test('POST /api/ai-req takes conversations without a system message, with a late one, and with turns in a row', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
     const sent = async (body: object) => {
       const response = await svc.send('POST', '/api/ai-req', { token, body })
       expect(response.status).toBe(200)
@@ -60,11 +81,7 @@ describe('POST /api/ai-req', () => {
   })
 
   test('POST /api/ai-req drops what is sent beside model and messages', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url, { model: { parameters: { temperature: 0.5, maxTokens: 100 } } })
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-    const { payload } = question()
+    const { payload } = question('Hello', 'tempered')
     const body = { version: 'x', payload: { ...payload, stream: true, params: { temperature: 2 } } }
 
     expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
@@ -76,10 +93,6 @@ describe('POST /api/ai-req', () => {
   })
 
   test('POST /api/ai-req takes a long conversation in many messages', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
     const turns = Array.from({ length: 2000 }, (): [string, string] => ['user', 'word'])
 
     expect((await svc.send('POST', '/api/ai-req', { token, body: says(...turns) })).status).toBe(200)
@@ -91,7 +104,7 @@ describe('a body that will not do', () => {
   const required = (...fields: string[]) =>
     Object.fromEntries(fields.map((field) => [field, [`The ${field} field is required.`]]))
   const user = { role: 'user', content: { text: 'Hello' } }
-  const withMessages = (...messages: unknown[]) => ({ payload: { model: 'mock-1', messages } })
+  const withMessages = (...messages: unknown[]) => ({ payload: { model: 'brief', messages } })
   const tooDeep = { payload: ['The body nests deeper than 50 levels.'] }
   const notYours = { 'payload.model': ['The payload.model field is not a model that you may use.'] }
 
@@ -114,16 +127,16 @@ describe('a body that will not do', () => {
     ['an unknown model', { payload: { model: 'gpt-99', messages: [user] } }, notYours],
     [
       'a model with a forbidden character',
-      { payload: { model: 'mock-1\u0000', messages: [user] } },
+      { payload: { model: 'brief\u0000', messages: [user] } },
       { 'payload.model': ['The payload.model field must not contain a NUL character.'] },
     ],
     ['a very long model', { payload: { model: 'x'.repeat(100_000), messages: [user] } }, notYours],
     ['an SQL model', { payload: { model: "' or 1=1 --", messages: [user] } }, notYours],
-    ['no messages', { payload: { model: 'mock-1' } }, required('payload.messages')],
+    ['no messages', { payload: { model: 'brief' } }, required('payload.messages')],
     ['an empty list', withMessages(), required('payload.messages')],
     [
       'messages of text',
-      { payload: { model: 'mock-1', messages: 'Hello' } },
+      { payload: { model: 'brief', messages: 'Hello' } },
       { 'payload.messages': ['The payload.messages field must be an array.'] },
     ],
     [
@@ -211,10 +224,7 @@ describe('a body that will not do', () => {
   ]
 
   test('a body that will not do is a 422 that names the field, costs nothing and asks nobody', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url, { model: { limits: { maxInputTokens: 100 } } })
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
+    const { id, token } = await svc.user()
 
     for (const [name, body, errors] of bodies) {
       const response = await svc.send('POST', '/api/ai-req', { token, body })
@@ -230,38 +240,49 @@ describe('a body that will not do', () => {
     }
     expect(provider.asked).toEqual([])
     await svc.services.usageLedger.flush()
-    expect(await svc.rows('select id from usage_records')).toEqual([])
+    expect(await svc.rows('select id from usage_records where user_id = $1', [id])).toEqual([])
     expect(Object.hasOwn(Object.prototype, 'canary')).toBe(false)
   })
 
-  test.for<[string, string, object]>([
-    ['switched off', 'update ai_models set active = false', notYours],
-    ['of a provider that is switched off', 'update ai_providers set active = false', notYours],
-    ['not for programs', "delete from ai_model_usage_rules where usage_type = 'external'", notYours],
-    ['not for talking', "update ai_models set model_type = 'image_generation'", notYours],
-  ])('a body that will not do is one with a model that is %s', async ([, change, errors]) => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
-    const { token } = await svc.user()
-    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+  test.for<[string, string, string]>([
+    ['switched off', 'inactive', "update ai_models set active = false where model_id = 'inactive'"],
+    [
+      'of a provider that is switched off',
+      'of a provider',
+      "update ai_providers set active = false where provider_id = 'off'",
+    ],
+    [
+      'not for programs',
+      'internal',
+      `delete from ai_model_usage_rules where usage_type = 'external'
+         and model_id = (select id from ai_models where model_id = 'internal')`,
+    ],
+    ['not for talking', 'painting', "update ai_models set model_type = 'image_generation' where model_id = 'painting'"],
+  ])('a body that will not do is one with a model that is %s', async ([, model, change]) => {
+    const ask = () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
+    expect((await ask()).status).toBe(200)
 
     await svc.changeCatalogue(change)
 
-    const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+    const response = await ask()
     expect(response.status).toBe(422)
-    expect(await response.json()).toMatchObject({ errors })
+    expect(await response.json()).toMatchObject({ errors: notYours })
     expect(provider.asked).toHaveLength(1)
   })
 })
 
 describe('what is no body for it at all', () => {
-  test('a body for POST /api/ai-req is 413 beyond the limit, and that can be set', async () => {
-    await using svc = await startApp({ AI_MAX_BODY: '2048' })
-    const { token } = await svc.user()
+  let narrow: TestApp
+  let own: string
+  beforeAll(async () => {
+    narrow = await startApp({ AI_MAX_BODY: '2048' })
+    own = (await narrow.user()).token
+  })
+  afterAll(() => narrow[Symbol.asyncDispose]())
 
-    const fits = await svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(1500), 'demo') })
-    const large = await svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(3000), 'demo') })
+  test('a body for POST /api/ai-req is 413 beyond the limit, and that can be set', async () => {
+    const fits = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(1500), 'demo') })
+    const large = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(3000), 'demo') })
 
     expect(fits.status).toBe(200)
     expect(large.status).toBe(413)
@@ -274,8 +295,6 @@ describe('what is no body for it at all', () => {
   })
 
   test('a body for POST /api/ai-req is 413 beyond two mebibytes where nothing else is set', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
     const ask = (length: number) =>
       svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(length), 'demo') })
 
@@ -284,28 +303,23 @@ describe('what is no body for it at all', () => {
   })
 
   test('a body for POST /api/ai-req is 413 without being read whole, also when its length is not announced', async () => {
-    await using svc = await startApp({ AI_MAX_BODY: '2048' })
-    const { token } = await svc.user()
     const pieces = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new TextEncoder().encode(' '.repeat(1024))),
     })
 
-    const response = await fetch(`${svc.url}/api/ai-req`, {
+    const response = await fetch(`${narrow.url}/api/ai-req`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${own}`, 'content-type': 'application/json' },
       body: pieces,
       duplex: 'half',
     } as RequestInit).catch(() => undefined)
 
     // The connection may be cut before the answer is read.
     expect(response?.status ?? 413).toBe(413)
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
+    expect((await narrow.send('GET', '/api/user', { token: own })).status).toBe(200)
   })
 
   test('a body for POST /api/ai-req is 415 as anything but JSON', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'x/y']) {
       const headers = { 'content-type': type }
       const response = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
@@ -316,18 +330,13 @@ describe('what is no body for it at all', () => {
   })
 
   test('POST /api/ai-req asks for the token before it reads a byte', async () => {
-    await using svc = await startApp({ AI_MAX_BODY: '2048' })
-
-    expect((await svc.send('POST', '/api/ai-req', { body: 'x'.repeat(100_000) })).status).toBe(401)
+    expect((await narrow.send('POST', '/api/ai-req', { body: 'x'.repeat(100_000) })).status).toBe(401)
     expect(
-      (await svc.send('POST', '/api/ai-req', { headers: { 'content-type': 'text/plain' }, body: 'x' })).status,
+      (await narrow.send('POST', '/api/ai-req', { headers: { 'content-type': 'text/plain' }, body: 'x' })).status,
     ).toBe(401)
   })
 
   test('a body for POST /api/ai-req may carry a charset', async () => {
-    await using svc = await startApp()
-    const { token } = await svc.user()
-
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     expect((await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hallo', 'demo') })).status).toBe(
       200,

@@ -25,6 +25,8 @@ let svc: JsonApiApp
 let token: string | undefined
 let upstream: Awaited<ReturnType<typeof startProvider>>
 let secure: Awaited<ReturnType<typeof startTlsServer>>
+/** A stored picture that no buffer on the way holds whole. */
+let large: { bytes: Buffer; id: string }
 const kept = new AsyncDisposableStack()
 
 /** What each test begins with: a provider that reads all and answers at once. */
@@ -59,6 +61,8 @@ beforeAll(async () => {
   })
   svc = kept.use(await startJsonApi({ AI_CONFIG: config.file, AI_BYTES_PER_PERSON: '30000000' }))
   token = svc.people.ada.token
+  const bytes = picture(10_000_000)
+  large = { bytes, id: (await store(bytes)).id }
 })
 afterAll(() => kept.disposeAsync())
 beforeEach(async () => {
@@ -155,7 +159,6 @@ test('ten stored files of megabytes are counted as what is in memory of them, as
 })
 
 test('a call that is given up while its files are sent closes them', async () => {
-  const { id: file_id } = await store(picture(10_000_000))
   const [begun, readOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   upstream.read = async (request) => {
     await once(request, 'readable')
@@ -164,7 +167,9 @@ test('a call that is given up while its files are sent closes them', async () =>
     return textOf(request)
   }
   const leaves = new AbortController()
-  const answer = ask('openai-compatible', [{ file_id }], {}, leaves.signal).catch((error: Error) => error.name)
+  const answer = ask('openai-compatible', [{ file_id: large.id }], {}, leaves.signal).catch(
+    (error: Error) => error.name,
+  )
   await begun.promise
   await expect.poll(openFiles).toHaveLength(1)
 
@@ -178,7 +183,7 @@ test('a call that is given up while its files are sent closes them', async () =>
 })
 
 test('a call fails in words where one of its files is gone when it is sent, and no provider is at fault', async () => {
-  const [first, second] = [await store(picture(10_000_000)), await store(picture())]
+  const second = await store(picture())
   upstream.read = async (request) => {
     await once(request, 'readable')
     await rm(second.path)
@@ -186,7 +191,7 @@ test('a call fails in words where one of its files is gone when it is sent, and 
   }
 
   for (const model of ['two-servers', 'falls-back']) {
-    const answer = await ask(model, [{ file_id: first.id }, { file_id: second.id }])
+    const answer = await ask(model, [{ file_id: large.id }, { file_id: second.id }])
     expect(answer.status).toBe(500)
     expect(await answer.json()).toMatchObject({ error: { message: 'An attachment cannot be read.', code: 'internal' } })
     upstream.read = textOf
@@ -196,7 +201,7 @@ test('a call fails in words where one of its files is gone when it is sent, and 
   expect(upstream.asked).toEqual([])
   const failed = { outcome: 'failed', input: 0, output: 0 }
   expect(await recordsOf(svc)).toEqual([failed, failed])
-  expect(await openFiles()).toEqual([])
+  await expect.poll(openFiles).toEqual([])
 })
 
 test.for([
@@ -205,8 +210,6 @@ test.for([
 ] as const)(
   '%s gets the files from their beginning after the first broke off or refused amid them',
   async ([, model]) => {
-    const bytes = picture(10_000_000)
-    const { id: file_id } = await store(bytes)
     let tries = 0
     upstream.read = async (request, response) => {
       if (tries++ > 0) return textOf(request)
@@ -216,10 +219,10 @@ test.for([
       return undefined
     }
 
-    expect((await ask(model, [{ file_id }])).status).toBe(200)
+    expect((await ask(model, [{ file_id: large.id }])).status).toBe(200)
 
     expect(tries).toBe(2)
-    expect(upstream.asked[0]?.sent).toContain(`"data:image/png;base64,${bytes.toString('base64')}"`)
+    expect(upstream.asked[0]?.sent).toContain(`"data:image/png;base64,${large.bytes.toString('base64')}"`)
     expect(await recordsOf(svc)).toMatchObject([{ outcome: 'completed' }])
     await expect.poll(openFiles).toEqual([])
   },

@@ -1,10 +1,16 @@
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
 import { answers, type Behaviour, beginStream, chunk, endStream, question } from '../kit/ai/provider.ts'
 
+let app: Awaited<ReturnType<typeof startWith>>
+beforeAll(async () => {
+  app = await startWith(answers('Good day.'))
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
 test('a stream has deltas, then what it took, then the end', async () => {
-  await using app = await startWith(answers('Good day to you.'))
+  await app.answerBy(answers('Good day to you.'))
 
   const response = await app.ask(streaming)
 
@@ -28,7 +34,7 @@ test('a stream has deltas, then what it took, then the end', async () => {
 
 test('a stream carries any text unharmed', async () => {
   const text = 'Zeilen\n\ndata: x\r\nevent: done\u2028 "und" \\ 😀 ü \u0000'
-  await using app = await startWith(answers(text, [...text]))
+  await app.answerBy(answers(text, [...text]))
 
   expect(textOf(eventsIn(await (await app.ask(streaming)).text()))).toBe(text)
 })
@@ -57,7 +63,7 @@ test('a stream that its provider refuses leaves no timer behind', async () => {
     beginStream(response)
     response.end(chunk({ delta: {}, finish_reason: 'content_filter' }))
   }
-  await using app = await startWith(refuses)
+  await app.answerBy(refuses)
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const ask = async () => (await app.ask(streaming)).status
   expect(await ask()).toBe(422)
@@ -75,7 +81,7 @@ test('a stream counts for itself where the provider does not', async () => {
     response.write(chunk({ delta: {}, finish_reason: 'stop' }))
     response.end('data: [DONE]\n\n')
   }
-  await using app = await startWith(behave)
+  await app.answerBy(behave)
 
   const events = eventsIn(await (await app.ask(streaming)).text())
 
@@ -86,7 +92,7 @@ test('a stream counts for itself where the provider does not', async () => {
 test('a stream of many answers at once mixes nothing up', async () => {
   const echo: Behaviour = (asked, response) =>
     answers(`You said ${asked.body.messages.at(-1)?.content}`)(asked, response)
-  await using app = await startWith(echo)
+  await app.answerBy(echo)
   const { token } = await app.svc.user()
 
   const told = await Promise.all(

@@ -1,7 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
-import { expect, test, vi } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { type Behaviour, beginStream, chunk, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { SLOW } from '../kit/started.ts'
@@ -14,6 +16,27 @@ const flood: Behaviour = async (_, response) => {
     for (;;) yield piece
   }
   await pipeline(pieces, response).catch(() => undefined)
+}
+
+/** The connections that services of this process have taken, by the port at their other end. */
+const taken = new Map<number | undefined, Socket>()
+const note = (message: unknown) => {
+  const { socket } = message as { socket: Socket }
+  taken.set(socket.remotePort, socket)
+}
+
+const isStuck = () => [...taken.values()].some(({ writableLength }) => writableLength > 0)
+
+/** Sends until a part of it stays in the service, too little to make it wait, and nothing after that. */
+const fallsSilent: Behaviour = async (_, response) => {
+  beginStream(response)
+  while (!response.destroyed) {
+    // What the system takes up to the next look has left the service.
+    if (isStuck()) await pause(50)
+    if (isStuck()) return
+    response.write(chunk({ delta: { content: 'x'.repeat(30_000) } }))
+    await pause(1)
+  }
 }
 
 /** Posts over a socket from which nothing is read. */
@@ -29,39 +52,64 @@ async function postUnread({ url }: TestApp, path: string, token: string, accept:
     `authorization: Bearer ${token}`,
     `content-type: application/json`,
     `content-length: ${Buffer.byteLength(json)}`,
+    // An answer that the buffers on the way hold whole is over for the service.
+    'connection: close',
     accept,
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${json}`)
   return socket
 }
 
-const outcomes = async (svc: TestApp) => {
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+let upstream: Awaited<ReturnType<typeof startProvider>>
+
+beforeAll(async () => {
+  subscribe('net.server.socket', note)
+  upstream = resources.use(await startProvider(flood))
+  const config = resources.use(await configFor(upstream.url, { provider: { timeouts: { total: '1s' } } }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_HEARTBEAT: '100ms' }))
+})
+afterAll(async () => {
+  unsubscribe('net.server.socket', note)
+  await resources.disposeAsync()
+})
+afterEach(() => taken.clear())
+
+const outcomes = async (userId: number) => {
   await svc.services.usageLedger.flush()
-  return (await svc.rows<{ outcome: string }>('select outcome from usage_records')).map(({ outcome }) => outcome)
+  const records = await svc.rows<{ outcome: string }>('select outcome from usage_records where user_id = $1', [userId])
+  return records.map(({ outcome }) => outcome)
 }
 
 const { payload } = question()
 
-test.for<[string, string, string, object]>([
+const surfaces: [string, string, string, object][] = [
   ['server-sent events', '/api/ai-req', 'accept: text/event-stream', { payload }],
   ['tRPC', '/trpc/ai.stream?batch=1', 'trpc-accept: application/jsonl', { 0: payload }],
-])(
-  'a stream of %s that its connected client does not read ends, with its record, when its time is up',
-  async ([, path, accept, body]) => {
-    await using upstream = await startProvider(flood)
-    await using config = await configFor(upstream.url, { provider: { timeouts: { total: '1s' } } })
-    await using svc = await startApp({ AI_CONFIG: config.file, AI_HEARTBEAT: '100ms' })
-    const { token } = await svc.user()
+]
+
+const sends: [string, Behaviour][] = [
+  ['a provider that says more than is read', flood],
+  ['a provider that falls silent', fallsSilent],
+]
+
+test.for(surfaces.flatMap(([surface, ...how]) => sends.map((sent) => [surface, ...sent, ...how] as const)))(
+  'a stream of %s that nobody reads, of %s, ends with its time, and its record',
+  async ([, , behave, path, accept, body]) => {
+    upstream.behave = behave
+    upstream.asked.length = 0
+    const { id, token } = await svc.user()
 
     const socket = await postUnread(svc, path, token, accept, body)
 
-    await vi.waitFor(async () => expect(await outcomes(svc)).toEqual(['failed']), SLOW)
+    await vi.waitFor(async () => expect(await outcomes(id)).toEqual(['failed']), SLOW)
     await vi.waitFor(() => expect(upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
     // Who does not read learns by writing that the service has hung up.
     await vi.waitFor(() => {
       socket.write('\r\n')
       expect(socket.destroyed).toBe(true)
     }, SLOW)
-    expect(await outcomes(svc)).toEqual(['failed'])
+    expect(await outcomes(id)).toEqual(['failed'])
   },
 )

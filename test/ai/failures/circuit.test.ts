@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
 import { Guard } from '../../../server/ai/failures/circuit.ts'
 import { Refusal } from '../../../server/ai/failures/refusal.ts'
@@ -18,7 +18,7 @@ import {
   stalls,
   startProvider,
 } from '../../kit/ai/provider.ts'
-import { startApp, type TestUser } from '../../kit/app.ts'
+import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
 import { later } from '../../kit/clock.ts'
 import { freePort } from '../../kit/free-port.ts'
 import { SLOW } from '../../kit/started.ts'
@@ -27,18 +27,37 @@ afterEach(() => vi.useRealTimers())
 
 const streaming = { accept: 'text/event-stream' }
 
-/** A service with one provider that behaves so, and two people who ask it. */
-async function startWith(behave: Behaviour, circuit: object, timeouts: object = {}) {
-  await using resources = new AsyncDisposableStack()
-  const upstream = resources.use(await startProvider(behave))
-  const config = resources.use(await configFor(upstream.url, { provider: { circuit, timeouts } }))
-  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+const resources = new AsyncDisposableStack()
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let config: Awaited<ReturnType<typeof configFor>>
+let svc: TestApp
+
+beforeAll(async () => {
+  upstream = resources.use(await startProvider())
+  config = resources.use(await configFor(upstream.url))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+})
+afterAll(() => resources.disposeAsync())
+
+let count = 0
+
+/** A provider of a test's own that behaves so, and two people who ask it. */
+async function startWith(behave: Behaviour, provider: { circuit: object; timeouts?: object; apiUrl?: string }) {
+  const id = `model-${++count}`
+  const [own] = config.config.providers
+  const models = [{ id, label: id, external: true }]
+  await config.write({ providers: [{ ...own, id: `of ${id}`, ...provider, models }], systemModels: {} })
+  await svc.host.models.sync()
+  upstream.behave = behave
+  upstream.asked.length = 0
   const askAs = ({ token }: TestUser, headers: Record<string, string> = {}, signal?: AbortSignal) =>
-    svc.send('POST', '/api/ai-req', { token, headers, body: question(), ...(signal && { signal }) })
-  const [ada, bob] = [await svc.user({ username: 'ada' }), await svc.user({ username: 'bob' })]
-  const kept = resources.move()
-  return { svc, upstream, askAs, ada, bob, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+    svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', id), ...(signal && { signal }) })
+  const [ada, bob] = [await svc.user(), await svc.user()]
+  const logged = svc.log.length
+  return { askAs, ada, bob, log: () => svc.log.slice(logged).join('') }
 }
+
+const tooBig = Buffer.alloc(65 * 1024 * 1024, ' ')
 
 const asksOneUserMay: [string, Behaviour, Record<string, string>][] = [
   ['too many requests', refuses(429), {}],
@@ -58,15 +77,15 @@ const asksOneUserMay: [string, Behaviour, Record<string, string>][] = [
     },
     streaming,
   ],
-  ['an answer that is too big', (_, response) => void response.end(' '.repeat(65 * 1024 * 1024)), {}],
+  ['an answer that is too big', (_, response) => void response.end(tooBig), {}],
 ]
 
 test.for(asksOneUserMay)(
   'the circuit of a provider stays closed for others when one user provokes %s',
   async ([, behave, headers]) => {
-    await using app = await startWith(behave, { failures: 2, openFor: '1m' }, { firstByte: '1s' })
+    const app = await startWith(behave, { circuit: { failures: 2, openFor: '1m' }, timeouts: { firstByte: '1s' } })
     for (let count = 0; count < 2; count++) await (await app.askAs(app.ada, headers)).text()
-    app.upstream.behave = answers('For Bob.')
+    upstream.behave = answers('For Bob.')
 
     const response = await app.askAs(app.bob)
 
@@ -75,24 +94,21 @@ test.for(asksOneUserMay)(
 )
 
 test('the circuit of a provider opens when the provider fails by its own word', async () => {
-  await using app = await startWith(refuses(502), { failures: 3, openFor: '1m' })
+  const app = await startWith(refuses(502), { circuit: { failures: 3, openFor: '1m' } })
   expect((await app.askAs(app.ada)).status).toBe(500)
-  app.upstream.behave = answers('Nobody hears this.')
+  upstream.behave = answers('Nobody hears this.')
 
   const response = await app.askAs(app.bob)
 
   expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
-  expect(app.upstream.asked).toHaveLength(3)
+  expect(upstream.asked).toHaveLength(3)
 })
 
 test('the circuit of a provider opens when nobody is there to connect to', async () => {
   const port = await freePort()
-  await using config = await configFor(`http://127.0.0.1:${port}/v1`, {
-    provider: { circuit: { failures: 3, openFor: '1m' } },
-  })
-  await using svc = await startApp({ AI_CONFIG: config.file })
-  const { token } = await svc.user()
-  expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(500)
+  const apiUrl = `http://127.0.0.1:${port}/v1`
+  const app = await startWith(stalls, { circuit: { failures: 3, openFor: '1m' }, apiUrl })
+  expect((await app.askAs(app.ada)).status).toBe(500)
   let connections = 0
   const late = createServer((socket) => {
     connections++
@@ -100,69 +116,72 @@ test('the circuit of a provider opens when nobody is there to connect to', async
   }).listen(port, '127.0.0.1')
   await once(late, 'listening')
 
-  expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(500)
+  expect((await app.askAs(app.bob)).status).toBe(500)
 
   expect(connections).toBe(0)
   late.close()
 })
 
 test('the circuit of a provider opens when several people wait in vain', async () => {
-  await using app = await startWith(stalls, { failures: 2, openFor: '1m' }, { firstByte: '250ms' })
-  const people = [app.ada, app.bob, await app.svc.user(), await app.svc.user()]
+  const app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' }, timeouts: { firstByte: '250ms' } })
+  const people = [app.ada, app.bob, await svc.user(), await svc.user()]
   for (const person of people) expect((await app.askAs(person)).status).toBe(500)
-  app.upstream.behave = answers('Nobody hears this.')
+  upstream.behave = answers('Nobody hears this.')
 
   expect((await app.askAs(app.ada)).status).toBe(500)
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(upstream.asked).toHaveLength(4)
 })
 
 test('the circuit of a provider lets one call probe the provider while the others fail at once', async () => {
-  await using app = await startWith(refuses(500), { failures: 3, openFor: '1m' })
+  const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
   const answer = Promise.withResolvers<void>()
-  app.upstream.behave = async (asked, response) => {
+  upstream.behave = async (asked, response) => {
     await answer.promise
     await answers('Back again.')(asked, response)
   }
   later(60_001)
   const probe = app.askAs(app.ada)
-  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4), SLOW)
+  await vi.waitFor(() => expect(upstream.asked).toHaveLength(4), SLOW)
 
   // Only then may the probe be answered: who waited for it would wait for ever.
   const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
 
   expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(upstream.asked).toHaveLength(4)
   answer.resolve()
   expect(await (await probe).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.askAs(app.bob)).status).toBe(200)
 })
 
 test('the circuit of a provider opens again when its probe waits in vain, whoever asked', async () => {
-  await using app = await startWith(refuses(500), { failures: 3, openFor: '1m' }, { firstByte: '250ms' })
+  const app = await startWith(refuses(500), {
+    circuit: { failures: 3, openFor: '1m' },
+    timeouts: { firstByte: '250ms' },
+  })
   await app.askAs(app.ada)
-  app.upstream.behave = stalls
+  upstream.behave = stalls
   later(60_001)
   expect((await app.askAs(app.bob)).status).toBe(500)
 
   expect((await app.askAs(app.ada)).status).toBe(500)
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(upstream.asked).toHaveLength(4)
 })
 
 test('the circuit of a provider stays open when the caller of its probe goes away before an answer', async () => {
-  await using app = await startWith(refuses(500), { failures: 3, openFor: '1m' })
+  const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
-  app.upstream.behave = stalls
+  upstream.behave = stalls
   later(60_001)
   const gone = new AbortController()
   const probe = app.askAs(app.bob, {}, gone.signal).catch(() => undefined)
-  await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(4), SLOW)
+  await vi.waitFor(() => expect(upstream.asked).toHaveLength(4), SLOW)
   gone.abort()
   await probe
-  await vi.waitFor(() => expect(app.upstream.asked[3]?.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(() => expect(upstream.asked[3]?.abortedAt).toBeDefined(), SLOW)
 
   expect((await app.askAs(app.ada)).status).toBe(500)
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(upstream.asked).toHaveLength(4)
 })
 
 test('the circuit of a provider stays open when its probe fails before the provider has spoken', async () => {
@@ -190,19 +209,19 @@ test.for<[string, Behaviour]>([
   ['too many requests, and a date', refusesUntil(inAnHour)],
   ['that it is not available, and minutes', refusesUntil(() => '120', 503)],
 ])('a provider that says when to ask again is not asked again for the same call: %s', async ([, behave]) => {
-  await using app = await startWith(inTurn(behave, answers('Too soon.')), { failures: 100 })
+  const app = await startWith(inTurn(behave, answers('Too soon.')), { circuit: { failures: 100 } })
 
   for (const headers of [{}, streaming]) {
-    const before = app.upstream.asked.length
-    app.upstream.behave = inTurn(behave, answers('Too soon.'))
+    const before = upstream.asked.length
+    upstream.behave = inTurn(behave, answers('Too soon.'))
     const response = await app.askAs(app.ada, headers)
 
     expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
     expect(response.headers.get('retry-after')).toBeNull()
-    expect(app.upstream.asked).toHaveLength(before + 1)
+    expect(upstream.asked).toHaveLength(before + 1)
   }
-  expect(app.svc.log.join('')).toContain('"statusCode":')
-  expect(app.svc.log.join('')).not.toContain(canary)
+  expect(app.log()).toContain('"statusCode":')
+  expect(app.log()).not.toContain(canary)
 })
 
 test('a provider that says when to ask again is asked again once the time is over, where that is soon', async () => {
@@ -214,10 +233,10 @@ test('a provider that says when to ask again is asked again once the time is ove
   }
   const then: Behaviour = (asked, response) =>
     (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(asked, response)
-  await using app = await startWith(inTurn(first, then), { failures: 100 })
+  const app = await startWith(inTurn(first, then), { circuit: { failures: 100 } })
 
   const response = await app.askAs(app.ada)
 
   expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
-  expect(app.upstream.asked).toHaveLength(2)
+  expect(upstream.asked).toHaveLength(2)
 })

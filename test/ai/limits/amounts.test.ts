@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { beginsToSay, pageOf } from '../../kit/ai/anthropic.ts'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
 import { type Behaviour, beginStream, chunk, question } from '../../kit/ai/provider.ts'
 import { dataFolder, startProcess } from '../../kit/service-process.ts'
 import { SLOW } from '../../kit/started.ts'
@@ -22,6 +22,8 @@ const countsAndWaits: Behaviour = (_, response) => {
     )
   }
 }
+
+const limited = shareLimited()
 
 type World = Awaited<ReturnType<typeof limited>>
 

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { says } from '../../kit/ai/anthropic.ts'
-import { limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
 import type { Behaviour } from '../../kit/ai/provider.ts'
 import type { TestApp } from '../../kit/app.ts'
 import { PNG, upload } from '../../kit/rooms/attachments.ts'
 import { packedPdf } from '../../kit/sample-files/packed-pdf.ts'
 import { pdf } from '../../kit/sample-files/pdf.ts'
 import { SLOW } from '../../kit/started.ts'
+
+const limited = shareLimited()
 
 const PAGES = 30
 /** What Anthropic counts for them, of which each is 3000 tokens of text and 1600 of an image at most. */

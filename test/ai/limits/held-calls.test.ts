@@ -2,20 +2,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import { eventsIn } from '../../kit/ai/event-stream.ts'
+import { shareLimited } from '../../kit/ai/limited.ts'
 import {
   answers,
   type Behaviour,
   beginStream,
   callsTool,
   chunk,
-  configFor,
   endStream,
   inTurn,
   question,
   refuses,
-  startProvider,
 } from '../../kit/ai/provider.ts'
-import { startApp } from '../../kit/app.ts'
 import { type Client, openClient } from '../../kit/postgres-client.ts'
 import { SLOW } from '../../kit/started.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
@@ -27,22 +25,19 @@ const TOOL = 60
 
 const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
 
+const limited = shareLimited()
+
 /** A service whose model answers with at most 100 tokens, under a limit. */
 async function startWith(behave: Behaviour, more: object = {}, model: object = {}, models?: object[]) {
-  await using resources = new AsyncDisposableStack()
-  const upstream = resources.use(await startProvider(behave))
-  const config = resources.use(
-    await configFor(upstream.url, {
-      provider: { continuousUsage: true, ...(models && { models }) },
-      model: { tools: ['weather'], ...model },
-    }),
-  )
-  const svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
-  await svc.host.limits.set({ ...limit, ...more } as never)
+  const world = await limited([{ ...limit, ...more }], {
+    provider: { continuousUsage: true, ...(models && { models }) },
+    model: { tools: ['weather'], ...model },
+    env: { EXTENSIONS, LIMITS_MAX_OUTPUT_TOKENS: '100' },
+  })
+  const { svc, provider: upstream } = world
+  upstream.behave = behave
   const { token } = await svc.user()
-  const kept = resources.move()
-  return {
-    svc,
+  return Object.assign(world, {
     upstream,
     ask: (accept = 'text/event-stream', text = 'Hello') =>
       svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question(text) }),
@@ -54,8 +49,7 @@ async function startWith(behave: Behaviour, more: object = {}, model: object = {
       await svc.services.usageLedger.flush()
       return svc.rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
-  }
+  })
 }
 
 const weather = callsTool('weather', '{"city":"Hildesheim"}')

@@ -4,11 +4,13 @@ import { holdExactly } from '../../../entities/ai/usage-hold.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { Hold, HoldRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 import { createUsageLedger } from '../../../server/stores/usage-ledger.ts'
-import { limited } from '../../kit/ai/limited.ts'
+import { shareLimited } from '../../kit/ai/limited.ts'
 import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
+
+const limited = shareLimited()
 
 test('a process that does not know the counters yet does not wait in a circle with one that does', async () => {
   await using provider = await startProvider()

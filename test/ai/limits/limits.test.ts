@@ -2,14 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
 import { answers, question } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { SLOW } from '../../kit/started.ts'
 
+const limited = shareLimited()
+
+/** Of services with replicas. */
+const env = { APP_KEY: randomBytes(32).toString('base64') }
+
 describe('a limit', () => {
   test('a limit of 20 requests lets exactly 20 of 60 calls through that come at once to two replicas', async () => {
-    await using world = await limited([requests], { env: { APP_KEY: randomBytes(32).toString('base64') } })
+    await using world = await limited([requests], { env })
     const { svc, config } = world
     await using other = await startApp({
       AI_CONFIG: config.file,
@@ -30,7 +35,7 @@ describe('a limit', () => {
   })
 
   test('a limit that is set after calls to which none applied counts every call from then on, on the other replica, too', async () => {
-    await using world = await limited([], { env: { APP_KEY: randomBytes(32).toString('base64') } })
+    await using world = await limited([], { env })
     const { svc, config } = world
     const { DATABASE_URL, APP_KEY } = svc.env as Record<'DATABASE_URL' | 'APP_KEY', string>
     await using other = await startApp({ AI_CONFIG: config.file, DATABASE_URL, APP_KEY })

@@ -1,20 +1,17 @@
 import { expect, test } from 'vitest'
-import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
-import { startApp } from '../../kit/app.ts'
+import { ask, shareLimited } from '../../kit/ai/limited.ts'
+
+const limited = shareLimited()
 
 async function started() {
-  await using resources = new AsyncDisposableStack()
-  const provider = resources.use(await startProvider())
-  const config = resources.use(await configFor(provider.url))
-  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
-  const { token } = await svc.user()
-  const ask = async () => {
-    const answer = await svc.send('POST', '/api/ai-req', { token, body: question() })
-    await svc.services.usageLedger.flush()
+  const world = await limited([])
+  const { id, token } = await world.svc.user()
+  const asks = async () => {
+    const answer = await ask(world.svc, token)
+    await world.svc.services.usageLedger.flush()
     return answer
   }
-  const kept = resources.move()
-  return { svc, ask, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  return Object.assign(world, { id: `${id}`, ask: asks })
 }
 
 const limit = { name: 'each', for: 'user', cap: 2, unit: 'requests', per: 'day' }
@@ -50,7 +47,7 @@ test('a limit that counts by the hour and no longer by the day shows what is use
   await limits.set({ ...limit, per: 'hour', timeZone } as never)
 
   expect(await limits.list()).toMatchObject([{ cap: 2, used: 0 }])
-  await limits.topUp({ name: 'each', amount: 1, id: '2' })
+  await limits.topUp({ name: 'each', amount: 1, id: world.id })
   expect(await limits.list()).toMatchObject([{ cap: 3, used: 0 }])
   await world.ask()
   expect(await limits.list()).toMatchObject([{ cap: 3, used: 1 }])
@@ -66,7 +63,8 @@ test.for([
   ['room:2147483648', 'must name the room by its id, as in room:7'],
   [`room:${'9'.repeat(30)}`, 'must name the room by its id, as in room:7'],
 ])('a limit for %s is refused, as it could hold for nobody', async ([target = '', message]) => {
-  await using svc = await startApp()
+  await using world = await limited([])
+  const { svc } = world
   const { limits } = svc.host
 
   await expect(limits.set({ ...limit, for: target } as never)).rejects.toThrow(message)
@@ -75,7 +73,8 @@ test.for([
 })
 
 test('limits for a role, a room and a token that there may be are taken', async () => {
-  await using svc = await startApp()
+  await using world = await limited([])
+  const { svc } = world
   const targets = ['role:user', 'role:admin', 'room:1', 'room:2147483647', 'token:10', 'role', 'room', 'token']
 
   for (const target of targets)
@@ -96,7 +95,7 @@ test('what was topped up is left at once, as calls are told', async () => {
   const left = async () => /r=(\d+)/.exec((await world.ask()).headers.get('ratelimit') ?? '')?.[1]
 
   expect(await left()).toBe('1')
-  await limits.topUp({ name: 'each', amount: 10, id: '2' })
+  await limits.topUp({ name: 'each', amount: 10, id: world.id })
   expect(await left()).toBe('10')
 })
 
@@ -120,8 +119,8 @@ test.for([
 
 test('a simulation names the limits for people and apps that are not there, and finds a person whatever the case of their name', async () => {
   await using world = await started()
-  const { username } = (await world.svc.rows<{ username: string }>('select username from users where id = 2'))[0] ?? {}
-  const targets = [`user:${username?.toUpperCase()}`, 'user:nobody.yet', 'app:None yet', 'user', 'app']
+  const { username } = await world.svc.user()
+  const targets = [`user:${username.toUpperCase()}`, 'user:nobody.yet', 'app:None yet', 'user', 'app']
   const entries = targets.map((target, at) => ({ ...limit, name: `limit ${at}`, for: target }))
 
   const { ofNobody } = await world.svc.host.limits.simulate({ config: { limits: entries } } as never)

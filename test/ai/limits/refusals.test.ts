@@ -1,7 +1,9 @@
 import { expect, test, vi } from 'vitest'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
 import { answers, question } from '../../kit/ai/provider.ts'
 import { SLOW } from '../../kit/started.ts'
+
+const limited = shareLimited()
 
 const spent = { ...requests, name: 'day', per: 'day', cap: 1 }
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
 import { question } from '../../kit/ai/provider.ts'
 import { KEY, type RoomAiApp, roomWithAi, said, startRoomAi } from '../../kit/rooms/ai.ts'
+
+const limited = shareLimited()
 
 const small = { ...requests, unit: 'tokens', cap: 4000 }
 
@@ -21,7 +23,8 @@ describe('a call that may take more than all of a limit', () => {
   let app: RoomAiApp
   beforeAll(async () => {
     app = await startRoomAi()
-    await app.svc.host.limits.set(small as never)
+    // Of each person, so that no test takes from another's.
+    await app.svc.host.limits.set({ ...small, for: 'user' } as never)
   })
   afterAll(() => app[Symbol.asyncDispose]())
 

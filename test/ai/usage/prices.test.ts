@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Counted } from '../../kit/ai/dialects/dialect.ts'
+import { shareLimited } from '../../kit/ai/limited.ts'
 import { callsTool, configFor, json, question, startProvider } from '../../kit/ai/provider.ts'
 import { type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 import { startApp } from '../../kit/app.ts'
@@ -48,23 +49,16 @@ const examples: [what: string, counted: Counted, micros: number][] = [
 
 const kinds = tokenScripts.filter(({ name, adapter }) => name === adapter)
 
+const limited = shareLimited()
+
 async function startWith(script: TokenScript) {
-  await using resources = new AsyncDisposableStack()
-  const next = { counted: counts({}) }
-  const upstream = resources.use(
-    await startProvider((_, response) => json(response, script.whole('Fine.', next.counted))),
-  )
-  const config = resources.use(
-    await configFor(upstream.url, { provider: { adapter: script.adapter }, model: { pricing: prices } }),
-  )
-  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const world = await limited([], { provider: { adapter: script.adapter }, model: { pricing: prices } })
+  const { svc, provider } = world
   const { token } = await svc.user()
-  const kept = resources.move()
-  return {
-    svc,
+  return Object.assign(world, {
     async costs(all: readonly Counted[]): Promise<(number | null)[]> {
       for (const counted of all) {
-        next.counted = counted
+        provider.behave = (_, response) => json(response, script.whole('Fine.', counted))
         expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
       }
       await svc.services.usageLedger.flush()
@@ -73,8 +67,7 @@ async function startWith(script: TokenScript) {
       )
       return rows.map(({ cost }) => cost)
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
-  }
+  })
 }
 
 test('each round of a call costs by its own length, not by that of all rounds', async () => {
@@ -199,6 +192,12 @@ describe('a new price', () => {
 })
 
 describe('svc prices', () => {
+  let machine: Awaited<ReturnType<typeof host>>
+  beforeAll(async () => {
+    machine = await host()
+  })
+  afterAll(() => machine[Symbol.asyncDispose]())
+
   async function listOf(text: string) {
     const folder = await mkdtemp(join(tmpdir(), 'svc-prices-'))
     const file = join(folder, 'prices.yaml')
@@ -275,7 +274,6 @@ describe('svc prices', () => {
     ],
   ])('svc prices import refuses %s by line and path, and changes nothing', async ([, text, expected]) => {
     await using list = await listOf(text)
-    await using machine = await host()
 
     const { exitCode, stderr } = await machine.run(['prices', 'import', list.file])
 

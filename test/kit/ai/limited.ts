@@ -1,3 +1,4 @@
+import { afterAll } from 'vitest'
 import { startApp, type TestApp } from '../app.ts'
 import { answers, configFor, question, startProvider } from './provider.ts'
 
@@ -8,11 +9,54 @@ interface LimitedOptions {
 }
 
 /** A service with one model that answers in ten tokens, and these limits. */
-export async function limited(limits: object[], { model = {}, provider: more = {}, env = {} }: LimitedOptions = {}) {
+export async function limited(limits: object[], options: LimitedOptions = {}) {
+  const world = await startLimited(options)
+  await setLimits(world.svc, limits)
+  return world
+}
+
+type World = Awaited<ReturnType<typeof limited>>
+
+/**
+ * Lends the tests of a file one service for all that have the same settings. Each test begins with its own model and
+ * limits, as if nothing had been asked before.
+ */
+export function shareLimited(): typeof limited {
+  const services = new Map<string, Promise<World>>()
+  afterAll(async () => {
+    for (const world of services.values()) await (await world)[Symbol.asyncDispose]()
+  })
+  return async (limits, { model = {}, provider: more = {}, env = {} } = {}) => {
+    const key = JSON.stringify(env)
+    const starting = services.get(key) ?? startLimited({ env })
+    services.set(key, starting)
+    const world = await starting
+    const { svc, provider, config } = world
+    const [own] = config.config.providers
+    await config.write({
+      ...config.config,
+      providers: [{ ...own, models: [{ ...own?.models[0], ...model }], ...more }],
+    })
+    await svc.host.models.sync()
+    await setLimits(svc, limits)
+    return {
+      ...world,
+      async [Symbol.asyncDispose]() {
+        await svc.services.usageLedger.flush()
+        for (const { name } of await svc.rows<{ name: string }>('select name from usage_limits'))
+          await svc.host.limits.remove({ name })
+        await svc.rows('delete from usage_records')
+        provider.behave = answers('Good day.')
+        provider.asked.length = 0
+      },
+    }
+  }
+}
+
+async function startLimited({ model = {}, provider: more = {}, env = {} }: LimitedOptions) {
   const provider = await startProvider(answers('Good day.'))
   const config = await configFor(provider.url, { model, provider: more })
   const svc = await startApp({ AI_CONFIG: config.file, ...env })
-  for (const limit of limits) await svc.host.limits.set(limit as Parameters<typeof svc.host.limits.set>[0])
   return {
     svc,
     provider,
@@ -23,6 +67,10 @@ export async function limited(limits: object[], { model = {}, provider: more = {
       await provider[Symbol.asyncDispose]()
     },
   }
+}
+
+async function setLimits({ host }: TestApp, limits: object[]): Promise<void> {
+  for (const limit of limits) await host.limits.set(limit as Parameters<typeof host.limits.set>[0])
 }
 
 export const ask = (svc: TestApp, token: string, text = 'Hello') =>
