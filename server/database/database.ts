@@ -88,7 +88,6 @@ function createOrm(target: Pick<Options, 'clientUrl' | 'dbName' | 'pool'>): Mikr
   return orm
 }
 
-
 const connectionOf = ({ em }: MikroORM) => em.getConnection() as PostgreSqlConnection
 
 /** Statements over the pool: PostgreSQL parses a named one once per connection. */
