@@ -40,9 +40,13 @@ export async function readAccounts(file: string): Promise<Account[]> {
   return checked(file, parsed(file, text) ?? [])
 }
 
-/** Adds an account or replaces the one with its username; the file has the old list or the new one at any time. */
+/** Adds an account or replaces the one with its username. */
 export async function putAccount(file: string, person: z.input<typeof identity>, password: string): Promise<void> {
-  const entry = { ...identity.parse(person), hash: await hashPassword(password) }
+  await putHashedAccount(file, { ...identity.parse(person), hash: await hashPassword(password) })
+}
+
+/** Adds an account whose password is hashed already; the file has the old list or the new one at any time. */
+export async function putHashedAccount(file: string, entry: Account): Promise<void> {
   await change(file, (list) => {
     const others = list.filter(({ username }) => username !== entry.username)
     if (others.some(({ email }) => email === entry.email))

@@ -1,4 +1,5 @@
-import { accountsFile, putAccount } from '../../server/login/accounts.ts'
+import { hash } from '@node-rs/argon2'
+import { accountsFile, putHashedAccount } from '../../server/login/accounts.ts'
 import type { TestApp } from './app.ts'
 import { publicKeyOf } from './identity/public-key.ts'
 
@@ -74,10 +75,18 @@ export const identityOf = (username: string) => ({
   name: `The ${username}`,
 })
 
+let hashed: Promise<string> | undefined
+
+/** The hash of the password, by the least work that a hash can take: each sign-in repeats that work. */
+function cheapHash(): Promise<string> {
+  hashed ??= hash(PASSWORD, { memoryCost: 8, timeCost: 1 })
+  return hashed
+}
+
 /** A local account, and a person where `known`, who has made their keys unless told otherwise. */
 export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
   const person = identityOf(username)
-  await putAccount(accountsFile(svc.env), person, PASSWORD)
+  await putHashedAccount(accountsFile(svc.env), { ...person, hash: await cheapHash() })
   if (!known) return { id: 0, ...person, token: '' }
   return svc.user({ username, keys })
 }

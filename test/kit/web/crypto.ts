@@ -1,5 +1,6 @@
 import { createCipheriv } from 'node:crypto'
 import * as web from '../../../facades/web/browser/crypto.ts'
+import { makeOnceARun } from '../once-a-run.ts'
 
 export const salt = '0123456789abcdef0123456789abcdef'
 
@@ -17,9 +18,9 @@ const makePairs = () => Promise.all([web.makeKeyPair(), web.makeKeyPair()])
 
 let made: ReturnType<typeof makePairs> | undefined
 
-/** Two pairs of keys, made once for all tests of a worker. */
+/** Two pairs of keys, made once for all tests of a run. */
 export function keyPairs() {
-  made ??= makePairs()
+  made ??= makeOnceARun('key-pairs', makePairs)
   return made
 }
 
