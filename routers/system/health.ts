@@ -34,11 +34,14 @@ export const healthRouter = router({
     return health
   }),
 
-  /** Without the store no limit counts for all replicas, and no answer is kept for a repeated request. */
+  /** Tells of this replica alone: Redis away would take all replicas from the balancer at once, though they go on serving. */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
-    withTimeout(ctx.services.kv.ping(), READY_TIMEOUT_MS).then(
+    withTimeout(ctx.services.healthChecks.quick_database(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const }),
-      () => ({ status: 'unavailable' as const, message: 'The key-value store does not answer. Check REDIS_URL.' }),
+      () => ({
+        status: 'unavailable' as const,
+        message: 'The database does not answer, or all connections are in use.',
+      }),
     ),
   ),
 })
