@@ -32,6 +32,8 @@ export class RequestMeter {
   readonly #uses: Record<NativeTool, number> = { web_search: 0, web_fetch: 0 }
   /** Whether what comes now is part of what the provider said. */
   #isCounted = false
+  /** Whether anything of an answer came. */
+  #isBegun = false
 
   constructor(inputEstimate: number, mostInput: number) {
     this.#inputEstimate = inputEstimate
@@ -44,18 +46,23 @@ export class RequestMeter {
 
   report(tokens: ReportedTokens = {}): void {
     const known = Object.entries(tokens).flatMap(([name, count]) =>
-      count === undefined ? [] : [[name, Math.min(count, MAX_TOKENS)]],
+      // A provider takes no count back that it told.
+      count === undefined || (count === 0 && this.#reported[name as keyof ReportedTokens])
+        ? []
+        : [[name, Math.min(count, MAX_TOKENS)]],
     )
     this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
     if (tokens.input !== undefined) this.#found = 0
-    this.#isCounted = tokens.output !== undefined
+    this.#isCounted = Boolean(tokens.output ?? tokens.total)
     if (!this.#isCounted) return
     this.#answer = { pieces: 0, tokens: 0 }
     this.#reasoning = { pieces: 0, tokens: 0 }
   }
 
   receive(text: string, kind: 'answer' | 'reasoning'): void {
-    if (this.#isCounted || text === '') return
+    if (text === '') return
+    this.#isBegun = true
+    if (this.#isCounted) return
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
     received.tokens += tokensIn(text)
@@ -71,7 +78,7 @@ export class RequestMeter {
 
   /** The input of a request without a word from its provider may be longer than we think, and cached or not. */
   get known(): KnownTokens {
-    if (this.#reported.input !== undefined) return this.tokens
+    if (this.#counts.input !== undefined) return this.tokens
     return { ...this.tokens, input: this.mostInput + Math.ceil(this.#found), cached: undefined }
   }
 
@@ -81,7 +88,8 @@ export class RequestMeter {
   }
 
   get tokens(): TokenCounts {
-    const { input, output, cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
+    const { cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
+    const { input, output, isShared } = this.#counts
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
     return {
       input: (input ?? this.#inputEstimate) + Math.ceil(this.#found),
@@ -91,8 +99,19 @@ export class RequestMeter {
       reasoning: reasoning + reasoned,
       webSearches: webSearches ?? Math.max(0, this.#uses.web_search),
       webFetches: webFetches ?? Math.max(0, this.#uses.web_fetch),
-      estimated: input === undefined || output === undefined || this.#found + answered + reasoned > 0,
+      estimated: isShared || input === undefined || output === undefined || this.#found + answered + reasoned > 0,
     }
+  }
+
+  /** A count of nothing where something was said is none. Of a total alone, our estimate of the input is the input. */
+  get #counts(): { input: number | undefined; output: number | undefined; isShared: boolean } {
+    const { input, output, total } = this.#reported
+    if (total && !input && !output) {
+      const share = Math.min(total, this.#inputEstimate)
+      return { input: share, output: total - share, isShared: true }
+    }
+    const counted = (count: number | undefined) => (this.#isBegun ? count || undefined : count)
+    return { input: counted(input), output: counted(output), isShared: false }
   }
 }
 

@@ -1,22 +1,20 @@
 import { Readable } from 'node:stream'
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
-import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
+import type { ChatModel, Connection, ModelConnection, WholeAnswer } from './chat-model.ts'
+import { CompletionModel } from './completions/completion-model.ts'
+import { compatibleWriter, sdkWriter } from './completions/request-writers.ts'
 import { demoModel } from './demo/demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
 import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
 import { citingPages, groundedPages, laterPages } from './fetched-pages.ts'
-import { answerFetch, readingAnswer } from './library-answers.ts'
-import { CompatibleModel } from './openai-compatible.ts'
+import { answerFetch, type ProgressReader, readingAnswer } from './library-answers.ts'
 import type { PartBatch } from './provider-stream.ts'
+import { contentProgress, messageProgress, responseProgress } from './stream-progress.ts'
 import { boundThinking } from './thinking/anthropic.ts'
 import { capabilitiesOf, withoutRival } from './thinking/forced-tools.ts'
-import { anthropicUsage, completionUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
+import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
+import { collect, streamOf } from './whole-answer.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */
@@ -32,19 +30,35 @@ const bearer = (apiKey: string | undefined): Record<string, string> =>
 function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
   let made: Promise<LanguageModelV4> | undefined
   const model = () => (made ??= load())
+  const generate = async (options: LanguageModelV4CallOptions) => (await model()).doGenerate(options)
+  // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
+  const begin = async (options: LanguageModelV4CallOptions) =>
+    (await model()).doStream({ ...options, includeRawChunks: true })
+  const parts = async (options: LanguageModelV4CallOptions) =>
+    begin(options)
+      .then(({ stream }) => oneByOne(stream, readUsage))
+      .catch((error) => refused(error, readUsage))
   return {
-    doGenerate: async (options) => answered(await readingAnswer(async () => (await model()).doGenerate(options))),
+    doGenerate: async (options) =>
+      answered(
+        await readingAnswer<WholeAnswer>({
+          ask: () => generate(options),
+          askOther: async () => collect(await parts(options)),
+        }),
+      ),
     async doStream(options) {
-      // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
-      const begin = async () => (await model()).doStream({ ...options, includeRawChunks: true })
-      const parts = async () => oneByOne((await begin()).stream, readUsage)
-      return { stream: await readingAnswer(() => parts().catch((error) => refused(error, readUsage)), true) }
+      const stream = await readingAnswer({
+        isForStream: true,
+        ask: () => parts(options),
+        askOther: async () => streamOf(await generate(options)),
+      })
+      return { stream }
     },
   }
 }
 
 /** Some SDKs read an error as an answer that says nothing. */
-function answered(answer: LanguageModelV4GenerateResult): LanguageModelV4GenerateResult {
+function answered(answer: WholeAnswer): WholeAnswer {
   const refusal = answer.content.length === 0 ? refusalOfWhole(answer.response?.body) : undefined
   if (refusal) throw refusal
   return answer
@@ -90,8 +104,12 @@ function thoughtful(id: string, model: ChatModel): ChatModel {
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const given = ({ apiUrl, apiKey, extraMembers, ...connection }: ModelConnection) => ({
-  fetch: fetchWithMembers(answerFetch(connection), extraMembers),
+const given = (connection: ModelConnection, progressAt: ProgressReader) => ({
+  fetch: fetchWithMembers(answerFetch(connection, progressAt), connection.extraMembers),
+  ...addressOf(connection),
+})
+
+const addressOf = ({ apiUrl, apiKey }: ModelConnection) => ({
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })
@@ -104,7 +122,7 @@ const listAt =
   })
 
 const compatible = (adapter: Adapter): AdapterDriver => ({
-  model: (id, connection) => new CompatibleModel(id, connection),
+  model: (id, connection) => new CompletionModel(connection, compatibleWriter(id, connection)),
   listing: listAt(adapter, bearer),
 })
 
@@ -113,11 +131,10 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   open_web_ui: compatible('open_web_ui'),
   openai: {
     model: (id, connection) => {
-      const provider = async () => (await import('@ai-sdk/openai')).createOpenAI(given(connection))
-      return byOptions(
-        stepwise(async () => (await provider())(id), responseUsage),
-        stepwise(async () => (await provider()).chat(id), completionUsage),
-      )
+      const load = async () => (await import('@ai-sdk/openai')).createOpenAI
+      const newer = async () => (await load())(given(connection, responseProgress))(id)
+      const older = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) }).chat(id))
+      return byOptions(stepwise(newer, responseUsage), new CompletionModel(connection, older))
     },
     listing: listAt('openai', bearer),
   },
@@ -128,7 +145,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
         citingPages(
           laterPages(
             stepwise(
-              async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection))(id),
+              async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection, messageProgress))(id),
               anthropicUsage,
             ),
           ),
@@ -144,14 +161,20 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     model: (id, connection) =>
       citingPages(
         groundedPages(
-          stepwise(async () => (await import('@ai-sdk/google')).createGoogle(given(connection))(id), googleUsage),
+          stepwise(
+            async () => (await import('@ai-sdk/google')).createGoogle(given(connection, contentProgress))(id),
+            googleUsage,
+          ),
         ),
       ),
     listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
-    model: (id, connection) =>
-      stepwise(async () => (await import('@ai-sdk/mistral')).createMistral(given(connection))(id), completionUsage),
+    model: (id, connection) => {
+      const load = async () => (await import('@ai-sdk/mistral')).createMistral
+      const write = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) })(id))
+      return new CompletionModel(connection, write)
+    },
     listing: listAt('mistral', bearer),
   },
   demo: { model: (id) => stepwise(async () => demoModel(id)), listing: () => undefined },

@@ -23,13 +23,11 @@ export interface ModelConnection extends Connection {
 export const upstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstreamId' | 'modelId'>): string =>
   upstreamId ?? modelId
 
+export type WholeAnswer = Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &
+  Partial<Pick<LanguageModelV4GenerateResult, 'providerMetadata' | 'response'>>
+
 /** The part of an AI SDK model that the service calls. */
 export interface ChatModel {
-  doGenerate(
-    options: LanguageModelV4CallOptions,
-  ): PromiseLike<
-    Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &
-      Partial<Pick<LanguageModelV4GenerateResult, 'providerMetadata' | 'response'>>
-  >
+  doGenerate(options: LanguageModelV4CallOptions): PromiseLike<WholeAnswer>
   doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<PartBatch> }>
 }

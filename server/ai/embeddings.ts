@@ -37,7 +37,7 @@ export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
 /** Asks a provider once. */
 export async function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
   return call.model.adapter === 'google'
-    ? readingAnswer(() => askGoogle(connection, call))
+    ? readingAnswer({ ask: () => askGoogle(connection, call) })
     : askOpenAi(connection, call)
 }
 

@@ -8,17 +8,19 @@ import type {
   ModelGateway,
 } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
+import { CallIds } from './call-ids.ts'
 import { upstreamName } from './chat-model.ts'
 import { CitedPages } from './cited/cited-pages.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
 import { isBrokenOff, isProvidersFault, isTimeout, wouldFailAgain } from './failures/circuit.ts'
+import { assertEnd, finishReasonOf, isPaused, reasonOfWhole } from './finish-reason.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
-import { assertEnd, beginStream, forward, measureAnswer } from './provider-stream.ts'
+import { beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { handedOut, Said, usedBy } from './said.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
@@ -60,9 +62,10 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   const answer: ModelAnswer['content'][number][] = []
   const cited = new CitedPages()
+  const callIds = new CallIds()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage, finishReason, response } = await client.attempt(
+    const { content, usage, response, ...ended } = await client.attempt(
       (server) =>
         metered(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
           meter,
@@ -72,13 +75,13 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     )
     measureAnswer(content, meter)
     meter.report({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
-    if (content.length === 0) assertEnd(finishReason)
-    const said = Said.whole(content, cited)
+    const finish = reasonOfWhole(ended.finishReason, content.length === 0)
+    assertEnd(finish)
+    const said = Said.whole(content, { cited, callIds })
     answer.push(...said.answer)
-    const callers = conversation.callersOf(said.calls)
-    const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
-    if (unsettled.length > 0 || !goesOn(said, finishReason, lastRound - round))
-      return { content: [...answer, ...unsettled], finish: finishOf(finishReason, unsettled) }
+    const unsettled = await unsettledCalls(said, finish, conversation)
+    if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
+      return { content: [...answer, ...unsettled], finish: finishOf(finish, unsettled) }
     await conversation.goOn(said, signal)
     cited.after(said.spoken)
   }
@@ -97,6 +100,7 @@ async function* stream(
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
   const cited = new CitedPages()
+  const callIds = new CallIds()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
     const open = (server: ProviderServer) =>
@@ -105,10 +109,9 @@ async function* stream(
       (server) => metered(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
     )
-    const said = new Said(cited)
+    const said = new Said({ cited, callIds })
     const finish = yield* forward(parts, said, meter)
-    const callers = conversation.callersOf(said.calls)
-    const unsettled = [...callers.map(handedOut), ...(await conversation.questionsOf(said.calls))]
+    const unsettled = await unsettledCalls(said, finish, conversation)
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
       return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
     yield conversation.runnable(said.calls).map(usedBy('service'))
@@ -135,19 +138,27 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   return found
 }
 
-/** Anthropic's word for an answer that it goes on with when it is sent back what it said, as tools of its own take long. */
-const isPaused = ({ raw }: LanguageModelV4FinishReason) => raw === 'pause_turn'
+/** An answer that was cut, or that its provider would not say on, ends with its calls. */
+const isCut = (finish: LanguageModelV4FinishReason): boolean =>
+  !isPaused(finish) && ['length', 'content-filter'].includes(finishReasonOf(finish) ?? '')
+
+/** What others than the service are to settle: calls of the caller's tools, and questions whether a tool may be called. */
+async function unsettledCalls({ calls }: Said, finish: LanguageModelV4FinishReason, conversation: Conversation) {
+  const callers = conversation.callersOf(calls).map(handedOut)
+  return isCut(finish) ? callers : [...callers, ...(await conversation.questionsOf(calls))]
+}
 
 /** Whether the model is to be asked again: for what tools said, or for the rest of what it began to say. */
-const goesOn = ({ calls, prompt }: Said, finish: LanguageModelV4FinishReason, roundsLeft: number): boolean =>
-  calls.length > 0 || (isPaused(finish) && prompt.length > 0 && roundsLeft > 0)
+function goesOn({ calls, isEmpty }: Said, finish: LanguageModelV4FinishReason, roundsLeft: number): boolean {
+  if (isCut(finish)) return false
+  return calls.length > 0 || (isPaused(finish) && !isEmpty && roundsLeft > 0)
+}
 
 /** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
 function finishOf(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
+  if (isCut(finish)) return finishReasonOf(finish) ?? 'length'
   if (unsettled.length > 0) return 'tool-calls'
-  const { unified } = finish
-  if (isPaused(finish)) return 'length'
-  return unified === 'length' || unified === 'content-filter' ? unified : 'stop'
+  return isPaused(finish) ? 'length' : 'stop'
 }
 
 /** Counts every attempt, also one that was aborted or broke off: the provider has the question by then and may bill it. */

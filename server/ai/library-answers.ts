@@ -1,71 +1,102 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { UnderlyingSource } from 'node:stream/web'
-import { createParser } from 'eventsource-parser'
+import { Readable } from 'node:stream'
 import { fetchBy, type HttpClient } from '../net/http-client.ts'
 import { openAnswer, readAnswer } from './answers.ts'
+import { type Frame, framesOf, type Progress, readFrames } from './event-frames.ts'
+import { refusalOfWhole } from './failures/told-refusal.ts'
 import { noStream, UnreadAnswer, unread } from './failures/unread.ts'
 
 interface Asked {
   readonly isForStream: boolean
   isAnswered: boolean
   /** The data of the first event of a stream, of which a library may not say why it cannot read it. */
-  firstEvent?: string
+  firstEvent?: string | undefined
+  /** The answer that came in the other form than it was asked for. */
+  readonly received?: string
 }
+
+/** Says how far an answer has come with an event. */
+export type ProgressReader = (data: string) => Progress
 
 const asking = new AsyncLocalStorage<Asked>()
 
 /** `fetch` for a library. Throws what is no answer, so that it reads none, and notes any other for whoever asks by it. */
-export function answerFetch(connection: Pick<HttpClient, 'read' | 'send'>): HttpClient['fetch'] {
-  const read = fetchBy((url, request) => readAnswer(connection, url, request))
-  const open = fetchBy((url, request) => openAnswer(connection, url, request))
+export function answerFetch(
+  connection: Pick<HttpClient, 'read' | 'send'>,
+  progressAt: ProgressReader = () => 'running',
+): HttpClient['fetch'] {
+  const read = fetchBy(async (url, request) => {
+    const answer = await readAnswer(connection, url, request)
+    if (isStream(answer.body)) throw new OtherForm(answer.body)
+    return answer
+  })
+  const open = fetchBy(async (url, request) => {
+    const answer = await openAnswer(connection, url, request)
+    return { ...answer, body: await eventsOf(answer.body, progressAt) }
+  })
   return async (input, init) => {
     const asked = asking.getStore()
-    const answer = asked?.isForStream ? await eventsOf(await open(input, init), asked) : await read(input, init)
+    if (asked?.received !== undefined) return new Response(asked.received)
+    const answer = await (asked?.isForStream ? open : read)(input, init)
     if (asked) asked.isAnswered = true
     return answer
   }
 }
 
-/** Reads on until the first event is whole: libraries say nothing before it. Throws what has none, with as much of it as comes. */
-async function eventsOf(answer: Response, asked: Asked): Promise<Response> {
-  if (!answer.body) return answer
-  const reader = answer.body.getReader()
-  const decoder = new TextDecoder()
-  const chunks: Uint8Array[] = []
-  let before = ''
-  const parser = createParser({ onEvent: ({ data }) => (asked.firstEvent ??= data) })
-  const next = () =>
-    reader.read().catch((error: unknown) => {
-      throw unread(error, before)
-    })
-  for (let step = await next(); !step.done; step = await next()) {
-    const text = decoder.decode(step.value, { stream: true })
-    chunks.push(step.value)
-    before += text
-    parser.feed(text)
-    if (asked.firstEvent !== undefined) return new Response(continued(chunks, reader), answer)
+/** Reads on until the first event is whole: libraries say nothing before it. */
+async function eventsOf(body: Readable, progressAt: ProgressReader): Promise<Readable> {
+  let progress: Progress = 'running'
+  const batches = readFrames(body, () => progress)
+  const { value: first = [] } = await batches.next()
+  const document = first.find(({ isDocument }) => isDocument)?.data
+  if (document !== undefined) throw refusalOfWhole(JSON.parse(document)) ? noStream(document) : new OtherForm(document)
+  const asked = asking.getStore()
+  if (asked) asked.firstEvent = first[0]?.data
+  const write = (frames: readonly Frame[]) => {
+    for (const { data } of frames) progress = progress === 'over' ? progress : progressAt(data)
+    return Buffer.from(frames.map(eventOf).join(''))
   }
-  throw noStream(before)
+  async function* events() {
+    try {
+      yield write(first)
+      for await (const frames of batches) yield write(frames)
+    } finally {
+      await batches.return()
+    }
+  }
+  return Readable.from(events())
 }
 
-/** What was read of a stream, and then the rest as it is asked for. */
-function continued(chunks: readonly Uint8Array[], rest: ReadableStreamDefaultReader<Uint8Array>) {
-  const source: UnderlyingSource<Uint8Array> = {
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk)
-    },
-    async pull(controller) {
-      const { done, value } = await rest.read()
-      if (done) controller.close()
-      else controller.enqueue(value)
-    },
-    cancel: (reason) => rest.cancel(reason),
+const eventOf = ({ event, data }: Frame): string =>
+  `${event ? `event: ${event}\n` : ''}data: ${data.replaceAll(/\r?\n/g, '\ndata: ')}\n\n`
+
+function isStream(text: string): boolean {
+  try {
+    return framesOf(text).every(({ isDocument }) => !isDocument)
+  } catch {
+    return false
   }
-  return new ReadableStream(source, { highWaterMark: 0 })
+}
+
+/** An answer that is a document where a stream was asked for, or the reverse. */
+class OtherForm extends Error {
+  readonly text: string
+
+  constructor(text: string) {
+    super('the answer has another form than it was asked for')
+    this.text = text
+  }
+}
+
+interface Ways<T> {
+  isForStream?: boolean
+  ask(): Promise<T>
+  /** Reads an answer by the library that came in the other form. */
+  askOther?(): Promise<T>
 }
 
 /** Asks by a library, which neither says whether an answer came nor throws its errors in one way. */
-export async function readingAnswer<T>(ask: () => Promise<T>, isForStream = false): Promise<T> {
+export async function readingAnswer<T>({ isForStream = false, ask, askOther }: Ways<T>): Promise<T> {
   const asked: Asked = { isForStream, isAnswered: false }
   try {
     return await asking.run(asked, ask)
@@ -73,6 +104,18 @@ export async function readingAnswer<T>(ask: () => Promise<T>, isForStream = fals
     // The AI SDK wraps what looks like a failure to connect.
     const { cause } = (error ?? {}) as Error
     if (cause instanceof UnreadAnswer) throw cause
+    if (error instanceof OtherForm) return readOther(error, isForStream, askOther)
     throw asked.isAnswered ? unread(error, asked.firstEvent) : error
+  }
+}
+
+async function readOther<T>(form: OtherForm, wasForStream: boolean, askOther: Ways<T>['askOther']): Promise<T> {
+  const isForStream = !wasForStream
+  const received = isForStream ? framesOf(form.text).map(eventOf).join('') : form.text
+  try {
+    if (!askOther) throw form
+    return await asking.run({ isForStream, isAnswered: true, received }, askOther)
+  } catch (error) {
+    throw unread(error, form.text)
   }
 }

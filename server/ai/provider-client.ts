@@ -3,12 +3,13 @@ import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.ts'
-import { createHttpClient, fetchBy } from '../net/http-client.ts'
+import { createHttpClient, fetchBy, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { tellingRefusals } from './content-refusals.ts'
 import { type Attempting, type CircuitEvents, Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
+import { withArguments } from './prompt/call-arguments.ts'
 import { withStoredFiles } from './prompt/stored-files.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
@@ -146,14 +147,15 @@ function createServer(
     byteTimeout: firstByte,
     networkPolicy: 'configured',
   })
-  const send: Connection['send'] = (url, request) => httpClient.send(url, withStoredFiles(request))
+  const finished = (request: OutboundRequest) => withStoredFiles(withArguments(request))
+  const send: Connection['send'] = (url, request) => httpClient.send(url, finished(request))
   const connection: Connection = {
     apiUrl: apiUrl ?? undefined,
     apiKey,
     continuousUsage,
     fetch: fetchBy(send),
     send,
-    read: (url, request) => httpClient.read(url, withStoredFiles(request)),
+    read: (url, request) => httpClient.read(url, finished(request)),
   }
   return {
     model: memoize((modelId, extraMembers) =>

@@ -4,6 +4,7 @@ import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-me
 import { refusedEnd } from './failures/refused-end.ts'
 import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
+import { assertEnd } from './finish-reason.ts'
 import { measureUse } from './native-tools.ts'
 import type { Said } from './said.ts'
 import { sdkUsage } from './usage/reported.ts'
@@ -106,25 +107,14 @@ export async function* forward(
     const failure = step.find((part) => part.type === 'error')
     if (failure) throw asError(failure.error)
   }
-  const { usage, finishReason } = assertWhole(finish)
-  meter.report(sdkUsage(usage))
-  return finishReason
+  // A stream that ends without a finish part was cut off, so its answer is incomplete.
+  if (!finish) throw new Error('the stream ended early')
+  assertEnd(finish.finishReason)
+  meter.report(sdkUsage(finish.usage))
+  return finish.finishReason
 }
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
-
-/** A stream that ends without a finish part was cut off, so its answer is incomplete. */
-function assertWhole(finish: Finish | undefined): Finish {
-  if (!finish) throw new Error('the stream ended early')
-  assertEnd(finish.finishReason)
-  return finish
-}
-
-/** An answer of which its provider does not say why it ended is none. */
-export function assertEnd({ unified, raw }: Finish['finishReason']): void {
-  const isBroken = unified === 'error' || unified === 'interrupted' || (unified === 'other' && raw === undefined)
-  if (isBroken) throw new Error('the answer ended early')
-}
 
 /** An error that the provider reports in its stream, without its own words, which may quote the conversation. */
 const asError = (reported: unknown): Error =>

@@ -10,7 +10,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import type { CallIds } from './call-ids.ts'
 import type { CitedPages } from './cited/cited-pages.ts'
 import { signatureOf } from './prompt/signatures.ts'
 import { tokensOfFound } from './usage/found-tokens.ts'
@@ -29,18 +29,26 @@ type SaidPart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | So
 
 type AnsweredPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
 
+/** What all rounds of an answer share. */
+interface SaidSoFar {
+  cited: CitedPages
+  callIds: CallIds
+}
+
 /** What a model says in one round. */
 export class Said {
   readonly #parts: SaidPart[] = []
   readonly #cited: CitedPages
+  readonly #callIds: CallIds
 
-  constructor(cited: CitedPages) {
+  constructor({ cited, callIds }: SaidSoFar) {
     this.#cited = cited
+    this.#callIds = callIds
   }
 
   /** Of an answer that comes in one piece. */
-  static whole(content: readonly LanguageModelV4Content[], cited: CitedPages): Said {
-    const said = new Said(cited)
+  static whole(content: readonly LanguageModelV4Content[], before: SaidSoFar): Said {
+    const said = new Said(before)
     for (const part of content) {
       if (part.type === 'text' || part.type === 'reasoning') {
         const block = { type: part.type, id: '', text: part.text, metadata: part.providerMetadata }
@@ -71,7 +79,7 @@ export class Said {
         return signature ? { type: 'reasoning', text: '', signature } : undefined
       }
       case 'tool-call':
-        this.#parts.push(part)
+        this.#parts.push(part.providerExecuted ? part : this.#called(part))
         return part.providerExecuted ? usedBy('provider')(part) : undefined
       case 'tool-result':
         this.#parts.push(part)
@@ -113,20 +121,31 @@ export class Said {
     return answer
   }
 
-  /** What the provider gets back before the results of tools, or to go on with. */
+  /** Whether the provider gets nothing back to go on with. */
+  get isEmpty(): boolean {
+    return this.prompt.length === 0
+  }
+
+  /** What the provider gets back before the results of tools, or to go on with; calls with their arguments as text. */
   get prompt(): AssistantContent {
     return this.#parts.flatMap((part): AssistantContent => {
       if (part.type === 'source') return []
       if (part.type === 'tool-call') {
         const { type, toolCallId, toolName, providerExecuted, providerMetadata } = part
         const executed = providerExecuted && { providerExecuted }
-        return [{ type, toolCallId, toolName, input: parsed(part.input), ...executed, ...back(providerMetadata) }]
+        return [{ type, toolCallId, toolName, input: part.input, ...executed, ...back(providerMetadata) }]
       }
       if (part.type === 'tool-result') return [providersResult(part)]
       const { type, text, metadata } = part
       // Providers refuse a text of spaces alone.
       return text.trim() || metadata ? [{ type, text, ...back(metadata) }] : []
     })
+  }
+
+  /** A call without arguments has an empty object of them. */
+  #called(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
+    const { input } = call
+    return this.#callIds.distinct(input.trim() === '' ? { ...call, input: '{}' } : call)
   }
 
   #block(type: Block['type'], { id, providerMetadata }: { id: string; providerMetadata?: SharedV4ProviderMetadata }) {

@@ -2,7 +2,7 @@ import type { LanguageModelV4ToolCall, LanguageModelV4ToolResultPart } from '@ai
 import { unlessEnded } from '../../routers/core/timeout.ts'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
-import { MAX_CALLS_A_ROUND, parsed, runTool } from '../../routers/ports/ai/tool-calls.ts'
+import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import { withoutMarks } from './prompt/meta-blocks.ts'
 import { proofOf } from './said.ts'
 
@@ -31,14 +31,14 @@ export async function runTools(
 export const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall['tools']): Asked[] =>
   calls.slice(0, MAX_CALLS_A_ROUND).filter(({ toolName, input }) => {
     const tool = tools.find(({ name }) => name === toolName)
-    return tool?.input.safeParse(parsed(input)).success
+    return tool?.input.safeParse(argumentsIn(input)).success
   })
 
 /** What the person is asked before calls run that are fit to run. */
 export async function questionsOf(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
   const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
     const tool = tools.find(({ name }) => name === toolName)
-    const given = tool?.approval && tool.input.safeParse(parsed(input))
+    const given = tool?.approval && tool.input.safeParse(argumentsIn(input))
     const question = given?.success ? await tool?.approval?.question(given.data) : undefined
     return question && { ...question, ...proofOf(call) }
   })

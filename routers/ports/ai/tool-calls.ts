@@ -15,6 +15,9 @@ export function parsed(json: string): unknown {
   }
 }
 
+/** What a model wrote as the arguments of a call: nothing is an empty object of them. */
+export const argumentsIn = (text: string): unknown => (text.trim() === '' ? {} : parsed(text))
+
 /**
  * What a model is told of a value: a text as it is, and all else as JSON. A function, and a value that says it has no JSON, is
  * `null`, as it is within a list.
@@ -34,7 +37,7 @@ export async function runTool(
   begin?: () => void,
 ): Promise<ToolOutcome> {
   try {
-    const given = tool.input.safeParse(parsed(json))
+    const given = tool.input.safeParse(argumentsIn(json))
     if (!given.success) return { text: misfitOf(given.error), isError: true }
     const told: unknown = await tool.run(given.data, signal, begin)
     const isError = told instanceof ToolFailure

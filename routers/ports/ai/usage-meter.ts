@@ -9,6 +9,8 @@ export interface ReportedTokens {
   cached?: number | undefined
   cacheWrite?: number | undefined
   reasoning?: number | undefined
+  /** Input and output together, which counts where neither is told of. */
+  total?: number | undefined
   webSearches?: number | undefined
   webFetches?: number | undefined
 }

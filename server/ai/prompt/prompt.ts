@@ -9,7 +9,6 @@ import type {
   ToolResult,
   UserPart,
 } from '../../../routers/ports/ai/messages.ts'
-import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
 import { saidWithoutMarks } from './said-parts.ts'
 import { optionsOf } from './signatures.ts'
@@ -98,12 +97,13 @@ const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
   ...(name !== undefined && { filename: withoutMarks(name) }),
 })
 
+/** Calls have their arguments as text. */
 function asSaid(part: AssistantPart) {
   if (part.type === 'text') return { type: 'text' as const, text: part.text }
   const providerOptions = optionsOf(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
   const { id, name: toolName, input } = part
-  return { type: 'tool-call' as const, toolCallId: withoutMarks(id), toolName, input: parsed(input), providerOptions }
+  return { type: 'tool-call' as const, toolCallId: withoutMarks(id), toolName, input, providerOptions }
 }
 
 /** Only results that are text alone can say otherwise that they are errors. */

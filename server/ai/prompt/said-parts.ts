@@ -1,5 +1,6 @@
 import type { LanguageModelV4Message } from '@ai-sdk/provider'
-import { withoutMarks, withoutMarksIn } from './meta-blocks.ts'
+import { argumentsFor } from './call-arguments.ts'
+import { withoutMarks } from './meta-blocks.ts'
 
 type SaidPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
 
@@ -12,7 +13,7 @@ export function saidWithoutMarks(part: SaidPart, adapter: string): SaidPart {
       // Anthropic takes no other thought back than the one that it signed.
       return adapter === 'anthropic' ? part : { ...part, text: withoutMarks(part.text) }
     case 'tool-call':
-      return { ...part, input: withoutMarksIn(part.input) }
+      return { ...part, input: argumentsFor(part.providerExecuted ? 'object' : adapter, `${part.input}`) }
     default:
       return part
   }

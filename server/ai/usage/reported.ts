@@ -4,9 +4,11 @@ import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
 /** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined
 
-/** A value that is no count of tokens is ignored. */
-const count = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
+/** A value that is no count of tokens is ignored; some servers write a number as text. */
+const count = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && value.trim() ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.round(number) : undefined
+}
 
 type Members = Record<string, unknown>
 
@@ -20,26 +22,39 @@ const member = (value: unknown, name: string): Members | undefined => {
   return typeof found === 'object' && found !== null ? (found as Members) : undefined
 }
 
+/** The members in which chat completions tell of tokens: most at their top, some in the choice, or in one of their own. */
+const usageIn = (event: unknown): Members | undefined =>
+  member(event, 'usage') ?? member(list(event, 'choices')[0], 'usage') ?? member(member(event, 'x_groq'), 'usage')
+
 /** Chat completions, with a running total where the server gives one. */
 export const completionUsage: UsageReader = (event) => {
-  const usage = member(event, 'usage')
+  const usage = usageIn(event)
   if (!usage) return undefined
   const details = member(usage, 'prompt_tokens_details') ?? member(usage, 'prompt_token_details')
+  const reasoning = member(usage, 'completion_tokens_details')?.['reasoning_tokens'] ?? usage['reasoning_tokens']
+  const [cached, hit] = [details?.['cached_tokens'] ?? usage['cached_tokens'], usage['prompt_cache_hit_tokens']]
   return {
-    input: count(usage['prompt_tokens']),
-    output: count(usage['completion_tokens']),
-    cached: count(usage['num_cached_tokens']) ?? count(details?.['cached_tokens']),
+    ...withinTotal(count(usage['prompt_tokens']), count(usage['completion_tokens']), count(usage['total_tokens'])),
+    cached: count(usage['num_cached_tokens']) ?? count(cached) ?? count(hit),
     cacheWrite: count(details?.['cache_write_tokens']),
-    reasoning: count(member(usage, 'completion_tokens_details')?.['reasoning_tokens']),
+    reasoning: count(reasoning),
   }
 }
 
-/** Reads the usage of a chat completion. The AI SDK would take a missing count for zero. */
-export function completionTotal(whole: unknown): LanguageModelV4Usage {
-  const { input, output, cached, cacheWrite, reasoning } = completionUsage(whole) ?? {}
+/** Some servers count thoughts in the total only, some tell no more than it, and a count of nothing is none. */
+function withinTotal(input: number | undefined, output: number | undefined, total = 0): ReportedTokens {
+  if (total <= (input ?? 0) + (output ?? 0)) return { input, output }
+  if (input) return { input, output: total - input }
+  return output ? { input: total - output, output } : { total }
+}
+
+/** What an answer took, as the AI SDK tells it: it would take a missing count for zero. */
+export function sdkUsageOf(tokens: ReportedTokens = {}): LanguageModelV4Usage {
+  const { input, output, cached, cacheWrite, reasoning, total } = tokens
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead: cached, cacheWrite },
     outputTokens: { total: output, text: undefined, reasoning },
+    ...(total !== undefined && { raw: { total_tokens: total } }),
   }
 }
 
@@ -137,10 +152,11 @@ export function nativeUsesOfWhole(whole: unknown): ReportedTokens {
 }
 
 /** The total of an answer, as the AI SDK reads it. */
-export const sdkUsage = ({ inputTokens, outputTokens }: LanguageModelV4Usage): ReportedTokens => ({
+export const sdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ReportedTokens => ({
   input: count(inputTokens.total),
   output: count(outputTokens.total),
   cached: count(inputTokens.cacheRead),
   cacheWrite: count(inputTokens.cacheWrite),
   reasoning: count(outputTokens.reasoning),
+  total: count(raw?.['total_tokens']),
 })

@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream'
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { OutboundRequest } from '../../net/http-client.ts'
+import { openAnswer, readAnswer } from '../answers.ts'
+import type { ChatModel, ModelConnection } from '../chat-model.ts'
+import { DONE, type Frame, framesOf, type Progress, readFrames } from '../event-frames.ts'
+import { unread } from '../failures/unread.ts'
+import type { Part, PartBatch } from '../provider-stream.ts'
+import { contentOf } from '../whole-answer.ts'
+import { CompletionParts } from './completion-parts.ts'
+
+export interface CompletionRequest extends OutboundRequest {
+  url: string
+}
+
+/** Writes the request for an answer. */
+export type CompletionWriter = (options: LanguageModelV4CallOptions, isStream: boolean) => Promise<CompletionRequest>
+
+/**
+ * A model that speaks chat completions: an SDK writes the request, and what the server makes of its answer is read here, the
+ * same for each SDK, whole and streamed. Their own readers refuse what servers of this kind send, and their chains of web
+ * streams take longer for a stream than all the rest of a call.
+ */
+export class CompletionModel implements ChatModel {
+  readonly #connection: ModelConnection
+  readonly #write: CompletionWriter
+
+  constructor(connection: ModelConnection, write: CompletionWriter) {
+    this.#connection = connection
+    this.#write = write
+  }
+
+  async doGenerate(options: LanguageModelV4CallOptions) {
+    const { url, ...request } = await this.#write(options, false)
+    const { body } = await readAnswer(this.#connection, url, request)
+    try {
+      return readWhole(body)
+    } catch (error) {
+      throw unread(error, body)
+    }
+  }
+
+  async doStream(options: LanguageModelV4CallOptions) {
+    const { url, ...request } = await this.#write(options, true)
+    const { body } = await openAnswer(this.#connection, url, request)
+    return { stream: partsOf(body) }
+  }
+}
+
+/** Reads an answer that has come as a whole: a document, or a stream in place of one. */
+function readWhole(text: string) {
+  const parts = new CompletionParts()
+  const said = framesOf(text).flatMap((frame) => read(parts, frame))
+  const failure = said.find((part) => part.type === 'error')
+  if (failure) throw failure.error
+  const { finishReason, usage, calls } = parts.end()
+  return { content: [...contentOf(said), ...calls], finishReason, usage }
+}
+
+/** Yields text as it comes, and the rest at the end. */
+async function* partsOf(body: Readable): AsyncGenerator<PartBatch, void> {
+  const parts = new CompletionParts()
+  let isDone = false
+  let document: string | undefined
+  const progress = (): Progress => (isDone ? 'over' : parts.progress)
+  for await (const frames of readFrames(body, progress)) {
+    const end = frames.findIndex(({ data }) => data === DONE)
+    isDone = end !== -1
+    document = frames.find(({ isDocument }) => isDocument)?.data
+    yield (isDone ? frames.slice(0, end) : frames).flatMap((frame) => read(parts, frame))
+  }
+  try {
+    const { calls, ...end } = parts.end()
+    yield [...calls, { type: 'finish', ...end }]
+  } catch (error) {
+    throw document === undefined ? error : unread(error, document)
+  }
+}
+
+function read(parts: CompletionParts, { data }: Frame): Part[] {
+  if (data === DONE) return []
+  try {
+    return parts.read(JSON.parse(data))
+  } catch (error) {
+    // Events before the broken one in the same packet are still delivered.
+    return [{ type: 'error', error }]
+  }
+}

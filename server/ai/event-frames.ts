@@ -1,0 +1,136 @@
+import type { Readable } from 'node:stream'
+import { createParser } from 'eventsource-parser'
+import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { noStream, unread } from './failures/unread.ts'
+
+/** A server-sent event that carries JSON. */
+export interface Frame {
+  event?: string | undefined
+  data: string
+  /** Whether it is all of the answer, which came as one document in place of a stream. */
+  isDocument?: true
+}
+
+/** How far a streamed answer has come: `ended` by its reason, `complete` with its usage as well, `over` by its last word. */
+export type Progress = 'running' | 'ended' | 'complete' | 'over'
+
+/** How long more may come after an answer is complete. */
+const SILENCE_MS = 1000
+
+/**
+ * Reads the frames of a stream; those of one network read are yielded together. An answer that has ended stays whole, whatever
+ * the connection does then. Throws where there is no frame.
+ */
+export async function* readFrames(body: Readable, progress: () => Progress): AsyncGenerator<readonly Frame[], void> {
+  const decoder = new TextDecoder()
+  const parser = new FrameParser()
+  const chunks: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]()
+  let isRead = false
+  try {
+    while (progress() !== 'over') {
+      const step = await nextChunk(chunks, progress()).catch((error: unknown) => {
+        throw parser.failed(error)
+      })
+      const frames = parser.feed(decoder.decode(step.value, { stream: !step.done }))
+      if (frames.length > 0) yield frames
+      if (step.done) break
+    }
+    if (progress() !== 'over') yield parser.end()
+    isRead = true
+  } finally {
+    if (isRead) drain(body, chunks)
+    else body.destroy()
+  }
+}
+
+/** Reads the frames of a text that has come as a whole, or the document that it is. */
+export function framesOf(text: string): readonly Frame[] {
+  if (/^\s*[[{]/.test(text)) return [{ data: text, isDocument: true }]
+  const parser = new FrameParser()
+  return [...parser.feed(text), ...parser.end()]
+}
+
+const END = { done: true, value: undefined } as const
+
+type Chunk = IteratorResult<Uint8Array, undefined>
+
+/** Waits for what comes next: of an answer that has ended it may be nothing, or an error. */
+async function nextChunk(chunks: AsyncIterator<Uint8Array>, progress: Progress): Promise<Chunk> {
+  const next = chunks.next() as Promise<Chunk>
+  if (progress === 'running') return next
+  if (progress === 'ended') return next.catch(() => END)
+  const silence = Promise.withResolvers<typeof END>()
+  const timer = setTimeout(() => silence.resolve(END), SILENCE_MS)
+  return Promise.race([next.catch(() => END), silence.promise]).finally(() => clearTimeout(timer))
+}
+
+/** Gives the server a while to end by itself, so that its connection can be used again. */
+function drain(body: Readable, chunks: AsyncIterator<Uint8Array>): void {
+  if (body.readableEnded || body.destroyed) return
+  const timer = setTimeout(() => body.destroy(), SILENCE_MS).unref()
+  const readOn = async () => {
+    while (!(await chunks.next()).done);
+  }
+  readOn()
+    .catch(() => body.destroy())
+    .finally(() => clearTimeout(timer))
+}
+
+/** Finds the frames in a text that comes in pieces, and passes over those that carry no JSON. */
+class FrameParser {
+  #frames: Frame[] = []
+  /** What came before the first frame: a document, a page, or what is left of one. */
+  #before: string | undefined = ''
+  #isEnding = false
+  readonly #parser = createParser({
+    onEvent: ({ event, data }) => {
+      const found = jsonIn(data).filter((json) => !this.#isEnding || isJson(json))
+      if (found.length === 0) return
+      this.#before = undefined
+      this.#frames.push(...found.map((data) => ({ event, data })))
+    },
+  })
+
+  feed(text: string): readonly Frame[] {
+    if (this.#before !== undefined) this.#before += text
+    return this.#framesIn(text)
+  }
+
+  #framesIn(text: string): readonly Frame[] {
+    this.#parser.feed(text)
+    const frames = this.#frames
+    this.#frames = []
+    return frames
+  }
+
+  /** The last frame may have no blank line behind it, or be cut. Throws where nothing was a frame. */
+  end(): readonly Frame[] {
+    this.#isEnding = true
+    const rest = this.#framesIn('\n\n')
+    if (this.#before === undefined) return rest
+    const document = this.#before.trim()
+    const value = parsed(document)
+    if (typeof value !== 'object' || value === null) throw noStream(this.#before)
+    return [{ data: document, isDocument: true }]
+  }
+
+  /** The error of a connection, with what came of an answer that has no frame. */
+  failed(error: unknown): unknown {
+    return this.#before === undefined ? error : unread(error, this.#before)
+  }
+}
+
+/** Some servers send words to keep a connection alive, `null`, or several objects as lines of one event. */
+function jsonIn(data: string): string[] {
+  const text = data.trim()
+  if (text === DONE) return [DONE]
+  if (!/^[[{]/.test(text)) return []
+  const lines = text.includes('\n') ? text.split('\n').map((line) => line.trim()) : []
+  const areObjects = lines.length > 1 && lines.every((line) => line === DONE || /^\{.*\}$/.test(line))
+  return areObjects ? lines : [text]
+}
+
+const isJson = (text: string) => text === DONE || parsed(text) !== undefined
+
+/** What chat completions end with. */
+export const DONE = '[DONE]'

@@ -1,0 +1,46 @@
+import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
+import type { FinishReason } from '../../routers/ports/ai/models.ts'
+
+type Unified = LanguageModelV4FinishReason['unified']
+
+/** The words of servers, in lower case; some speak for themselves, some for the provider behind them. */
+const words = new Map<string, FinishReason>(
+  Object.entries({
+    stop: ['stop', 'end_turn', 'stop_sequence', 'eos', 'eos_token', 'complete', 'completed', 'end'],
+    length: [
+      'length',
+      'max_tokens',
+      'model_length',
+      'max_length',
+      'max_output_tokens',
+      'model_context_window_exceeded',
+    ],
+    'tool-calls': ['tool_calls', 'tool_call', 'tool_use', 'function_call'],
+    'content-filter': [
+      ...['content_filter', 'content_filtered', 'guardrail_intervened', 'refusal', 'sensitive'],
+      ...['safety', 'recitation', 'blocklist', 'prohibited_content', 'spii'],
+    ],
+  } satisfies Record<FinishReason, string[]>).flatMap(([reason, list]) =>
+    list.map((word): [string, FinishReason] => [word, reason as FinishReason]),
+  ),
+)
+
+/** Reads the word of a server; `other` where it is unknown. */
+export const unifiedReason = (raw: string): Unified => words.get(raw.trim().toLowerCase()) ?? 'other'
+
+/** Anthropic's word for an answer that it goes on with when it is sent back what it said, as tools of its own take long. */
+export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw === 'pause_turn'
+
+/** Returns why an answer ended; undefined where it broke off, or its provider gives a reason that nobody knows. */
+export function finishReasonOf({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
+  const known = unified === 'other' ? unifiedReason(raw) : unified
+  return known === 'other' || known === 'error' || known === 'interrupted' ? undefined : known
+}
+
+export function assertEnd(reason: LanguageModelV4FinishReason): void {
+  if (!finishReasonOf(reason)) throw new Error('the answer ended early')
+}
+
+/** A whole answer that says something has ended by itself, even if it does not say so. */
+export const reasonOfWhole = (reason: LanguageModelV4FinishReason, isEmpty: boolean): LanguageModelV4FinishReason =>
+  reason.unified === 'other' && !reason.raw && !isEmpty ? { unified: 'stop', raw: undefined } : reason
