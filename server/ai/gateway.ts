@@ -15,7 +15,6 @@ import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
 import { isBrokenOff, isProvidersFault, isTimeout, wouldFailAgain } from './failures/circuit.ts'
-import { assertEnd, finishReasonOf, isPaused, reasonOfWhole } from './finish-reason.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
@@ -25,6 +24,7 @@ import { handedOut, Said, usedBy } from './said.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
 import { measureUnread } from './usage/unread.ts'
+import { assertEnd, finishReasonOf, isPaused, reasonOfWhole } from './wire/finish-reason.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5

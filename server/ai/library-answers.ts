@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import { fetchBy, type HttpClient } from '../net/http-client.ts'
 import { openAnswer, readAnswer } from './answers.ts'
-import { type Frame, framesOf, type Progress, readFrames } from './event-frames.ts'
 import { refusalOfWhole } from './failures/told-refusal.ts'
 import { noStream, UnreadAnswer, unread } from './failures/unread.ts'
+import { type Frame, framesOf, type Progress, type ProgressReader, readFrames } from './wire/event-frames.ts'
 
 interface Asked {
   readonly isForStream: boolean
@@ -14,9 +14,6 @@ interface Asked {
   /** The answer that came in the other form than it was asked for. */
   readonly received?: string
 }
-
-/** Says how far an answer has come with an event. */
-export type ProgressReader = (data: string) => Progress
 
 const asking = new AsyncLocalStorage<Asked>()
 

@@ -4,10 +4,10 @@ import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-me
 import { refusedEnd } from './failures/refused-end.ts'
 import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
 import { UnreadAnswer } from './failures/unread.ts'
-import { assertEnd } from './finish-reason.ts'
 import { measureUse } from './native-tools.ts'
 import type { Said } from './said.ts'
 import { sdkUsage } from './usage/reported.ts'
+import { assertEnd } from './wire/finish-reason.ts'
 
 /** Token counts that the provider reported in the same event as the parts that follow. */
 interface UsagePart {

@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { OutboundRequest } from '../../net/http-client.ts'
-import { openAnswer, readAnswer } from '../answers.ts'
-import type { ChatModel, ModelConnection } from '../chat-model.ts'
-import { DONE, type Frame, framesOf, type Progress, readFrames } from '../event-frames.ts'
-import { unread } from '../failures/unread.ts'
-import type { Part, PartBatch } from '../provider-stream.ts'
-import { contentOf } from '../whole-answer.ts'
+import type { OutboundRequest } from '../net/http-client.ts'
+import { openAnswer, readAnswer } from './answers.ts'
+import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { CompletionParts } from './completion-parts.ts'
+import { unread } from './failures/unread.ts'
+import type { Part, PartBatch } from './provider-stream.ts'
+import { contentOf } from './whole-answer.ts'
+import { DONE, type Frame, framesOf, type Progress, readFrames } from './wire/event-frames.ts'
 
 export interface CompletionRequest extends OutboundRequest {
   url: string

@@ -1,9 +1,9 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
-import type { Progress } from '../event-frames.ts'
 import { errorIn } from '../failures/told-refusal.ts'
-import { unifiedReason } from '../finish-reason.ts'
 import { completionUsage, sdkUsageOf } from '../usage/reported.ts'
+import type { Progress } from './event-frames.ts'
+import { unifiedReason } from './finish-reason.ts'
 import { type AssembledCall, type CallPiece, ToolCallAssembler, type WireCall } from './tool-call-assembler.ts'
 
 type Members = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
-import { noStream, unread } from './failures/unread.ts'
+import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
+import { noStream, unread } from '../failures/unread.ts'
 
 /** A server-sent event that carries JSON. */
 export interface Frame {
@@ -13,6 +13,9 @@ export interface Frame {
 
 /** How far a streamed answer has come: `ended` by its reason, `complete` with its usage as well, `over` by its last word. */
 export type Progress = 'running' | 'ended' | 'complete' | 'over'
+
+/** Says how far an answer has come with the data of an event. */
+export type ProgressReader = (data: string) => Progress
 
 /** How long more may come after an answer is complete. */
 const SILENCE_MS = 1000

@@ -1,9 +1,9 @@
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { fetchBy, type HttpClient } from '../../net/http-client.ts'
-import type { ModelConnection } from '../chat-model.ts'
-import { addMembers, fetchWithMembers } from '../extra-members.ts'
+import { fetchBy, type HttpClient } from '../net/http-client.ts'
+import type { ModelConnection } from './chat-model.ts'
 import type { CompletionRequest, CompletionWriter } from './completion-model.ts'
+import { addMembers, fetchWithMembers } from './extra-members.ts'
 
 /** Writes requests by the SDK for servers that speak chat completions. */
 export function compatibleWriter(id: string, connection: ModelConnection): CompletionWriter {

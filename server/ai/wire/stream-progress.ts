@@ -1,6 +1,5 @@
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
-import { DONE, type Progress } from './event-frames.ts'
-import type { ProgressReader } from './library-answers.ts'
+import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
+import { DONE, type Progress, type ProgressReader } from './event-frames.ts'
 
 type Event = Readonly<Record<string, unknown>>
 

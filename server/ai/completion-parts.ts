@@ -4,10 +4,10 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import type { Progress } from '../event-frames.ts'
-import type { Part } from '../provider-stream.ts'
-import { type Citation, CompletionReader } from './completion-reader.ts'
-import type { AssembledCall } from './tool-call-assembler.ts'
+import type { Part } from './provider-stream.ts'
+import { type Citation, CompletionReader } from './wire/completion-reader.ts'
+import type { Progress } from './wire/event-frames.ts'
+import type { AssembledCall } from './wire/tool-call-assembler.ts'
 
 interface End {
   finishReason: LanguageModelV4FinishReason
