@@ -20,6 +20,8 @@ export interface ModelSettings {
   nativeCapabilities?: boolean | undefined
   maxToolCallingRounds?: number | undefined
   maxToolCallingRoundsStreaming?: number | undefined
+  /** Whether it says its thoughts between tags within its text; known of some models where it is not set. */
+  thinkTags?: boolean | undefined
 }
 
 export interface Limits {

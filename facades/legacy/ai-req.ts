@@ -33,7 +33,10 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
       const payload = (request.body?.payload ?? {}) as AiRequest
       const isStreamed = request.headers.accept?.includes('text/event-stream')
       return sendAnswer(ctx, reply, {
-        whole: async () => ({ success: true, content: await ai.ask(payload) }),
+        whole: async () => {
+          const { text, cut } = await ai.ask(payload)
+          return { success: true, content: { text }, ...(cut && { cut }) }
+        },
         stream: () => ai.stream(payload),
         frames: isStreamed ? namedEvents(request.id) : undefined,
         heartbeat,

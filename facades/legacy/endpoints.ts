@@ -21,7 +21,16 @@ const refusal = {
   ),
 }
 
-const pieces = `\`delta\` events with pieces of \`text\`, one \`usage\` event with the tokens, then \`done\`, or \`error\` with a code.`
+const wholeAnswer = objectOf(
+  {
+    success: { type: 'boolean', const: true },
+    content: objectOf({ text }),
+    cut: { type: 'string', enum: ['limit', 'refusal', 'length'], description: 'Why the answer is not whole.' },
+  },
+  ['cut'],
+)
+
+const pieces = `\`delta\` events with pieces of \`text\`, one \`usage\` event with the tokens, and with \`cut\` where the answer is not whole, then \`done\`, or \`error\` with a code.`
 
 /** The token-authenticated endpoints that predate v1. */
 export const legacyEndpoints: readonly Endpoint[] = [
@@ -29,11 +38,7 @@ export const legacyEndpoints: readonly Endpoint[] = [
     ...{ method: 'post', path: '/api/ai-req', name: 'ai.ask', tag: 'ai' },
     refusals: { statuses: [401, 403, 413, 415, 422, 429, 500], body: refusal },
     body: (input) => objectOf({ payload: input }),
-    answers: (answer) =>
-      answered(200, {
-        ...json(objectOf({ success: { type: 'boolean', const: true }, content: answer })),
-        ...events(pieces),
-      }),
+    answers: () => answered(200, { ...json(wholeAnswer), ...events(pieces) }),
   },
   {
     ...{ method: 'get', path: '/api/user', name: 'users.me', tag: 'caller' },

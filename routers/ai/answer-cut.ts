@@ -1,9 +1,9 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { AnswerPart } from '../ports/ai/models.ts'
-import type { StreamPart, UsagePart } from './answer.ts'
+import { cutBy, type StreamPart, type UsagePart } from './answer.ts'
 import { type HeldMeter, LimitCut } from './held-meter.ts'
 
-const outcomeOf = { limit: 'cut', refusal: 'refused' } as const satisfies Record<string, Outcome>
+const outcomeOf = { limit: 'cut', refusal: 'refused', length: 'completed' } as const satisfies Record<string, Outcome>
 
 /** Whether an answer ended before its time, and why. */
 export class AnswerCut {
@@ -23,9 +23,9 @@ export class AnswerCut {
     return this.#reason ? { cut: this.#reason } : {}
   }
 
-  /** Keeps that the provider refused to go on. */
+  /** Keeps why the provider ended it, unless it was ended before. */
   hear(last: StreamPart | undefined): void {
-    if (last?.type === 'finish' && last.reason === 'content-filter') this.#reason = 'refusal'
+    if (last?.type === 'finish') this.#reason ??= cutBy[last.reason]
   }
 
   /** Ends where the hold does, or where no more is given for a further round. */

@@ -1,9 +1,18 @@
 import { z } from 'zod'
 import { errorCodes, Problem } from '../core/problems.ts'
-import { type AnswerPart, finishReasons } from '../ports/ai/models.ts'
+import { type AnswerPart, type FinishReason, finishReasons } from '../ports/ai/models.ts'
+
+const cuts = ['limit', 'refusal', 'length'] as const
+type Cut = (typeof cuts)[number]
 
 /** The answer of a model as a text. */
-export const textAnswer = z.object({ text: z.string().describe('What the model says.') })
+export const textAnswer = z.object({
+  text: z.string().describe('What the model says.'),
+  cut: z
+    .enum(cuts)
+    .optional()
+    .describe('Why the answer is not whole: it is as long as it may be, or its provider refused to go on.'),
+})
 
 const tokens = z.int().min(0)
 
@@ -59,17 +68,21 @@ export const wholeAnswer = z.object({
 })
 export type WholeAnswer = z.output<typeof wholeAnswer>
 
+/** Which cut an end of an answer is. */
+export const cutBy: Partial<Record<FinishReason, Cut>> = { length: 'length', 'content-filter': 'refusal' }
+
 /** What a model says; throws where its provider refused without a word. */
-export function textOf({ content, finish }: WholeAnswer): string {
+export function toTextAnswer({ content, finish }: WholeAnswer): z.output<typeof textAnswer> {
   const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
   if (finish === 'content-filter' && text === '') throw new Problem('provider_refused')
-  return text
+  const cut = cutBy[finish]
+  return { text, ...(cut && { cut }) }
 }
 
 export interface UsagePart extends Usage {
   type: 'usage'
-  /** The answer was ended because a usage limit had no more room, or because its provider refused to say it. */
-  cut?: 'limit' | 'refusal'
+  /** The answer was ended because a usage limit had no more room, its provider refused to say it, or it is as long as it may be. */
+  cut?: Cut
 }
 
 /** Whether an answer ends here because its provider would not say it. */

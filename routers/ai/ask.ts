@@ -6,7 +6,7 @@ import { about, router, userWith } from '../core/trpc.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { viewerOf } from '../verbs/viewer.ts'
-import { streamParts, textAnswer, textOf, wholeAnswer } from './answer.ts'
+import { streamParts, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
 import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
 import { ownApprovals } from './approvals/own-approvals.ts'
@@ -137,9 +137,11 @@ export const aiRouter = router({
     .meta(about('List the models that the caller may ask for answers or for embeddings.', offered))
     .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage])),
 
-  ask: asking.meta(about('Ask a model for its whole answer.', textAnswer)).mutation(async ({ ctx, input }) => ({
-    text: textOf(await (await begin(ctx, requestOf(input), { told: ofQuestion })).answer()),
-  })),
+  ask: asking
+    .meta(about('Ask a model for its whole answer.', textAnswer))
+    .mutation(async ({ ctx, input }) =>
+      toTextAnswer(await (await begin(ctx, requestOf(input), { told: ofQuestion })).answer()),
+    ),
 
   stream: asking
     .meta({

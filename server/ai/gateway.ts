@@ -1,6 +1,7 @@
 import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
 import type {
   AnswerPart,
+  CallableModel,
   EmbeddingCall,
   FinishReason,
   ModelAnswer,
@@ -21,6 +22,7 @@ import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { handedOut, Said, usedBy } from './said.ts'
+import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
 import { measureUnread } from './usage/unread.ts'
@@ -56,7 +58,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
 async function generate(clients: ProviderClients, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
   using taken = clients.take(call.model)
   const { client } = taken
-  const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
+  const modelAt = (server: ProviderServer) => modelOf(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
@@ -95,7 +97,7 @@ async function* stream(
 ): AsyncGenerator<readonly AnswerPart[], void> {
   using taken = clients.take(call.model)
   const { client } = taken
-  const modelAt = (server: ProviderServer) => server.model(upstreamName(call.model), extraMembers(call.model))
+  const modelAt = (server: ProviderServer) => modelOf(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
@@ -120,6 +122,9 @@ async function* stream(
   }
   throw new EndlessTools()
 }
+
+const modelOf = (server: ProviderServer, model: CallableModel) =>
+  withThoughtTags(server.model(upstreamName(model), extraMembers(model)), model)
 
 /** Each request is tried again and paid by itself, so that none is repeated for the failure of another. */
 async function embed(clients: ProviderClients, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {

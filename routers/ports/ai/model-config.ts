@@ -46,6 +46,7 @@ export const modelSettings = z.strictObject({
   nativeCapabilities: z.boolean().optional(),
   maxToolCallingRounds: rounds.optional(),
   maxToolCallingRoundsStreaming: rounds.optional(),
+  thinkTags: z.boolean().optional(),
 })
 
 const model = z.strictObject({

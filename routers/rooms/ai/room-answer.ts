@@ -1,4 +1,4 @@
-import type { StreamPart } from '../../ai/answer.ts'
+import type { StreamPart, UsagePart } from '../../ai/answer.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import type { FinishReason } from '../../ports/ai/models.ts'
@@ -28,8 +28,8 @@ export async function answerOf(call: MeteredCall): Promise<RoomAnswer> {
   throw new Problem('client_gone')
 }
 
-function endedBy(cut: keyof typeof errors | undefined, answer: RoomAnswer): RoomAnswer {
-  const error = cut ? errors[cut] : null
+function endedBy(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
+  const error = cut && cut !== 'length' ? errors[cut] : null
   if (error && answer.text === '') throw new Problem(error)
   return { ...answer, error }
 }

@@ -1,0 +1,131 @@
+import type { ServerResponse } from 'node:http'
+import { eventsIn } from './event-stream.ts'
+import type { RightAnswer } from './case-table.ts'
+import { model, provider, startWith } from './model-config.ts'
+import { type Asked, stalls, startProvider } from './provider.ts'
+
+/** The adapters that read chat completions. */
+export const completionAdapters = ['openai-compatible', 'mistral', 'openai'] as const
+
+const function_ = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
+const tools = [function_('find'), function_('now')]
+const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 }
+const settings = { thinkTags: true }
+type Json = Record<string, unknown>
+
+interface Choice {
+  delta?: Message
+  message?: Message
+  finish_reason?: string | null
+}
+
+interface Message {
+  content?: string | null
+  reasoning_content?: string
+  tool_calls?: { id: string; function: { name: string; arguments: string } }[]
+}
+
+interface Completion {
+  choices?: Choice[]
+  error?: object
+  usage?: { prompt_tokens: number; completion_tokens: number; prompt_tokens_details: { cached_tokens: number } }
+}
+
+/** A service with a model behind each adapter that reads chat completions. */
+export async function startCompletionAdapters() {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(stalls))
+  const providers = completionAdapters.map((adapter) =>
+    provider(adapter, [model(adapter, { pricing, settings, limits: { maxOutputTokens: 100 } })], {
+      ...{ adapter, apiUrl: upstream.url, apiKey: 'provider-key' },
+    }),
+  )
+  const { svc } = resources.use(await startWith({ providers, systemModels: { default: completionAdapters[0] } }))
+  const { token } = await svc.user()
+  const kept = resources.move()
+  const send = (path: string, body: Json, headers = {}) => svc.send('POST', path, { token, body, headers })
+  const messages = [{ role: 'user', content: 'Hello' }]
+
+  return {
+    svc,
+    upstream,
+    send,
+    /** Has the provider write these bytes, whatever it is asked for. */
+    answerWith(write: (response: ServerResponse, asked: Asked) => unknown) {
+      upstream.asked.length = 0
+      upstream.behave = async (asked, response) => void (await write(response, asked))
+    },
+    /** Asks by a chat completion. OpenAI's model is asked by its older interface where a seed is set. */
+    async chat(name: string, stream: boolean, more: Json = {}): Promise<RightAnswer & { ids: string[]; status: number }> {
+      const asked = { model: name, messages, tools, seed: 1, stream, ...more }
+      const response = await send('/v1/chat/completions', { ...asked, ...(stream && usageToo) })
+      const text = await response.text()
+      return { status: response.status, ...answerIn(stream && response.ok ? framesIn(text) : [JSON.parse(text)]) }
+    },
+    /** How each other surface calls the end of an answer. */
+    async ends(name: string, stream: boolean): Promise<Record<string, unknown>> {
+      const accept = { accept: stream ? 'text/event-stream' : 'application/json' }
+      const payload = { model: name, messages: [{ role: 'user', content: { text: 'Hello' } }] }
+      const [message, response, aiReq] = await Promise.all([
+        send('/v1/messages', { model: name, max_tokens: 100, messages, stream }),
+        send('/v1/responses', { model: name, input: 'Hello', stream }),
+        send('/api/ai-req', { payload }, accept),
+      ])
+      return {
+        messages: lastMatch(await message.text(), /"stop_reason":"(\w+)"/g),
+        responses: lastMatch(await response.text(), /"object":"response",[^{]*"status":"(incomplete|completed)"/g),
+        aiReq: cutIn(await aiReq.text(), stream),
+      }
+    },
+    async bill() {
+      await svc.services.usageLedger.flush()
+      const [bill] = await svc.rows<Json>(
+        `select input_tokens as input, output_tokens as output, cached_tokens as cached, estimated,
+                cost_micros::int as cost from usage_records order by id desc limit 1`,
+      )
+      return bill
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+const usageToo = { stream_options: { include_usage: true } }
+
+const framesIn = (text: string): Completion[] =>
+  text.split('\n').flatMap((line) => (line.startsWith('data: {') ? JSON.parse(line.slice(6)) : []))
+
+const lastMatch = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)?.[1] ?? 'error'
+
+function cutIn(text: string, stream: boolean): unknown {
+  if (!stream || text.startsWith('{')) {
+    const { success, cut } = JSON.parse(text)
+    return success ? (cut ?? 'whole') : 'error'
+  }
+  const events = eventsIn(text)
+  if (events.at(-1)?.event !== 'done') return 'error'
+  return events.find(({ event }) => event === 'usage')?.data['cut'] ?? 'whole'
+}
+
+function tokensIn(usage: NonNullable<Completion['usage']>): NonNullable<RightAnswer['tokens']> {
+  const { cached_tokens: cached } = usage.prompt_tokens_details
+  return cached ? [usage.prompt_tokens, usage.completion_tokens, cached] : [usage.prompt_tokens, usage.completion_tokens]
+}
+
+function answerIn(frames: readonly Completion[]): RightAnswer & { ids: string[] } {
+  const choices = frames.flatMap((frame) => frame.choices ?? [])
+  const said = choices.flatMap(({ delta, message }) => delta ?? message ?? [])
+  const joined = (name: 'content' | 'reasoning_content') => said.map((one) => one[name] ?? '').join('')
+  const calls = said.flatMap((one) => one.tool_calls ?? [])
+  const usage = frames.findLast((frame) => frame.usage)?.usage
+  const [text, thoughts] = [joined('content'), joined('reasoning_content')]
+  const isError = frames.some(({ error }) => error)
+  const end = isError ? 'error' : choices.findLast((choice) => choice.finish_reason)?.finish_reason
+  return {
+    end: end as RightAnswer['end'],
+    ids: calls.map(({ id }) => id),
+    ...(text && { text }),
+    ...(thoughts && { thoughts }),
+    ...(calls.length > 0 && { calls: calls.map(({ function: { name, arguments: input } }): [string, string] => [name, input]) }),
+    ...(usage && { tokens: tokensIn(usage) }),
+  }
+}
