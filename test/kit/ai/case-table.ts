@@ -8,6 +8,10 @@ export interface RightAnswer {
   tokens?: [input: number, output: number, cached?: number]
 }
 
+/** Of a whole answer that fails nothing is told. */
+export const rightFor = (right: RightAnswer, stream: boolean): RightAnswer =>
+  right.end === 'error' && !stream ? { end: 'error' } : right
+
 const tokens: RightAnswer['tokens'] = [11, 7]
 const find = (q: string): [string, string] => ['find', `{"q":"${q}"}`]
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { eventsIn } from './event-stream.ts'
 import type { RightAnswer } from './case-table.ts'
+import { eventsIn } from './event-stream.ts'
 import { model, provider, startWith } from './model-config.ts'
 import { type Asked, stalls, startProvider } from './provider.ts'
 
@@ -56,7 +56,11 @@ export async function startCompletionAdapters() {
       upstream.behave = async (asked, response) => void (await write(response, asked))
     },
     /** Asks by a chat completion. OpenAI's model is asked by its older interface where a seed is set. */
-    async chat(name: string, stream: boolean, more: Json = {}): Promise<RightAnswer & { ids: string[]; status: number }> {
+    async chat(
+      name: string,
+      stream: boolean,
+      more: Json = {},
+    ): Promise<RightAnswer & { ids: string[]; status: number }> {
       const asked = { model: name, messages, tools, seed: 1, stream, ...more }
       const response = await send('/v1/chat/completions', { ...asked, ...(stream && usageToo) })
       const text = await response.text()
@@ -108,7 +112,9 @@ function cutIn(text: string, stream: boolean): unknown {
 
 function tokensIn(usage: NonNullable<Completion['usage']>): NonNullable<RightAnswer['tokens']> {
   const { cached_tokens: cached } = usage.prompt_tokens_details
-  return cached ? [usage.prompt_tokens, usage.completion_tokens, cached] : [usage.prompt_tokens, usage.completion_tokens]
+  return cached
+    ? [usage.prompt_tokens, usage.completion_tokens, cached]
+    : [usage.prompt_tokens, usage.completion_tokens]
 }
 
 function answerIn(frames: readonly Completion[]): RightAnswer & { ids: string[] } {
@@ -125,7 +131,9 @@ function answerIn(frames: readonly Completion[]): RightAnswer & { ids: string[] 
     ids: calls.map(({ id }) => id),
     ...(text && { text }),
     ...(thoughts && { thoughts }),
-    ...(calls.length > 0 && { calls: calls.map(({ function: { name, arguments: input } }): [string, string] => [name, input]) }),
+    ...(calls.length > 0 && {
+      calls: calls.map(({ function: { name, arguments: input } }): [string, string] => [name, input]),
+    }),
     ...(usage && { tokens: tokensIn(usage) }),
   }
 }
