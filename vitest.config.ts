@@ -7,7 +7,7 @@ import { ShortReporter } from './test/kit/short-reporter.ts'
 const soak = [
   'test/process/lost-connection.test.ts',
   'test/rooms/attachments/kills.test.ts',
-  'test/ai/{client-libraries,obeyed,failures/faults}.test.ts',
+  'test/ai/{client-libraries,obeyed,failures/faults,stream-fuzz}.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance/{conformance,own}.test.ts',
   'test/json-api/openapi/answers.test.ts',
@@ -19,7 +19,7 @@ const soakOnly = [
   'test/cli/bench.test.ts',
   'test/process/{deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
   'test/realtime/chaos.test.ts',
-  'test/ai/{stored-files-memory,limits/limit-history,limits/leases}.test.ts',
+  'test/ai/{stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
   'test/json-api/differential.test.ts',
   'test/rooms/ai/kills.test.ts',
 ]

@@ -36,7 +36,7 @@ export async function startCompletionAdapters() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(stalls))
   const providers = completionAdapters.map((adapter) =>
-    provider(adapter, [model(adapter, { pricing, settings, limits: { maxOutputTokens: 100 } })], {
+    provider(adapter, [model(adapter, { pricing, settings, limits: { maxOutputTokens: 1000 } })], {
       ...{ adapter, apiUrl: upstream.url, apiKey: 'provider-key' },
     }),
   )

@@ -1,0 +1,75 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
+import type { Asker, Face, Wish } from '../kit/ai/obeyed/face.ts'
+import { faces } from '../kit/ai/obeyed/faces.ts'
+import { completionStreams, type Reading, type Streamed } from '../kit/ai/stream-grammar.ts'
+import { signIn } from '../kit/browser.ts'
+
+const RUNS = 200
+const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
+
+let app: Awaited<ReturnType<typeof startCompletionAdapters>>
+let asker: Asker
+
+beforeAll(async () => {
+  app = await startCompletionAdapters()
+  const { token } = await app.svc.user()
+  const { browser } = await signIn(app.svc, 'ada')
+  asker = { svc: app.svc, token, browser }
+})
+
+afterAll(() => app[Symbol.asyncDispose]())
+
+const names = ['find', 'now']
+const tools: NonNullable<Wish['tools']> = names.map((name) => ({ name, schema: { type: 'object' } }))
+
+/** What a face tells of an answer, in its own words. */
+function rightFor({ ends }: Face, { text, calls, end, tokens: [input, output] }: Reading) {
+  const word = end === 'length' ? ends?.length : calls.length > 0 ? ends?.calls : ends?.stop
+  return {
+    text,
+    calls: calls.map(([name, written]) => ({ name, input: JSON.parse(written) })),
+    ...(ends && { end: word }),
+    tokens: { input, output },
+  }
+}
+
+/** Answers that a face has words for. */
+const tellable = ({ words }: Face, { end, calls, text }: Reading) =>
+  end !== 'error' && end !== 'content-filter' && text !== '' && (calls.length === 0 || Boolean(words.tools))
+
+async function holds(face: Face, { pieces, expected }: Streamed, stream: boolean): Promise<void> {
+  app.answerWith(async (response) => {
+    for (const piece of pieces) {
+      response.write(piece)
+      await turn()
+    }
+    response.end()
+  })
+  const wish = face.words.tools ? { tools } : {}
+
+  const heard = await face.ask(asker, { model: 'openai-compatible', text: 'Hello', wish, stream })
+
+  const { tokens, ...right } = rightFor(face, expected)
+  expect(heard).toEqual({ ...right, ...(heard.tokens && { tokens }) })
+}
+
+const ways = faces.flatMap((face) => [
+  { name: face.name, how: 'streamed', face, stream: true },
+  { name: face.name, how: 'whole', face, stream: false },
+])
+
+test.for(ways)(
+  'a caller of $name gets the same answer $how for every cut of its bytes',
+  { timeout: 700_000 },
+  ({ face, stream }) =>
+    fc.assert(
+      fc.asyncProperty(
+        completionStreams.filter(({ expected }) => tellable(face, expected)),
+        (streamed) => holds(face, streamed, stream),
+      ),
+      { numRuns: RUNS / 2, seed: SEED },
+    ),
+)

@@ -1,0 +1,81 @@
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { adapterDrivers } from '../../server/ai/adapters.ts'
+import type { ModelConnection } from '../../server/ai/chat-model.ts'
+import { sdkUsage } from '../../server/ai/usage/reported.ts'
+import { collect } from '../../server/ai/whole-answer.ts'
+import { finishReasonOf } from '../../server/ai/wire/finish-reason.ts'
+import { completionStreams, dialectStreams, type Reading, type Streamed } from '../kit/ai/stream-grammar.ts'
+import { rounds } from '../kit/rounds.ts'
+
+const RUNS = rounds(200, 10_000)
+const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
+const head = { statusCode: 200, headers: {} }
+
+/** The address of a provider that answers with these bytes. */
+function connectionTo(pieces: readonly Uint8Array[]): ModelConnection {
+  const unused = async () => {
+    throw new Error('it is not used')
+  }
+  return {
+    ...{ apiUrl: 'http://127.0.0.1/v1', apiKey: 'none', continuousUsage: false, extraMembers: {}, fetch: unused },
+    send: async () => ({ ...head, body: Readable.from(pieces.filter(({ length }) => length > 0)) }),
+    read: async () => ({ ...head, text: Buffer.concat(pieces).toString() }),
+  }
+}
+
+const options = (adapter: string) => ({
+  prompt: [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hello' }] }],
+  tools: ['find', 'now'].map((name) => ({ type: 'function' as const, name, inputSchema: { type: 'object' as const } })),
+  maxOutputTokens: 100,
+  ...(adapter === 'openai chat' && { seed: 1 }),
+})
+
+async function read(adapter: string, pieces: readonly Uint8Array[], isStream: boolean): Promise<Partial<Reading>> {
+  const driver = adapterDrivers[adapter.split(' ')[0] as keyof typeof adapterDrivers]
+  const model = driver.model('m', connectionTo(pieces))
+  try {
+    const asked = options(adapter)
+    const answer = isStream ? await collect((await model.doStream(asked)).stream) : await model.doGenerate(asked)
+    const textOf = (type: 'text' | 'reasoning') =>
+      answer.content.map((part) => (part.type === type ? part.text : '')).join('')
+    const { input = 0, output = 0 } = sdkUsage(answer.usage)
+    const end = finishReasonOf(answer.finishReason)
+    if (!end) return { end: 'error' }
+    return {
+      ...{ text: textOf('text'), thoughts: textOf('reasoning'), end, tokens: [input, output] },
+      calls: answer.content.flatMap((part): Reading['calls'] =>
+        part.type === 'tool-call' ? [[part.toolName, part.input]] : [],
+      ),
+    }
+  } catch {
+    return { end: 'error' }
+  }
+}
+
+/** However the bytes come, and whatever was asked for. */
+async function holds(adapter: string, { pieces, expected }: Streamed): Promise<void> {
+  const right = expected.end === 'error' ? { end: 'error' } : expected
+  expect(await read(adapter, pieces, true)).toEqual(right)
+  expect(await read(adapter, [Buffer.concat(pieces)], true)).toEqual(right)
+  expect(await read(adapter, pieces, false)).toEqual(right)
+}
+
+const check = (streams: fc.Arbitrary<Streamed>, adapter: string, numRuns: number) =>
+  fc.assert(
+    fc.asyncProperty(streams, (stream) => holds(adapter, stream)),
+    { numRuns, seed: SEED, interruptAfterTimeLimit: 600_000 },
+  )
+
+test.for(['openai-compatible', 'mistral', 'openai chat'])(
+  'a completion that %s reads is the same for every cut of its bytes',
+  { timeout: 700_000 },
+  (adapter) => check(completionStreams, adapter, RUNS / 5),
+)
+
+test.for(['openai', 'anthropic', 'google', 'openai-compatible'])(
+  'an answer in the dialect of %s is the same for every cut of its bytes',
+  { timeout: 700_000 },
+  (adapter) => check(dialectStreams(adapter), adapter, RUNS / 10),
+)
