@@ -7,7 +7,7 @@ import { CompletionParts } from './completion-parts.ts'
 import { unread } from './failures/unread.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 import { contentOf } from './whole-answer.ts'
-import { DONE, type Frame, framesOf, type Progress, readFrames } from './wire/event-frames.ts'
+import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone } from './wire/event-frames.ts'
 
 export interface CompletionRequest extends OutboundRequest {
   url: string
@@ -64,10 +64,10 @@ async function* partsOf(body: Readable): AsyncGenerator<PartBatch, void> {
   let document: string | undefined
   const progress = (): Progress => (isDone ? 'over' : parts.progress)
   for await (const frames of readFrames(body, progress)) {
-    const end = frames.findIndex(({ data }) => data === DONE)
-    isDone = end !== -1
+    const known = untilDone(frames)
+    isDone = known.at(-1)?.data === DONE
     document = frames.find(({ isDocument }) => isDocument)?.data
-    yield (isDone ? frames.slice(0, end) : frames).flatMap((frame) => read(parts, frame))
+    yield known.flatMap((frame) => read(parts, frame))
   }
   try {
     const { calls, ...end } = parts.end()

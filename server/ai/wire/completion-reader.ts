@@ -94,12 +94,10 @@ export class CompletionReader {
     const thought = wordsIn(delta['reasoning_content']) || wordsIn(delta['reasoning']) || detailsIn(delta)
     const refusal = wordsIn(delta['refusal'])
     if (refusal) this.#isRefusal = true
-    const said: Saying[] = [
-      { type: 'reasoning', text: thought },
-      ...contentIn(delta['content']),
-      { type: 'text', text: refusal },
-    ]
-    return said.filter(({ text }) => text !== '')
+    const said = contentIn(delta['content'])
+    if (thought) said.unshift({ type: 'reasoning', text: thought })
+    if (refusal) said.push({ type: 'text', text: refusal })
+    return said
   }
 
   #callsIn({ tool_calls: calls, function_call: older }: Members): CallPiece[] {
@@ -123,12 +121,14 @@ const choiceIn = (frame: unknown): Members | undefined => {
 
 /** Text as servers write it, or parts of which some are thoughts. */
 function contentIn(content: unknown): Saying[] {
-  if (!Array.isArray(content)) return [{ type: 'text', text: wordsIn(content) }]
-  return content.map((part): Saying => {
-    const { type, text, thinking } = objectIn(part) ?? {}
-    if (type !== 'thinking') return { type: 'text', text: type === 'text' ? wordsIn(text) : '' }
-    return { type: 'reasoning', text: textsIn(thinking) }
-  })
+  if (typeof content === 'string') return content ? [{ type: 'text', text: content }] : []
+  return Array.isArray(content) ? content.map(sayingIn).filter(({ text }) => text !== '') : []
+}
+
+function sayingIn(part: unknown): Saying {
+  const { type, text, thinking } = objectIn(part) ?? {}
+  if (type === 'thinking') return { type: 'reasoning', text: textsIn(thinking) }
+  return { type: 'text', text: type === 'text' ? wordsIn(text) : '' }
 }
 
 const textsIn = (thoughts: unknown): string =>

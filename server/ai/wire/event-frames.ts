@@ -31,15 +31,15 @@ export async function* readFrames(body: Readable, progress: () => Progress): Asy
   let isRead = false
   try {
     while (progress() !== 'over') {
-      const step = await nextChunk(chunks, progress()).catch((error: unknown) => {
-        throw parser.failed(error)
-      })
+      const step = await nextChunk(chunks, progress())
       const frames = parser.feed(decoder.decode(step.value, { stream: !step.done }))
       if (frames.length > 0) yield frames
       if (step.done) break
     }
     if (progress() !== 'over') yield parser.end()
     isRead = true
+  } catch (error) {
+    throw parser.failed(error)
   } finally {
     if (isRead) drain(body, chunks)
     else body.destroy()
@@ -50,7 +50,13 @@ export async function* readFrames(body: Readable, progress: () => Progress): Asy
 export function framesOf(text: string): readonly Frame[] {
   if (/^\s*[[{]/.test(text)) return [{ data: text, isDocument: true }]
   const parser = new FrameParser()
-  return [...parser.feed(text), ...parser.end()]
+  return untilDone([...parser.feed(text), ...parser.end()])
+}
+
+/** What comes after the last word is none of the answer. */
+export function untilDone(frames: readonly Frame[]): readonly Frame[] {
+  const end = frames.findIndex(({ data }) => data === DONE)
+  return end === -1 ? frames : frames.slice(0, end + 1)
 }
 
 const END = { done: true, value: undefined } as const
@@ -58,7 +64,7 @@ const END = { done: true, value: undefined } as const
 type Chunk = IteratorResult<Uint8Array, undefined>
 
 /** Waits for what comes next: of an answer that has ended it may be nothing, or an error. */
-async function nextChunk(chunks: AsyncIterator<Uint8Array>, progress: Progress): Promise<Chunk> {
+function nextChunk(chunks: AsyncIterator<Uint8Array>, progress: Progress): Promise<Chunk> {
   const next = chunks.next() as Promise<Chunk>
   if (progress === 'running') return next
   if (progress === 'ended') return next.catch(() => END)
@@ -87,6 +93,11 @@ class FrameParser {
   #isEnding = false
   readonly #parser = createParser({
     onEvent: ({ event, data }) => {
+      if (data.startsWith('{') && !this.#isEnding && !data.includes('\n')) {
+        this.#before = undefined
+        this.#frames.push({ event, data })
+        return
+      }
       const found = jsonIn(data).filter((json) => !this.#isEnding || isJson(json))
       if (found.length === 0) return
       this.#before = undefined
@@ -119,7 +130,7 @@ class FrameParser {
 
   /** The error of a connection, with what came of an answer that has no frame. */
   failed(error: unknown): unknown {
-    return this.#before === undefined ? error : unread(error, this.#before)
+    return this.#before === undefined || this.#isEnding ? error : unread(error, this.#before)
   }
 }
 
