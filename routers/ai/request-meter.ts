@@ -53,7 +53,8 @@ export class RequestMeter {
     )
     this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
     if (tokens.input !== undefined) this.#found = 0
-    this.#isCounted = Boolean(tokens.output ?? tokens.total)
+    // Nothing at all is no count.
+    this.#isCounted = tokens.output === undefined ? Boolean(tokens.total) : this.#isTold
     if (!this.#isCounted) return
     this.#answer = { pieces: 0, tokens: 0 }
     this.#reasoning = { pieces: 0, tokens: 0 }
@@ -103,15 +104,20 @@ export class RequestMeter {
     }
   }
 
-  /** A count of nothing where something was said is none. Of a total alone, our estimate of the input is the input. */
+  /** Whether the provider counted anything. */
+  get #isTold(): boolean {
+    return Boolean(this.#reported.input) || Boolean(this.#reported.output)
+  }
+
+  /** Where something was said, a count of nothing at all is none. Of a total alone, our estimate of the input is the input. */
   get #counts(): { input: number | undefined; output: number | undefined; isShared: boolean } {
     const { input, output, total } = this.#reported
-    if (total && !input && !output) {
+    if (total && !this.#isTold) {
       const share = Math.min(total, this.#inputEstimate)
       return { input: share, output: total - share, isShared: true }
     }
-    const counted = (count: number | undefined) => (this.#isBegun ? count || undefined : count)
-    return { input: counted(input), output: counted(output), isShared: false }
+    const isNone = this.#isBegun && !this.#isTold
+    return isNone ? { input: undefined, output: undefined, isShared: false } : { input, output, isShared: false }
   }
 }
 

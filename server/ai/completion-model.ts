@@ -5,7 +5,7 @@ import { openAnswer, readAnswer } from './answers.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { CompletionParts } from './completion-parts.ts'
 import { unread } from './failures/unread.ts'
-import type { Part, PartBatch } from './provider-stream.ts'
+import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
 import { contentOf } from './whole-answer.ts'
 import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone } from './wire/event-frames.ts'
 
@@ -52,7 +52,7 @@ function readWhole(text: string) {
   const parts = new CompletionParts()
   const said = framesOf(text).flatMap((frame) => read(parts, frame))
   const failure = said.find((part) => part.type === 'error')
-  if (failure) throw failure.error
+  if (failure) throw asFirstError(failure.error)
   const { finishReason, usage, calls } = parts.end()
   return { content: [...contentOf(said), ...calls], finishReason, usage }
 }

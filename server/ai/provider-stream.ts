@@ -123,4 +123,4 @@ const asError = (reported: unknown): Error =>
     : new Error('the provider reported an error in its stream')
 
 /** The same before any of an answer. */
-const asFirstError = (reported: unknown): Error => refusalIn(reported) ?? asError(reported)
+export const asFirstError = (reported: unknown): Error => refusalIn(reported) ?? asError(reported)

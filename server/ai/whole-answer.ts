@@ -1,7 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { WholeAnswer } from './chat-model.ts'
-import { refusalIn } from './failures/told-refusal.ts'
-import type { Part, PartBatch } from './provider-stream.ts'
+import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
 import { usageOfWhole } from './usage/reported.ts'
 
 type Block = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
@@ -40,7 +39,7 @@ export async function collect(stream: AsyncIterable<PartBatch>): Promise<WholeAn
   const parts: Part[] = []
   for await (const batch of stream) parts.push(...batch)
   const failure = parts.find((part) => part.type === 'error')
-  if (failure) throw refusalIn(failure.error) ?? failure.error
+  if (failure) throw asFirstError(failure.error)
   const finish = parts.findLast((part) => part.type === 'finish')
   if (!finish) throw new Error('the stream ended early')
   const { usage, finishReason, providerMetadata } = finish

@@ -210,11 +210,6 @@ test.for<[string, object, object]>([
     { input: expect.toSatisfy(Boolean), output: 1, cached: 0, estimated: true },
   ],
   [
-    'nothing of the answer',
-    { prompt_tokens: 11, completion_tokens: 0 },
-    { input: 11, output: 1, estimated: true, cost: priced(11, 1) },
-  ],
-  [
     'text in place of numbers',
     { prompt_tokens: '11', completion_tokens: '7' },
     { input: 11, output: 7, estimated: false, cost: priced(11, 7) },
