@@ -177,6 +177,16 @@ test.for(rows)('%s: read the same by every adapter, whole and streamed', async (
     }
 })
 
+test('thoughts between tags are told apart for a model that is known for them', async () => {
+  const content = '<think>hm</think>x'
+  app.answerWith((response) => response.end(streamOf([says({ content }), ends('stop')])))
+
+  for (const stream of [true, false]) {
+    expect(await app.chat('deepseek-r1', stream)).toMatchObject({ text: 'x', thoughts: 'hm' })
+    expect(await app.chat('plain', stream)).toMatchObject({ text: content })
+  }
+})
+
 const text = streamOf([says({ content: 'x' }), ends('stop')])
 
 test.for<[string, (response: ServerResponse) => unknown]>([

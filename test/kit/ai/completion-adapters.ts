@@ -35,11 +35,14 @@ interface Completion {
 export async function startCompletionAdapters() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(stalls))
+  const connection = { apiUrl: upstream.url, apiKey: 'provider-key' }
   const providers = completionAdapters.map((adapter) =>
     provider(adapter, [model(adapter, { pricing, settings, limits: { maxOutputTokens: 1000 } })], {
-      ...{ adapter, apiUrl: upstream.url, apiKey: 'provider-key' },
+      ...{ adapter, ...connection },
     }),
   )
+  // One that is known to think between tags, and one that is not.
+  providers.push(provider('others', [model('deepseek-r1'), model('plain')], connection))
   const { svc } = resources.use(await startWith({ providers, systemModels: { default: completionAdapters[0] } }))
   const { token } = await svc.user()
   const kept = resources.move()

@@ -49,7 +49,7 @@ const ends: Record<string, Reading['end']> = {
 }
 
 /** The reader that all others are held to: it has all frames before it reads the first, and each call by its own index. */
-export function readReference(frames: readonly Frame[], callAt: (piece: Piece) => number): Reading {
+function readReference(frames: readonly Frame[], callAt: (piece: Piece) => number): Reading {
   const choices = frames.flatMap(({ choices }) => choices?.slice(0, 1) ?? [])
   const deltas = choices.flatMap(({ delta }) => delta ?? [])
   const parts = deltas.flatMap(({ content = [] }): ContentPart[] =>
