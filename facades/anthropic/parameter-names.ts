@@ -3,6 +3,7 @@ const names: Record<string, string> = {
   toolChoice: 'tool_choice',
   format: 'output_config.format',
   'parameters.topP': 'top_p',
+  'parameters.topK': 'top_k',
   'parameters.maxTokens': 'max_tokens',
   'parameters.maxThinkingTokens': 'thinking.budget_tokens',
   'parameters.stop': 'stop_sequences',

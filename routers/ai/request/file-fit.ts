@@ -19,6 +19,9 @@ const failures = {
   'not-read': 'could not be read',
 } satisfies Record<NonNullable<PromptFile['textFailure']>, string>
 
+/** Why a file gives no text, to stand behind its name. */
+export const unreadableMessage = (failure: keyof typeof failures): string => failures[failure]
+
 /** Why this model cannot be given the file; `pending` where it may be given it later. */
 export function problemWith(file: PromptFile, model: CallableModel): Misfit | undefined {
   if (file.clientEncrypted) return { message: 'is encrypted by a browser, so that no model can read it' }

@@ -16,15 +16,26 @@ export interface CallParameters {
   maxThinkingTokens?: number | undefined
   /** How hard a model that reasons is to think. */
   effort?: Effort | undefined
+  /** Whether a model that takes no effort is asked without one. */
+  isEffortOptional?: boolean | undefined
   /** The model is to decide itself whether and how much it thinks. */
   thinking?: 'adaptive' | undefined
   /** The model is to tell its thoughts, how briefly. */
   thoughts?: 'auto' | 'concise' | 'detailed' | undefined
+  topK?: number | undefined
+  presencePenalty?: number | undefined
+  frequencyPenalty?: number | undefined
+  verbosity?: 'low' | 'medium' | 'high' | undefined
+  /** The name by which the caller says `maxTokens`, for providers of that API. */
+  maxTokensName?: 'max_completion_tokens' | undefined
   seed?: number | undefined
   stop?: readonly string[] | undefined
   /** Whether the model may call several tools at once. */
   parallelTools?: boolean | undefined
 }
+
+/** A parameter of which models that do not have it may be asked without it. */
+export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity'
 
 /** A parameter that would not reach the provider as the caller sets it; `schema` is that of the answer. */
 export interface UnsentParameter {

@@ -1,0 +1,108 @@
+import { z } from 'zod'
+
+/** How a standard member of another API is handled. */
+export const handlings = ['passed on', 'translated', 'ignored', 'refused'] as const
+export type Handling = (typeof handlings)[number]
+
+interface Member {
+  handling: Handling
+  /** What becomes of it, or the reason. */
+  note: string
+  /** Whether the response names it where a caller sends it: the caller asked for something that the answer lacks. */
+  isReported?: boolean
+}
+
+/** Every standard member with its handling: reading, documentation and tests all walk the schemas that are registered here. */
+const members = new WeakMap<z.ZodType, Member>()
+
+const register =
+  (member: Member) =>
+  <Schema extends z.ZodType>(schema: Schema): Schema => {
+    const described = schema.describe(`${sentenceOf(member)}.`) as Schema
+    members.set(described, member)
+    return described
+  }
+
+const sentenceOf = ({ handling, note }: Member) =>
+  `${handling[0]?.toUpperCase()}${handling.slice(1)}${note ? `: ${note}` : ''}`
+
+/** Goes to the provider as it is, in the provider's own spelling. */
+export const passedOn = <Schema extends z.ZodType>(schema: Schema, note = ''): Schema =>
+  register({ handling: 'passed on', note })(schema)
+
+/** Has a meaning here that the provider is told in other words. */
+export const translated = <Schema extends z.ZodType>(schema: Schema, note: string): Schema =>
+  register({ handling: 'translated', note })(schema)
+
+/** Any value is accepted. The response names the member, as the answer lacks what it asks for. */
+export const ignored = (note: string) =>
+  register({ handling: 'ignored', note, isReported: true })(z.unknown().optional())
+
+/** Any value is accepted, and nobody misses anything: it concerns the request and not its answer. */
+export const label = (note: string) => register({ handling: 'ignored', note })(z.unknown().optional())
+
+type Neutral = string | number | boolean
+
+/** Accepts the values that ask for nothing; the reason follows the name of the member in the error. */
+export const refused = (reason: string, ...neutral: readonly Neutral[]) =>
+  register({ handling: 'refused', note: reason })(
+    z.custom<Neutral | object | null>((value) => isNeutral(value, neutral), reason).optional(),
+  )
+
+const isNeutral = (value: unknown, neutral: readonly Neutral[]) =>
+  value === undefined || value === null || neutral.includes(value as Neutral) || isEmpty(value)
+
+/** An empty list or object asks for nothing. */
+const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
+export interface MemberRow extends Member {
+  /** Its path, such as `messages[].name`. */
+  name: string
+}
+
+/** The table of all standard members of a request, nested ones after their parents. */
+export function memberTable(schema: z.ZodType): MemberRow[] {
+  const rows = new Map<string, MemberRow>()
+  for (const { name, member } of walk(schema, '')) rows.set(name, { name, ...member })
+  return [...rows.values()]
+}
+
+/** Yields the registered members with their paths; the schemas are trees. */
+function* walk(schema: z.ZodType, path: string): Generator<{ name: string; member: Member }> {
+  if (schema instanceof z.ZodObject) yield* walkObject(schema, path)
+  else for (const inner of partsOf(schema)) yield* walk(inner, schema instanceof z.ZodArray ? `${path}[]` : path)
+}
+
+function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof walk> {
+  for (const [name, inner] of Object.entries(shape as Record<string, z.ZodType>)) {
+    const own = path ? `${path}.${name}` : name
+    const member = members.get(inner)
+    if (member) yield { name: own, member }
+    yield* walk(inner, own)
+  }
+}
+
+function partsOf(schema: z.ZodType): z.ZodType[] {
+  const { def } = schema as unknown as { def: Partial<Record<'element' | 'in' | 'out' | 'innerType', z.ZodType>> }
+  const { options = [] } = schema as unknown as { options?: z.ZodType[] }
+  const inner = [def.element, def.in, def.out, def.innerType].filter((part) => part !== undefined)
+  return [...inner, ...options, ...(alternatives.get(schema) ?? [])]
+}
+
+/** The schemas that a transform chooses between, which zod cannot tell. */
+export const alternatives = new WeakMap<z.ZodType, readonly z.ZodType[]>()
+
+/** The paths of the ignored members of a request that the response names. */
+export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return []
+  return Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, inner]) => {
+    const given: unknown = (value as Record<string, unknown>)[name]
+    return members.get(inner)?.isReported && !isNeutral(given, [false, '']) ? name : []
+  })
+}
+
+/** The table as Markdown. */
+export function describeMembers(schema: z.ZodType): string {
+  const rows = memberTable(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
+  return ['| Member | | |', '|---|---|---|', ...rows].join('\n')
+}
