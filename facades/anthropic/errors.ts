@@ -33,6 +33,9 @@ export function errorBody(failure: Failure, requestId: string) {
 
 /** Where something is wrong with the input, the parameters and what is wrong with each. */
 function messageOf({ error, message }: Failure): string {
+  const tooLong = issuesOf(error).find(({ reason }) => reason === 'too_long')
+  // Programs make a conversation shorter by these words.
+  if (tooLong) return `prompt is too long: it ${tooLong.message}`
   const told = fewIssues(issuesOf(error)).map((issue) =>
     [parameterAt(issue.path), issue.message].filter(Boolean).join(': '),
   )

@@ -143,7 +143,10 @@ function parametersOf(asked: Askable): CallParameters {
   const isDecided = thinking?.type === 'adaptive' || thinking?.type === 'between_tools'
   const decides = isDecided ? ('adaptive' as const) : undefined
   const sampling = set({ temperature, topP, topK: asked.top_k, maxTokens, stop, parallelTools })
-  return { ...sampling, ...set({ maxThinkingTokens, effort, thinking: decides, thoughts }) }
+  return {
+    ...sampling,
+    ...set({ maxThinkingTokens, effort, isEffortOptional: effort && true, thinking: decides, thoughts }),
+  }
 }
 
 /** A model that is not to think is told so in the only word that all providers have. */

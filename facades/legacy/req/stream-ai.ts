@@ -40,7 +40,10 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
   })
 }
 
-const providersFailures: readonly string[] = ['provider_failed', 'provider_refused']
+const providersFailures: readonly string[] = [
+  ...['provider_failed', 'provider_refused', 'provider_rate_limited'],
+  ...['provider_quota_exceeded', 'provider_misconfigured', 'context_length_exceeded'],
+]
 
 /** These front ends read what a provider did wrong from an answer with 200. */
 function failed(thrown: unknown, requestId: string) {

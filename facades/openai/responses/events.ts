@@ -50,7 +50,11 @@ export class ResponseEvents implements Frames<StreamPart> {
   }
 
   failed(thrown: unknown): string {
-    return this.#begun() + this.#event('error', { error: errorOf(failureOf(thrown)) })
+    const error = errorOf(failureOf(thrown), 'responses')
+    const { code, message } = error
+    const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
+    // Some programs read the one, some the other.
+    return this.#begun() + this.#event('response.failed', { response }) + this.#event('error', { error })
   }
 
   #begun(): string {

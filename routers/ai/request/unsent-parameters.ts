@@ -14,6 +14,8 @@ export async function unsentParameters(ctx: Context, asked: AiRequest, model: Ca
     schema: asked.format?.schema,
     begun: beginningOf(asked.messages),
   })
+  const isLeftOut = unsent.some(({ name }) => name === 'effort') && asked.parameters.isEffortOptional
+  if (isLeftOut) ctx.hints.unsentParameters = [...(ctx.hints.unsentParameters ?? []), 'effort']
   return unsent
     .filter((parameter) => !isDispensable(asked, parameter))
     .map((parameter) => ({ path: pathOf(parameter), message: messageOf(parameter) }))

@@ -56,7 +56,6 @@ export const isNativeTool = (name: string): name is NativeTool => nativeToolName
 type Untaken =
   | 'seed'
   | 'maxThinkingTokens'
-  | 'parallelTools'
   | 'documents'
   | 'topK'
   | 'presencePenalty'
@@ -73,7 +72,7 @@ export const untaken: Record<Adapter, readonly Untaken[]> = {
   openai: ['maxThinkingTokens', 'topK', ...penalties],
   anthropic: ['seed', 'JSON without a schema', 'verbosity', ...penalties],
   // Its newer models refuse penalties.
-  google: ['parallelTools', 'verbosity', ...penalties],
+  google: ['verbosity', ...penalties],
   mistral: ['maxThinkingTokens', 'topK', 'verbosity'],
   demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', ...penalties],
 }

@@ -161,6 +161,15 @@ export type AnswerPart =
   | ToolUse
   | { type: 'finish'; reason: FinishReason }
 
+/** Why a provider refuses, as far as anybody can do something about it: its caller, who runs the service, or time. */
+export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'
+
+export interface RefusalReason {
+  reason?: ProviderReason
+  /** When to ask again, where the provider says so. */
+  retryAfterSeconds?: number
+}
+
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
@@ -178,6 +187,7 @@ export interface ModelGateway {
   isProvidersFault(error: unknown): boolean
   /** Whether the provider refused in a way that it would refuse the same request again. */
   wouldFailAgain(error: unknown): boolean
+  refusalReason(error: unknown): RefusalReason
   /** Says whose models are offline because of their calls, on any replica: of these, the next answer is told. */
   noteOutages(providers: readonly string[]): void
   /** An embedding for each of the input, in its order. */
