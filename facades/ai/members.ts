@@ -1,8 +1,7 @@
 import { z } from 'zod'
 
 /** How a standard member of another API is handled. */
-export const handlings = ['passed on', 'translated', 'ignored', 'refused'] as const
-export type Handling = (typeof handlings)[number]
+type Handling = 'passed on' | 'translated' | 'ignored' | 'refused'
 
 interface Member {
   handling: Handling
@@ -55,13 +54,13 @@ const isNeutral = (value: unknown, neutral: readonly Neutral[]) =>
 /** An empty list or object asks for nothing. */
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
-export interface MemberRow extends Member {
+interface MemberRow extends Member {
   /** Its path, such as `messages[].name`. */
   name: string
 }
 
 /** The table of all standard members of a request, nested ones after their parents. */
-export function memberTable(schema: z.ZodType): MemberRow[] {
+function memberTable(schema: z.ZodType): MemberRow[] {
   const rows = new Map<string, MemberRow>()
   for (const { name, member } of walk(schema, '')) rows.set(name, { name, ...member })
   return [...rows.values()]
@@ -82,11 +81,11 @@ function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof wa
   }
 }
 
+/** The schemas that one is made of, as zod keeps them; the options of an enum are none. */
 function partsOf(schema: z.ZodType): z.ZodType[] {
-  const { def } = schema as unknown as { def: Partial<Record<'element' | 'in' | 'out' | 'innerType', z.ZodType>> }
-  const { options = [] } = schema as unknown as { options?: z.ZodType[] }
-  const inner = [def.element, def.in, def.out, def.innerType].filter((part) => part !== undefined)
-  return [...inner, ...options, ...(alternatives.get(schema) ?? [])]
+  const { def, options = [] } = schema as unknown as { def: Record<string, unknown>; options?: unknown[] }
+  const parts = [def['element'], def['in'], def['out'], def['innerType'], ...options]
+  return [...parts.filter((part) => part instanceof z.ZodType), ...(alternatives.get(schema) ?? [])]
 }
 
 /** The schemas that a transform chooses between, which zod cannot tell. */
@@ -101,8 +100,10 @@ export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
   })
 }
 
-/** The table as Markdown. */
+/** The table as Markdown, for people who wonder what becomes of what their program sends. */
 export function describeMembers(schema: z.ZodType): string {
   const rows = memberTable(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
-  return ['| Member | | |', '|---|---|---|', ...rows].join('\n')
+  const unknown =
+    'A member that is not known is ignored, and named in `x-ignored-parameters`, unless this service refuses such.'
+  return ['What becomes of each member:', '', '| Member | | |', '|---|---|---|', ...rows, '', unknown].join('\n')
 }
