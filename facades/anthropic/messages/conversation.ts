@@ -24,10 +24,12 @@ interface Place {
 /** The conversation in the terms of the service. Results of tools are messages of their own there, so it says where each comes from. */
 export class Conversation {
   readonly messages: Message[] = []
+  readonly #onWire: readonly MessageOnWire[]
   readonly #places: Place[] = []
   readonly #toolNames = new Map<string, string>()
 
   constructor(messages: readonly MessageOnWire[]) {
+    this.#onWire = messages
     for (const [at, { role, content }] of messages.entries()) {
       if (role === 'assistant') this.#add(at, 'assistant', filled(this.#saidIn(content)))
       else if (role === 'system')
@@ -46,7 +48,7 @@ export class Conversation {
       'messages',
       place.message,
       ...(content === undefined ? [] : [content]),
-      ...(block === undefined ? [] : [block, ...rest]),
+      ...(block === undefined ? [] : [block, ...memberOf(this.#onWire[place.message]?.content[block], rest)]),
     ]
   }
 
@@ -89,6 +91,23 @@ export class Conversation {
     }
     return placed
   }
+}
+
+type Path = readonly (string | number)[]
+
+const fileMembers = { data: ['source', 'data'], mime: ['source', 'media_type'], name: ['title'] }
+
+/** What blocks call the members of the parts that they become, where it is something else. */
+const members: Partial<Record<string, Partial<Record<string, readonly string[]>>>> = {
+  tool_result: { id: ['tool_use_id'] },
+  thinking: { text: ['thinking'] },
+  image: fileMembers,
+  document: fileMembers,
+}
+
+function memberOf(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Path): Path {
+  if (member === undefined) return []
+  return [...(members[block?.type ?? '']?.[member] ?? [member]), ...rest]
 }
 
 const textPart = (text: string) => ({ type: 'text' as const, text })

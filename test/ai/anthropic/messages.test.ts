@@ -152,7 +152,7 @@ test.for<[name: string, body: object, status: number, type: string, message: str
   [
     'a result without a call, behind other words',
     { messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'So:' }, result] }] },
-    ...[400, 'invalid_request_error', 'messages.1.content.1.id: answers no call before it'],
+    ...[400, 'invalid_request_error', 'messages.1.content.1.tool_use_id: answers no call before it'],
   ] as never,
 ])('%s is refused by the name of the parameter, and asks nobody', async ([, body, status, type, message]) => {
   const error = await refusedBy(create(body))

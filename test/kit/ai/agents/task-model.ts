@@ -23,18 +23,26 @@ const COMPACTION = /summary of (?:the|our|this) conversation|CHECKPOINT COMPACTI
 
 const counted = { input: 1000, output: 50, cached: 0, cacheWrite: 0, reasoning: 0 }
 
-/** A model that takes the steps of a task one by one, as it is shown the results of those before. */
-export function taskModel(steps: readonly Step[]) {
-  /** What it answered, in order. */
-  const said: string[] = []
-  const behave: Behaviour = ({ path, body, sent }, response) => {
+/** A model of any kind of provider, by the address that it is asked at. */
+export const speaking =
+  (answerOf: (wanted: Wanted, sent: string) => Said): Behaviour =>
+  ({ path, body, sent }, response) => {
     const dialect = dialectAt(path)
-    const answer = answerTo(dialect.read(body), sent, steps)
-    said.push(answer.calls[0]?.name ?? answer.text)
+    const answer = answerOf(dialect.read(body), sent)
     if (!body.stream && !path.includes(':stream')) return json(response, dialect.whole(answer))
     beginStream(response)
     response.end(dialect.events(answer, body).join(''))
   }
+
+/** A model that takes the steps of a task one by one, as it is shown the results of those before. */
+export function taskModel(steps: readonly Step[]) {
+  /** What it answered, in order. */
+  const said: string[] = []
+  const behave = speaking((wanted, sent) => {
+    const answer = answerTo(wanted, sent, steps)
+    said.push(answer.calls[0]?.name ?? answer.text)
+    return answer
+  })
   return { behave, said }
 }
 
