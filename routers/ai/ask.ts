@@ -20,7 +20,7 @@ import { adaptRequest } from './request/adapt.ts'
 import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { filesIn } from './request/files-in.ts'
-import { withDocumentTexts } from './request/inline-documents.ts'
+import { InlineDocuments } from './request/inline-documents.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { unaskableReferences } from './request/references.ts'
@@ -76,11 +76,10 @@ async function callOf(
   held: DisposableStack,
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
-  const read = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(person, bytes)))
-  const said = await withDocumentTexts(ctx, read, model).catch((error: unknown) => {
-    throw error instanceof Problem
-      ? new Problem(error.problem, { issues: error.issues.map(told), cause: error })
-      : error
+  const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(person, bytes))
+  const read = await attachments.read(hold)
+  const said = await new InlineDocuments({ ctx, model, hold }).read(read).catch((error: unknown) => {
+    throw error instanceof Problem && error.issues.length > 0 ? retold(error, told) : error
   })
   const offering = { model, asked, approvals }
   const tools = ownTools(ctx, offering)
@@ -92,6 +91,9 @@ async function callOf(
   const messages = approvals.allowed.take(said, () => selectedOwnTools(ctx, offering))
   return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens, files: await filesIn(said) })
 }
+
+const retold = (error: Problem, told: Told) =>
+  new Problem(error.problem, { issues: error.issues.map(told), cause: error })
 
 interface BeginOptions {
   told?: Told
