@@ -7,8 +7,8 @@ interface Member {
   handling: Handling
   /** What becomes of it, or the reason. */
   note: string
-  /** Whether the response names it where a caller sends it: the caller asked for something that the answer lacks. */
-  isReported?: boolean
+  /** Values that ask for nothing, where the response names the member for any other. */
+  neutral?: readonly Neutral[]
 }
 
 /** Every standard member with its handling: reading, documentation and tests all walk the schemas that are registered here. */
@@ -33,9 +33,9 @@ export const passedOn = <Schema extends z.ZodType>(schema: Schema, note = ''): S
 export const translated = <Schema extends z.ZodType>(schema: Schema, note: string): Schema =>
   register({ handling: 'translated', note })(schema)
 
-/** Any value is accepted. The response names the member, as the answer lacks what it asks for. */
-export const ignored = (note: string) =>
-  register({ handling: 'ignored', note, isReported: true })(z.unknown().optional())
+/** Any value is accepted. The response names the member, as the answer lacks what it asks for, unless that is nothing. */
+export const ignored = (note: string, ...neutral: readonly Neutral[]) =>
+  register({ handling: 'ignored', note, neutral: [false, '', ...neutral] })(z.unknown().optional())
 
 /** Any value is accepted, and nobody misses anything: it concerns the request and not its answer. */
 export const label = (note: string) => register({ handling: 'ignored', note })(z.unknown().optional())
@@ -96,7 +96,8 @@ export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
   if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return []
   return Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, inner]) => {
     const given: unknown = (value as Record<string, unknown>)[name]
-    return members.get(inner)?.isReported && !isNeutral(given, [false, '']) ? name : []
+    const { neutral } = members.get(inner) ?? {}
+    return neutral && !isNeutral(given, neutral) ? name : []
   })
 }
 

@@ -4,6 +4,8 @@ const names: Record<string, string> = {
   format: 'output_config.format',
   'parameters.topP': 'top_p',
   'parameters.topK': 'top_k',
+  'parameters.web_search': 'tools.web_search',
+  'parameters.web_fetch': 'tools.web_fetch',
   'parameters.maxTokens': 'max_tokens',
   'parameters.maxThinkingTokens': 'thinking.budget_tokens',
   'parameters.stop': 'stop_sequences',

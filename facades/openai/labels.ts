@@ -1,4 +1,4 @@
-import { label } from '../ai/members.ts'
+import { ignored, label } from '../ai/members.ts'
 
 /** Words of the caller about a request, which both APIs have: they go no further. */
 export const labels = {
@@ -8,6 +8,6 @@ export const labels = {
   prompt_cache_key: label('the provider decides what it caches'),
   prompt_cache_options: label('the provider decides what it caches'),
   prompt_cache_retention: label('the provider decides what it caches'),
-  service_tier: label('the contract with the provider decides'),
+  service_tier: ignored('the contract with the provider decides', 'auto', 'default'),
   client_metadata: label('nothing is kept that it could mark'),
 }

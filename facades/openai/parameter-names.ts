@@ -11,6 +11,7 @@ const chat: Record<string, string> = {
   'parameters.presencePenalty': 'presence_penalty',
   'parameters.frequencyPenalty': 'frequency_penalty',
   'parameters.topK': 'top_k',
+  'parameters.web_search': 'web_search_options',
 }
 
 /** What OpenAI calls the members of our requests, by the endpoint. */
@@ -23,6 +24,7 @@ const names = {
     'parameters.maxTokens': 'max_output_tokens',
     'parameters.effort': 'reasoning.effort',
     'parameters.verbosity': 'text.verbosity',
+    'parameters.web_search': 'tools.web_search',
     'parameters.thoughts': 'reasoning.summary',
   } as Record<string, string>,
 }

@@ -187,6 +187,7 @@ function callMember({ type }: ToolCallOnWire, [member, ...rest]: Path): Path {
 }
 
 function fileMember(part: InputPartOnWire | { type: 'text' } | undefined, rest: Path): Path {
+  if (rest.length === 0) return []
   if (part?.type === 'image_url') return ['image_url', 'url']
   if (part?.type !== 'file') return rest
   const members: Partial<Record<string, string>> = {

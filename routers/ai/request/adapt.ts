@@ -11,10 +11,11 @@ const hints = ['topK', 'presencePenalty', 'frequencyPenalty', 'verbosity'] as co
 export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, model: CallableModel): AiRequest {
   const { isAdaptable, parameters } = request
   const unsent = hints.filter((name) => parameters[name] !== undefined && hasNoWordFor(name, model))
-  if (unsent.length > 0) ctx.hints.unsentParameters = unsent
   const kept = unsent.length > 0 ? without(parameters, unsent) : parameters
-  if (!isAdaptable) return kept === parameters ? request : { ...request, parameters: kept }
   const nativeTools = availableNative(request, model)
+  const missing = (request.optionalTools ?? []).filter((tool) => !nativeTools.includes(tool))
+  ctx.hints.unsentParameters = [...unsent, ...missing]
+  if (!isAdaptable) return kept === parameters ? request : { ...request, parameters: kept }
   return { ...request, parameters: withEffort(kept, model), ...(nativeTools.length > 0 && { nativeTools }) }
 }
 

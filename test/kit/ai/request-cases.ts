@@ -31,7 +31,10 @@ export const requestCases: Record<string, RequestCase> = {
       item: { type: 'custom_tool_call', call_id: 'call-1', name: 'apply_patch', input: '*** Begin' },
     },
   },
-  'codex-websearch': { sent: { messages: [hi], tools: [{ function: { name: 'shell' } }] } },
+  'codex-websearch': {
+    sent: { messages: [hi], tools: [{ function: { name: 'shell' } }] },
+    ignored: 'tools.web_search',
+  },
   gpt5: { sent: { model: 'gpt-5-mini', max_completion_tokens: 50 } },
   img_jpgmime: {
     sent: { messages: [{ content: [{ image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } }] }] },
