@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Problem } from '../../../routers/core/problems.ts'
 import type { CallParameters, Effort } from '../../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import { ignored, label, passedOn, refused, translated } from '../../ai/members.ts'
@@ -38,6 +39,12 @@ const outputConfig = z.strictObject({
   format: translated(jsonFormat.nullish(), 'in the words of the provider'),
 })
 
+/** What a client may send in place of the conversation so far. */
+const thread = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('create') }),
+  z.strictObject({ type: z.literal('continue'), previous_message_id: z.string() }),
+])
+
 /** All standard members of a request for a message. */
 export const messageRequest = z.strictObject({
   model: translated(z.string(), 'one of `GET /v1/models`'),
@@ -70,7 +77,7 @@ export const messageRequest = z.strictObject({
   context_management: ignored('the conversation is sent as it is'),
   compaction: ignored('the conversation is sent as it is'),
   betas: label('what is known is taken without them'),
-  thread: ignored('nothing is kept'),
+  thread: translated(thread.nullish(), 'nothing is kept: one that goes on is not found, and clients send it all again'),
   fallbacks: ignored('the models that stand in are those of the settings'),
   container: refused('is nothing that this service has'),
   mcp_servers: refused('are not called for callers: the service has its own'),
@@ -89,6 +96,7 @@ export interface Translated {
 }
 
 export function translateRequest(asked: Askable): Translated {
+  if (asked.thread?.type === 'continue') throw threadNotFound()
   const { model, system, tools, tool_choice: choice } = asked
   const format = asked.output_config?.format ?? asked.output_format
   const own = (tools ?? []).filter(isOwn)
@@ -117,6 +125,10 @@ export function translateRequest(asked: Askable): Translated {
   }
   return { input, placeOf: (path) => toolPlace(placeOf(path)) }
 }
+
+/** By this code the client sends the whole conversation. */
+const threadNotFound = () =>
+  new Problem('not_found', { detail: 'No thread is kept here.', meta: { error_code: 'thread_not_found' } })
 
 type Path = readonly (string | number)[]
 type Tool = NonNullable<MessageRequest['tools']>[number]

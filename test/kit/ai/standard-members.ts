@@ -139,7 +139,7 @@ export const standardApis: StandardApi[] = [
       context_management: { edits: [{ type: canary }] },
       compaction: { kind: canary },
       betas: [canary],
-      thread: { id: canary },
+      thread: { type: 'create' },
       fallbacks: [{ model: canary }],
       container: 'container_1',
       mcp_servers: [{ type: 'url', url: 'https://example.org', name: 'a' }],
