@@ -63,7 +63,7 @@ export async function workshop() {
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }
-export type Workshop = Awaited<ReturnType<typeof workshop>>
+type Workshop = Awaited<ReturnType<typeof workshop>>
 
 /** Nothing but loopback is reached: everything else would go through a proxy that nobody is at. */
 const closed = {
