@@ -1,6 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { reportedMembers } from './members.ts'
@@ -28,14 +28,38 @@ export async function readRequest<Schema extends z.ZodType>(
   return value
 }
 
-/** The same for a body that its procedure checks: returns it without what is ignored. */
+/** A body that its procedure checks, without the members that no schema knows; nothing else of it is looked at. */
 export function dropUnknown(
   schema: z.ZodType,
   body: unknown,
   isStrict: boolean,
 ): { given: unknown; ignored: string[] } {
-  const { given, ignored } = parse(schema, body, isStrict)
-  return { given, ignored: [...ignored] }
+  const unknown = isStrict ? [] : [...strangers(schema, body, [])]
+  if (unknown.length === 0) return { given: body, ignored: [] }
+  return { given: prune(body, treeOf(unknown)), ignored: [...new Set(unknown.map(nameOf))] }
+}
+
+/** The paths of members that objects do not have by their schemas. */
+function* strangers(schema: z.ZodType, value: unknown, path: Path): Generator<Path> {
+  if (typeof value !== 'object' || value === null) return
+  const inner = bare(schema)
+  if (inner instanceof z.ZodObject) yield* strangersAmong(inner, value, path)
+  if (!(inner instanceof z.ZodArray && Array.isArray(value))) return
+  for (const [at, element] of value.entries()) yield* strangers(inner.element as z.ZodType, element, [...path, at])
+}
+
+function* strangersAmong({ shape }: z.ZodObject, value: object, path: Path): Generator<Path> {
+  for (const [name, member] of Object.entries(value)) {
+    const own = [...path, name]
+    if (Object.hasOwn(shape, name)) yield* strangers(shape[name] as z.ZodType, member, own)
+    else yield own
+  }
+}
+
+/** A schema without what says that it may be left out. */
+function bare(schema: z.ZodType): z.ZodType {
+  const { innerType } = schema.def as { innerType?: z.ZodType }
+  return innerType ? bare(innerType) : schema
 }
 
 function readLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
