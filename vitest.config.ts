@@ -19,7 +19,7 @@ const soakOnly = [
   'test/cli/bench.test.ts',
   'test/process/{deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
   'test/realtime/chaos.test.ts',
-  'test/ai/{stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
+  'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
   'test/json-api/differential.test.ts',
   'test/rooms/ai/kills.test.ts',
 ]

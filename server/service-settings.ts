@@ -30,6 +30,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
+    strictParameters: env.STRICT_PARAMETERS,
     servesDemo: env.NODE_ENV !== 'production',
     tools: toolSettingsOf(env),
     sessionLifetime: env.SESSION_LIFETIME,

@@ -15,21 +15,37 @@ interface Answering {
   whole(answer: WholeAnswer): object
   /** Set where the answer is wanted as it comes. */
   frames: Frames<StreamPart> | undefined
+  /** What the face calls a member of our request. */
+  nameOf?(path: readonly string[]): string | undefined
 }
 
 /** Asks the model, and sends its answer whole or as it comes. */
 export async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { contextOf, heartbeat, input, whole, frames }: Answering,
+  { contextOf, heartbeat, input, whole, frames, nameOf = (path) => path.at(-1) }: Answering,
 ): Promise<object> {
   const ctx = await contextOf(request, reply)
   const { ai } = createCaller(ctx)
   return sendAnswer(ctx, reply, {
-    whole: async () => whole(await ai.complete(input)),
-    stream: () => ai.completeStream(input),
+    whole: async () => {
+      const answered = await ai.complete(input)
+      nameUnsent(ctx, nameOf)
+      return whole(answered)
+    },
+    stream: async () => {
+      const parts = await ai.completeStream(input)
+      nameUnsent(ctx, nameOf)
+      return parts
+    },
     ...{ frames, heartbeat },
   })
+}
+
+/** Names what the model was asked without among what was ignored. */
+function nameUnsent({ hints }: Context, nameOf: NonNullable<Answering['nameOf']>): void {
+  const unsent = (hints.unsentParameters ?? []).map((name) => nameOf(['parameters', name]) ?? name)
+  hints.ignoredParameters = [...(hints.ignoredParameters ?? []), ...unsent]
 }
 
 interface SentAnswer<Part> {

@@ -1,11 +1,131 @@
 import { TRPCError } from '@trpc/server'
-import type { z } from 'zod'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
+import type { ContextOf } from '../http/procedures.ts'
+import { reportedMembers } from './members.ts'
 
 /** The body as its schema has it; throws what a procedure would throw. */
 export function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   assertRawInput(body)
   const result = schema.safeParse(body ?? {})
   if (result.success) return result.data
-  throw new TRPCError({ code: 'BAD_REQUEST', cause: result.error })
+  throw invalid(result.error)
 }
+
+/**
+ * Reads a body as programs of the field send it: what is null counts as left out, and members that the schema does not know
+ * are ignored and named in the response, unless the settings refuse them.
+ */
+export async function readRequest<Schema extends z.ZodType>(
+  schema: Schema,
+  contextOf: ContextOf,
+  ...[request, reply]: [FastifyRequest, FastifyReply]
+): Promise<z.output<Schema>> {
+  const { services, hints } = await contextOf(request, reply)
+  const { value, ignored } = readLeniently(schema, request.body, services.settings.strictParameters)
+  hints.ignoredParameters = ignored
+  return value
+}
+
+/** A body that its procedure checks, without the members that no schema knows; nothing else of it is looked at. */
+export function dropUnknown(
+  schema: z.ZodType,
+  body: unknown,
+  isStrict: boolean,
+): { given: unknown; ignored: string[] } {
+  const unknown = isStrict ? [] : [...strangers(schema, body, [])]
+  if (unknown.length === 0) return { given: body, ignored: [] }
+  return { given: prune(body, treeOf(unknown)), ignored: [...new Set(unknown.map(nameOf))] }
+}
+
+/** The paths of members that objects do not have by their schemas. */
+function* strangers(schema: z.ZodType, value: unknown, path: Path): Generator<Path> {
+  if (typeof value !== 'object' || value === null) return
+  const inner = bare(schema)
+  if (inner instanceof z.ZodObject) yield* strangersAmong(inner, value, path)
+  if (!(inner instanceof z.ZodArray && Array.isArray(value))) return
+  for (const [at, element] of value.entries()) yield* strangers(inner.element as z.ZodType, element, [...path, at])
+}
+
+function* strangersAmong({ shape }: z.ZodObject, value: object, path: Path): Generator<Path> {
+  for (const [name, member] of Object.entries(value)) {
+    const own = [...path, name]
+    if (Object.hasOwn(shape, name)) yield* strangers(shape[name] as z.ZodType, member, own)
+    else yield own
+  }
+}
+
+/** A schema without what says that it may be left out. */
+function bare(schema: z.ZodType): z.ZodType {
+  const { innerType } = schema.def as { innerType?: z.ZodType }
+  return innerType ? bare(innerType) : schema
+}
+
+function readLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
+  assertRawInput(body)
+  const { result, given, ignored } = parse(schema, body ?? {}, isStrict)
+  if (!result.success) throw invalid(result.error)
+  return { value: result.data, ignored: [...reportedMembers(schema, given), ...ignored] }
+}
+
+/** Each pass drops everything that the one before stumbled over; what was hidden by it is nested in unions. */
+const MAX_PASSES = 5
+
+function parse<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
+  const ignored = new Set<string>()
+  let given = body
+  for (let pass = 1; ; pass++) {
+    const result = schema.safeParse(given)
+    const issues = result.error?.issues ?? []
+    const unknown = isStrict ? [] : issues.flatMap(unknownMembers)
+    const dropped = [...unknown, ...nullMembers(given, issues)]
+    if (dropped.length === 0 || pass === MAX_PASSES) return { result, given, ignored }
+    for (const path of unknown) ignored.add(nameOf(path))
+    given = prune(given, treeOf(dropped))
+  }
+}
+
+const invalid = (cause: z.ZodError) => new TRPCError({ code: 'BAD_REQUEST', cause })
+
+type Path = readonly PropertyKey[]
+
+const unknownMembers = (issue: z.core.$ZodIssue): Path[] =>
+  issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : []
+
+const nullMembers = (body: unknown, issues: readonly z.core.$ZodIssue[]): Path[] =>
+  issues.map(({ path }) => path).filter((path) => isNullMember(body, path))
+
+function isNullMember(body: unknown, path: Path): boolean {
+  const found = path.reduce<unknown>((value, step) => (value as Record<PropertyKey, unknown> | null)?.[step], body)
+  return found === null && typeof path.at(-1) === 'string'
+}
+
+/** The members of all elements of a list have one name. */
+const nameOf = (path: Path) => path.filter((step) => typeof step === 'string').join('.')
+
+/** The steps that lead to what is dropped; the last has none behind it. */
+type Tree = Map<PropertyKey, Tree>
+
+function treeOf(paths: readonly Path[]): Tree {
+  const root: Tree = new Map()
+  for (const path of paths) {
+    let tree = root
+    for (const step of path) {
+      const next: Tree = tree.get(step) ?? new Map()
+      tree.set(step, next)
+      tree = next
+    }
+  }
+  return root
+}
+
+/** A copy without what the tree leads to, in one walk: a body may have thousands of unknown members. */
+function prune(value: unknown, tree: Tree): unknown {
+  if (Array.isArray(value)) return value.map((element, at) => pruneAt(element, tree.get(at)))
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name]) => tree.get(name)?.size !== 0)
+  return Object.fromEntries(kept.map(([name, member]) => [name, pruneAt(member, tree.get(name))]))
+}
+
+const pruneAt = (value: unknown, tree: Tree | undefined) => (tree ? prune(value, tree) : value)

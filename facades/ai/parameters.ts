@@ -1,18 +1,17 @@
 import { z } from 'zod'
+import { alternatives } from './members.ts'
 
-/** A parameter of which the service knows the usual value alone. */
-export const only = <const Value extends string | number | boolean>(value: Value) =>
-  z.literal(value, `is taken as ${value} only`).nullish()
-
-const label = z.string().nullish()
-
-/** Words of the caller about a request, which change nothing of its answer: they are taken, and go no further. */
-export const labels = {
-  user: label,
-  safety_identifier: label,
-  prompt_cache_key: label,
-  prompt_cache_retention: label,
-  metadata: z.record(z.string(), z.string()).nullish(),
+/** A text is one kind of value and anything else another, so that issues name the members of the kind that was meant. */
+export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) {
+  type Either = z.output<Text> | z.output<Other>
+  const either = z.unknown().transform((given, ctx): Either => {
+    const parsed = (typeof given === 'string' ? text : other).safeParse(given)
+    if (parsed.success) return parsed.data as Either
+    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
+    return z.NEVER
+  })
+  alternatives.set(either, [text, other])
+  return either
 }
 
 /** The members that have a value. */

@@ -1,4 +1,5 @@
 import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
+import { describeMembers } from '../ai/members.ts'
 import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
 import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
 import { countRequest, messageRequest } from './messages/request.ts'
@@ -22,7 +23,13 @@ const asking = {
 /** What programs written for Anthropic's API call, beside the models. */
 export const anthropicEndpoints: readonly Endpoint[] = [
   {
-    ...{ ...asking, path: '/v1/messages', name: 'ai.complete', request: messageRequest },
+    ...{
+      ...asking,
+      path: '/v1/messages',
+      name: 'ai.complete',
+      request: messageRequest,
+      details: describeMembers(messageRequest),
+    },
     more: { summary: "Ask a model as programs written for Anthropic's messages do" },
     answers: () =>
       answered(200, { ...json(message), ...events('With `stream`: events from `message_start` to `message_stop`.') }),

@@ -27,12 +27,22 @@ function statusOf(failure: Failure): number {
 /** As Anthropic writes it, with our own code beside. */
 export function errorBody(failure: Failure, requestId: string) {
   const status = statusOf(failure)
-  const error = { type: types[status] ?? usualType(status), message: messageOf(failure), code: failure.code }
+  const error = {
+    ...{ type: types[status] ?? usualType(status), message: messageOf(failure), code: failure.code },
+    ...detailsOf(failure),
+  }
   return { type: 'error', error, request_id: requestId }
 }
 
+/** What a program needs to go on. */
+const detailsOf = ({ error }: Failure): { details?: Problem['meta'] } =>
+  error instanceof Problem && Object.keys(error.meta).length > 0 ? { details: error.meta } : {}
+
 /** Where something is wrong with the input, the parameters and what is wrong with each. */
 function messageOf({ error, message }: Failure): string {
+  const tooLong = issuesOf(error).find(({ reason }) => reason === 'too_long')
+  // Programs make a conversation shorter by these words.
+  if (tooLong) return `prompt is too long: it ${tooLong.message}`
   const told = fewIssues(issuesOf(error)).map((issue) =>
     [parameterAt(issue.path), issue.message].filter(Boolean).join(': '),
   )

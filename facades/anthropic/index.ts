@@ -1,16 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
-import { read } from '../ai/body.ts'
+import { read, readRequest } from '../ai/body.ts'
+import { placed } from '../ai/error-paths.ts'
 import { offeredModel, offeredModels } from '../ai/offered-model.ts'
-import { placed } from '../ai/placed.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { sendError } from './errors.ts'
 import { MessageEvents } from './messages/events.ts'
 import { messageOf } from './messages/message.ts'
-import { countRequest, messageRequest, translated } from './messages/request.ts'
+import { countRequest, messageRequest, translateRequest } from './messages/request.ts'
 import { modelOf, pageOf, pageQuery } from './models.ts'
+import { parameterAt } from './parameter-names.ts'
 
 interface AnthropicOptions extends FacadeOptions {
   /** Pause between the pings of a silent stream, in milliseconds. */
@@ -49,12 +50,12 @@ function modelRoutes(app: FastifyInstance, { contextOf }: AnthropicOptions): voi
 function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages/count_tokens', routeTo('ai.countTokens', options), async (request, reply) => {
     const ctx = await options.contextOf(request, reply)
-    const { input, placeOf } = translated(read(countRequest, request.body))
+    const { input, placeOf } = translateRequest(await readRequest(countRequest, options.contextOf, request, reply))
     try {
       const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
       return { input_tokens: inputTokens, estimated }
     } catch (error) {
-      throw placed(error, placeOf)
+      throw placed(error, placeOf, request.body)
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
     }
@@ -63,16 +64,17 @@ function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
 
 function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages', routeTo('ai.complete', options), async (request, reply) => {
-    const asked = read(messageRequest, request.body)
+    const asked = await readRequest(messageRequest, options.contextOf, request, reply)
     const heading = { id: `msg_${request.id}`, model: asked.model }
-    const { input, placeOf } = translated(asked)
+    const { input, placeOf } = translateRequest(asked)
     return answer(request, reply, {
       ...options,
       input,
+      nameOf: parameterAt,
       whole: (answered) => messageOf(heading, answered),
       frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
     }).catch((error: unknown) => {
-      throw placed(error, placeOf)
+      throw placed(error, placeOf, request.body)
     })
   })
 }

@@ -29,7 +29,7 @@ export function describeEndpoints(endpoints: readonly Endpoint[], router: AnyTRP
 }
 
 function operationOf(components: Components, endpoint: Endpoint, procedure: AnyTRPCProcedure): Described {
-  const { path, name, tag, refusals, request, answer, body, answers, more } = endpoint
+  const { path, name, tag, refusals, request, details, answer, body, answers, more } = endpoint
   const [meta, access] = [metaOf(procedure), accessOf(procedure)]
   const id = path.slice(1).replaceAll('/', '.').replaceAll(/[{}]/g, '')
   const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
@@ -39,7 +39,7 @@ function operationOf(components: Components, endpoint: Endpoint, procedure: AnyT
   return {
     operationId: id,
     summary: meta.about?.replace(/\.$/, ''),
-    description: accessSentence(access),
+    description: [accessSentence(access), details].filter(Boolean).join('\n\n'),
     tags: [tag],
     security: securityOf(access),
     ...more,

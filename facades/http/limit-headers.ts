@@ -3,16 +3,42 @@ import type { ResponseHints } from '../../routers/core/hooks.ts'
 type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 
 /** `RateLimit-Policy` says what the limits are, `RateLimit` what is left of them, as the IETF draft on rate limit headers has it. */
-export function limitHeaders({ limits = [], isFinal, answeredBy }: ResponseHints): Record<string, string> {
+export function limitHeaders({
+  limits = [],
+  isFinal,
+  answeredBy,
+  ignoredParameters = [],
+}: ResponseHints): Record<string, string> {
   return {
     ...(limits.length > 0 && {
       'ratelimit-policy': limits.map((limit) => nameOf(limit) + policyOf(limit)).join(', '),
       ratelimit: limits.map((limit) => nameOf(limit) + stateOf(limit)).join(', '),
     }),
     ...(answeredBy && { 'x-answered-by': encodeURI(answeredBy) }),
+    ...(ignoredParameters.length > 0 && { 'x-ignored-parameters': namesOf(ignoredParameters) }),
     // Client libraries would repeat it by themselves.
     ...(isFinal && { 'x-should-retry': 'false' }),
   }
+}
+
+const MAX_NAMES = 20
+const MAX_NAME = 64
+
+/** As many names as a header has room for, and the number of the others. */
+function namesOf(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES
+  return [...names.slice(0, MAX_NAMES).map(encodedName), ...(more > 0 ? [`+${more}`] : [])].join(', ')
+}
+
+/** A name cut to its length before a character that is not whole. */
+function encodedName(name: string): string {
+  let encoded = ''
+  for (const character of name) {
+    const next = encoded + encodeURIComponent(character)
+    if (next.length > MAX_NAME) break
+    encoded = next
+  }
+  return encoded
 }
 
 const policyOf = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>

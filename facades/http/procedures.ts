@@ -13,6 +13,14 @@ export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown a
 
 const procedures = new Map(Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>))
 
+/** What a procedure is given. */
+export function inputOf(name: string): z.ZodObject {
+  const procedure = procedureAt(name)
+  const [input] = procedure ? inputsOf(procedure) : []
+  if (!input) throw new Error(`There is no input of ${name}.`)
+  return input
+}
+
 export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
 /** Who may call a procedure, in a sentence. */

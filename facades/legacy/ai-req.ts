@@ -1,12 +1,16 @@
 import type { FastifyInstance } from 'fastify'
+import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { sendAnswer } from '../ai/answer.ts'
-import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { dropUnknown } from '../ai/body.ts'
+import { type FacadeOptions, inputOf, routeTo } from '../http/procedures.ts'
 import { answerErrors } from './errors.ts'
 import { namedEvents } from './frames.ts'
 import { legacyUserOf } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
+
+const question = inputOf('ai.ask')
 
 interface LegacyOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -24,13 +28,13 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
 
   answerErrors(app, 'payload')
 
-  app.post<{ Body: { payload?: AiRequest } | null }>(
+  app.post<{ Body: Record<string, unknown> | null }>(
     '/api/ai-req',
     routeTo('ai.ask', { contextOf, bodyLimits }),
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
       const { ai } = createCaller(ctx)
-      const payload = (request.body?.payload ?? {}) as AiRequest
+      const payload = payloadIn(ctx, request.body) as AiRequest
       const isStreamed = request.headers.accept?.includes('text/event-stream')
       return sendAnswer(ctx, reply, {
         whole: async () => {
@@ -47,4 +51,12 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
   app.get('/api/user', async (request, reply) => {
     return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
   })
+}
+
+/** The payload without members that are not known, here and beside it, which the response names. */
+function payloadIn({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
+  const { payload = {}, ...beside } = body ?? {}
+  const { given, ignored } = dropUnknown(question, payload ?? {}, services.settings.strictParameters)
+  hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
+  return given
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { issuesOf } from '../../routers/core/issues/issues.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
@@ -7,8 +7,10 @@ import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 export function answerErrors(app: FastifyInstance, member?: string): void {
   app.setErrorHandler((thrown, request, reply) => {
     const failure = failureOf(thrown)
-    const { status, code, message, error } = failure
+    const { code, message, error } = failure
+    const status = statusOf(failure)
     if (status === 401) reply.header('www-authenticate', 'Bearer')
+    if (isOfProvider(failure)) tellWhenToRetry(reply, request)
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     const body =
       status === 422
@@ -17,6 +19,17 @@ export function answerErrors(app: FastifyInstance, member?: string): void {
     return reply.code(status).send(body)
   })
 }
+
+/** Where the provider says when it wants to be asked again. */
+function tellWhenToRetry(reply: FastifyReply, { context }: FastifyRequest): void {
+  const seconds = context?.hints.retryAfterSeconds
+  if (seconds) reply.header('retry-after', seconds)
+}
+
+const isOfProvider = ({ code }: Failure) => code.startsWith('provider_')
+
+/** Older programs know no other status for what a provider does wrong. */
+const statusOf = (failure: Failure) => (isOfProvider(failure) && failure.status !== 422 ? 500 : failure.status)
 
 /** What is wrong with a request, by the names of its fields. */
 export const validationError = (failure: Failure, requestId: string, member?: string) => ({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Api } from '../../routers/index.ts'
-import { labels } from '../ai/parameters.ts'
+import { label } from '../ai/members.ts'
 
 type EmbeddingAnswer = Awaited<ReturnType<Api['ai']['embed']>>
 type Input = Parameters<Api['ai']['embed']>[0]['input']
@@ -14,13 +14,13 @@ const input = z
     return (isTokens ? [given] : given) as Input
   })
 
-/** A request for embeddings. What is not known here is refused, as it would else be passed over in silence. */
+/** A request for embeddings. */
 export const embeddingRequest = z.strictObject({
   model: z.string(),
   input,
   dimensions: z.int().nullish(),
   encoding_format: z.enum(['float', 'base64']).nullish(),
-  user: labels.user,
+  user: label('the provider is told nothing of who asks'),
 })
 type EmbeddingRequest = z.output<typeof embeddingRequest>
 

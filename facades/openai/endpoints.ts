@@ -1,4 +1,5 @@
 import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoints.ts'
+import { describeMembers } from '../ai/members.ts'
 import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
 import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
 import { chatRequest } from './chat/request.ts'
@@ -41,13 +42,25 @@ const asking = { method: 'post', tag, refusals: { statuses: askingStatuses, body
 /** What programs written for OpenAI's API call. */
 export const openAiEndpoints: readonly Endpoint[] = [
   {
-    ...{ ...asking, path: '/v1/chat/completions', name: 'ai.complete', request: chatRequest },
+    ...{
+      ...asking,
+      path: '/v1/chat/completions',
+      name: 'ai.complete',
+      request: chatRequest,
+      details: describeMembers(chatRequest),
+    },
     more: { summary: "Ask a model as programs written for OpenAI's chat completions do" },
     answers: () =>
       answered(200, { ...json(completion), ...events('With `stream`: chunks of the completion, then `[DONE]`.') }),
   },
   {
-    ...{ ...asking, path: '/v1/responses', name: 'ai.complete', request: responseRequest },
+    ...{
+      ...asking,
+      path: '/v1/responses',
+      name: 'ai.complete',
+      request: responseRequest,
+      details: describeMembers(responseRequest),
+    },
     more: { summary: "Ask a model as programs written for OpenAI's responses do" },
     answers: () =>
       answered(200, {

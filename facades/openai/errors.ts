@@ -20,12 +20,13 @@ const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
   // Clients do not repeat a request by this word.
   limit_reached: ['insufficient_quota', 'insufficient_quota'],
   limit_held: ['rate_limit_error', 'rate_limit_exceeded'],
+  provider_rate_limited: ['rate_limit_error', 'rate_limit_exceeded'],
   too_many_requests: ['rate_limit_error', 'rate_limit_exceeded'],
 }
 
 export function errorOf(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
   const { status, code, message } = failure
-  if (code === 'invalid') return invalid(failure, names)
+  if (code === 'invalid' || code === 'context_length_exceeded') return invalid(failure, names)
   const usualType = status >= 500 && !isFinal(failure) ? 'server_error' : 'invalid_request_error'
   const type = status === 403 ? 'permission_error' : usualType
   const [knownType, knownCode] = known[code] ?? [type, code]
@@ -37,8 +38,10 @@ function invalid({ error, message }: Failure, names: ParameterNames): OpenAiErro
   const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
   const [first] = issues
   const told = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
+  const isTooLong = first?.issue.reason === 'too_long'
   return {
-    message: told.join(' ') || message,
+    // Programs make a conversation shorter by these words.
+    message: `${isTooLong ? "This model's maximum context length is exceeded: " : ''}${told.join(' ') || message}`,
     type: 'invalid_request_error',
     param: first?.param ?? null,
     code: first ? codeOf(first.issue, error) : null,

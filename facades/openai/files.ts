@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
+import { mediaTypeOf } from '../../routers/ports/ai/media-types.ts'
 import type { FilePart } from '../../routers/ports/ai/messages.ts'
 
 type Path = readonly (string | number)[]
@@ -19,7 +20,8 @@ const fileOf = (data: string, name: string | null | undefined, path: Path): File
 function filePart(url: string, path: Path): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
-  return { type: 'file', mime: mime.toLowerCase(), data: url.slice(head.length) }
+  const data = url.slice(head.length)
+  return { type: 'file', mime: mediaTypeOf(mime, data), data }
 }
 
 /** A file that the caller has uploaded before, by the id or uuid of its attachment. */

@@ -1,22 +1,24 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
-import { read } from '../ai/body.ts'
+import { readRequest } from '../ai/body.ts'
+import { placed } from '../ai/error-paths.ts'
 import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
-import { placed } from '../ai/placed.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { chunksOf } from './chat/chunks.ts'
 import { completionOf } from './chat/completion.ts'
+import { chatPlace } from './chat/places.ts'
 import * as chat from './chat/request.ts'
 import * as embeddings from './embeddings.ts'
 import { sendError } from './errors.ts'
+import { parameterAt } from './parameter-names.ts'
 import { ResponseEvents } from './responses/events.ts'
 import { placeIn } from './responses/places.ts'
 import * as responses from './responses/request.ts'
 import { responseOf, wholeResponse } from './responses/response.ts'
-import { placeAmong } from './tools.ts'
+import { ToolTable } from './responses/tools.ts'
 
 interface OpenAiOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -52,7 +54,7 @@ function modelRoutes(app: FastifyInstance, { contextOf }: OpenAiOptions): void {
 function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/embeddings', routeTo('ai.embed', options), async (request, reply) => {
     const ctx = await options.contextOf(request, reply)
-    const asked = read(embeddings.embeddingRequest, request.body)
+    const asked = await readRequest(embeddings.embeddingRequest, options.contextOf, request, reply)
     try {
       return embeddings.embeddingList(asked, await createCaller(ctx).ai.embed(embeddings.coreRequestOf(asked)))
     } finally {
@@ -64,35 +66,41 @@ function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
 
 function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/chat/completions', routeTo('ai.complete', options), async (request, reply) => {
-    const asked = read(chat.chatRequest, request.body)
-    const heading = { id: `chatcmpl-${request.id}`, created: now(), model: asked.model }
+    const asked = await readRequest(chat.chatRequest, options.contextOf, request, reply)
+    const heading = {
+      ...{ id: `chatcmpl-${request.id}`, created: now(), model: asked.model },
+      custom: chat.customNames(asked),
+    }
     return answer(request, reply, {
       ...options,
       input: chat.coreRequestOf(asked),
+      nameOf: (path) => parameterAt(path, 'chat'),
       whole: (answered) => completionOf(heading, answered),
       frames: asked.stream ? chunksOf(heading, asked.stream_options?.include_usage === true) : undefined,
-    }).catch(inTheirWords((path) => placeAmong(asked.tools, path)))
+    }).catch(inTheirWords(request, (path) => chatPlace(asked, path)))
   })
 }
 
 function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/responses', routeTo('ai.complete', options), async (request, reply) => {
-    const asked = read(responses.responseRequest, request.body)
+    const asked = await readRequest(responses.responseRequest, options.contextOf, request, reply)
+    const tools = new ToolTable(asked.tools, asked.tool_choice)
     const response = responseOf(`resp_${request.id}`, now(), asked)
     return answer(request, reply, {
       ...options,
-      input: responses.coreRequestOf(asked),
-      whole: (answered) => wholeResponse(response, answered),
-      frames: asked.stream ? new ResponseEvents(response) : undefined,
-    }).catch(inTheirWords((path) => placeIn(asked, path)))
+      input: responses.coreRequestOf(asked, tools),
+      nameOf: (path) => parameterAt(path, 'responses'),
+      whole: (answered) => wholeResponse(tools, response, answered),
+      frames: asked.stream ? new ResponseEvents(response, tools) : undefined,
+    }).catch(inTheirWords(request, (path) => placeIn(asked, tools, path)))
   })
 }
 
 /** Throws an error about our request as one about theirs. */
 const inTheirWords =
-  (placeOf: Parameters<typeof placed>[1]) =>
+  ({ body }: FastifyRequest, placeOf: Parameters<typeof placed>[1]) =>
   (error: unknown): never => {
-    throw placed(error, placeOf)
+    throw placed(error, placeOf, body)
   }
 
 /** In seconds since 1970. */

@@ -8,6 +8,10 @@ const chat: Record<string, string> = {
   'parameters.maxTokens': 'max_tokens',
   'parameters.parallelTools': 'parallel_tool_calls',
   'parameters.effort': 'reasoning_effort',
+  'parameters.presencePenalty': 'presence_penalty',
+  'parameters.frequencyPenalty': 'frequency_penalty',
+  'parameters.topK': 'top_k',
+  'parameters.web_search': 'web_search_options',
 }
 
 /** What OpenAI calls the members of our requests, by the endpoint. */
@@ -19,6 +23,8 @@ const names = {
     format: 'text.format',
     'parameters.maxTokens': 'max_output_tokens',
     'parameters.effort': 'reasoning.effort',
+    'parameters.verbosity': 'text.verbosity',
+    'parameters.web_search': 'tools.web_search',
     'parameters.thoughts': 'reasoning.summary',
   } as Record<string, string>,
 }

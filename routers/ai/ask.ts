@@ -16,13 +16,16 @@ import { embed } from './embed.ts'
 import { holdFor } from './hold.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { modelCallOf } from './model-call.ts'
+import { adaptRequest } from './request/adapt.ts'
 import { Attachments } from './request/attached.ts'
 import { problemsOf, tooMuchInput } from './request/checks.ts'
 import { filesIn } from './request/files-in.ts'
+import { InlineDocuments } from './request/inline-documents.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
+import { withUniqueCallIds } from './request/unique-calls.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
 import { callWithin } from './stand-ins.ts'
 import { ownTools, selectedOwnTools } from './tools.ts'
@@ -47,15 +50,16 @@ interface Checking {
 }
 
 /** A model the caller may use, asked a question it can take. */
-async function checked(ctx: Asking, asked: AiRequest, { find, told, room, questionPlace }: Checking): Promise<Asked> {
+async function checked(ctx: Asking, given: AiRequest, { find, told, room, questionPlace }: Checking): Promise<Asked> {
   const { promptFiles: files, settings } = ctx.services
-  const model = await find(asked.model, ctx.usage, 'chat')
+  const model = await find(given.model, ctx.usage, 'chat')
+  const asked = model ? adaptRequest(ctx, given, model) : given
   const attachments = new Attachments(
     { files, viewer: viewerOf(ctx), room, maxBytes: settings.maxPromptFiles },
     asked.messages,
   )
   const inputTokens = inputTokensOf(asked)
-  const issues = problemsOf(asked, model, inputTokens)
+  const issues = problemsOf(asked, model, inputTokens, { readsDocuments: true })
   if (model) issues.push(...(await unsentParameters(ctx, asked, model)), ...(await attachments.find(model)))
   // For a conversation it may be allowed already.
   if (model && !questionPlace && asked.conversation === undefined)
@@ -72,16 +76,24 @@ async function callOf(
   held: DisposableStack,
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
-  const said = await attachments.read((bytes) => held.use(ctx.services.aiBytes.take(person, bytes)))
+  const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(person, bytes))
+  const read = await attachments.read(hold)
+  const said = await new InlineDocuments({ ctx, model, hold }).read(read).catch((error: unknown) => {
+    throw error instanceof Problem && error.issues.length > 0 ? retold(error, told) : error
+  })
   const offering = { model, asked, approvals }
   const tools = ownTools(ctx, offering)
-  const sent = attachments.isEmpty ? known.inputTokens : inputTokensOf({ ...asked, messages: said })
+  const sent =
+    attachments.isEmpty && said === read ? known.inputTokens : inputTokensOf({ ...asked, messages: [...said] })
   const inputTokens = sent + tokensOfTools(tools)
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   const messages = approvals.allowed.take(said, () => selectedOwnTools(ctx, offering))
   return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens, files: await filesIn(said) })
 }
+
+const retold = (error: Problem, told: Told) =>
+  new Problem(error.problem, { issues: error.issues.map(told), cause: error })
 
 interface BeginOptions {
   told?: Told
@@ -94,10 +106,11 @@ interface BeginOptions {
 /** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
 export function begin(
   ctx: Asking,
-  asked: AiRequest,
+  given: AiRequest,
   { told = (issue) => issue, room, questionPlace }: BeginOptions = {},
 ): Promise<MeteredCall> {
-  const { conversation } = asked
+  const { conversation } = given
+  const asked = { ...given, messages: [...withUniqueCallIds(given.messages)] }
   const consumeQuota = aiQuotaOnce(ctx)
   return prepared(ctx, async (ctx, find) => {
     const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })

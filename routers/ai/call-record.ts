@@ -1,6 +1,6 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
+import { type Issue, Problem } from '../core/problems.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import type { Hold } from '../ports/ai/usage-ledger.ts'
 import { callFailure } from './call-failure.ts'
@@ -13,6 +13,8 @@ interface Recorded {
   hold: Hold
   meter: HeldMeter
   model: CallableModel
+  /** Where in the request its input is, which may be too long. */
+  inputPath?: Issue['path']
   /** Ends when the caller goes away. */
   signal: AbortSignal
   /** Let go of when the call is over. */
@@ -70,6 +72,6 @@ export class CallRecord {
     const { aborted, reason } = this.#call.signal
     if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
     this.#ctx.hints.isFinal = true
-    return callFailure(this.#ctx, this.#call.model, error)
+    return callFailure(this.#ctx, this.#call, error)
   }
 }

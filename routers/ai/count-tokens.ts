@@ -8,11 +8,13 @@ import { Approvals } from './approvals/approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { logFailure } from './call-failure.ts'
 import { modelCallOf } from './model-call.ts'
+import { adaptRequest } from './request/adapt.ts'
 import { problemsOf } from './request/checks.ts'
 import { filesIn } from './request/files-in.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { mostInputOf } from './request/most-input.ts'
 import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
+import { withUniqueCallIds } from './request/unique-calls.ts'
 import { ownTools } from './tools.ts'
 
 /** Tokenizers differ, and whoever goes by a count must not run short. */
@@ -30,9 +32,11 @@ export const countTokens = userWith('ai')
   .meta(takes('AI request with files'))
   .input(request)
   .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
-  .mutation(async ({ ctx, input }): Promise<z.output<typeof tokenCount>> => {
-    const [model] = await ctx.services.sql(findCallableModel, [input.model, ctx.usage, 'chat'])
-    const issues = [...problemsOf(input, model, 0), ...attachmentsIn(input)]
+  .mutation(async ({ ctx, input: given }): Promise<z.output<typeof tokenCount>> => {
+    const [model] = await ctx.services.sql(findCallableModel, [given.model, ctx.usage, 'chat'])
+    const unique = { ...given, messages: [...withUniqueCallIds(given.messages)] }
+    const input = model ? adaptRequest(ctx, unique, model) : unique
+    const issues = [...problemsOf(input, model, 0, { readsDocuments: true }), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
     const call = callOf(ctx, input, model)

@@ -76,7 +76,7 @@ async function metered(ctx: Asking, call: EmbeddingCall, hold: Hold): Promise<z.
     ...{ hold, pricing, maxOutput: 0, mostUses: neverUsed, mostInput: (estimate) => estimate },
     extend: usageLedger.extend,
   })
-  const record = new CallRecord(ctx, { hold, meter, model, signal })
+  const record = new CallRecord(ctx, { hold, meter, model, signal, inputPath: ['input'] })
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
   try {

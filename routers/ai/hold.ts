@@ -3,15 +3,23 @@ import { costOf, mostCostOf } from '../catalogue/pricing.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import type { Hold, HoldRefusal, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
-import { refusal } from './limit-refusal.ts'
+import { refusal, type Unknown } from './limit-refusal.ts'
 import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
 import { mostInputOf } from './request/most-input.ts'
 
 /** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function holdFor(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold> {
   const held = await tryHold(ctx, asked, { room })
-  if (!('id' in held)) throw refusal(ctx, held)
+  if (!('id' in held)) throw refusal(ctx, held, unknownIn(asked))
   return held
+}
+
+/** What is not known of a call where nobody can say how much it takes. */
+function unknownIn(asked: ModelCall | EmbeddingCall): Unknown {
+  const { pricing } = asked.model
+  const { costMicros } = mostCostOf(pricing, { input: 1, output: 0, reasoning: 0, ...neverUsed }, 1)
+  if (costMicros === null || !('nativeTools' in asked)) return 'model'
+  return asked.nativeTools.includes('web_search') ? 'search' : 'pages'
 }
 
 interface HoldOptions {

@@ -12,7 +12,7 @@ const lengths = ['held', 'spent', 'never'] as const
 type Length = (typeof lengths)[number]
 
 /** Of several limits that refuse, the one is told that does so longest: nothing succeeds before. */
-export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): Problem {
+export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal, unknown: Unknown = 'model'): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   ctx.hints.limits = enforced.map(leftOf)
   const [last] = enforced.filter(({ fits }) => !fits).toSorted(byEnd)
@@ -23,7 +23,7 @@ export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal): P
   ctx.hints.isFinal = length !== 'held'
   ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[length]
   ctx.hints.rateLimit = { limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds }
-  return new Problem(length === 'held' ? 'limit_held' : 'limit_reached', { detail: sentences[length](last) })
+  return new Problem(length === 'held' ? 'limit_held' : 'limit_reached', { detail: sentences[length](last, unknown) })
 }
 
 function lengthOf({ amount, used, cap, nextCap }: AskedLimit): Length {
@@ -32,17 +32,26 @@ function lengthOf({ amount, used, cap, nextCap }: AskedLimit): Length {
   return amount > nextCap ? 'never' : 'spent'
 }
 
-const sentences: Record<Length, (limit: AskedLimit) => string> = {
+/** What may be not known of a call: the price of the model, what its search may cost, or how much it reads in pages. */
+export type Unknown = 'model' | 'search' | 'pages'
+
+const sentences: Record<Length, (limit: AskedLimit, unknown: Unknown) => string> = {
   held: (limit) =>
     `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${stateOf(limit)}.`,
   spent: (limit) =>
     `The limit '${limit.name}' has no room for ${limit.amount} more: ${stateOf(limit)}. It frees at ${limit.resetsAt}.`,
-  never: (limit) => (limit.amount === null ? unknownTo(limit) : tooLargeFor(limit)),
+  never: (limit, unknown) => (limit.amount === null ? unknownTo(limit, unknown) : tooLargeFor(limit)),
 }
 
-const unknownTo = ({ name, unit }: AskedLimit) =>
+const unknownCosts: Record<Unknown, (currency: string) => string> = {
+  model: (currency) => `what this model costs in ${currency} is not known`,
+  search: (currency) => `the most that this model and its web search may cost in ${currency} is not known`,
+  pages: (currency) => `what this model may cost in ${currency} with the pages that it reads is not known`,
+}
+
+const unknownTo = ({ name, unit, currency }: AskedLimit, unknown: Unknown) =>
   unit === 'money'
-    ? `The limit '${name}' is in money, and the most that this model and its web search may cost is not known.`
+    ? `The limit '${name}' is in money, and ${unknownCosts[unknown](`${currency}`)}.`
     : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`
 
 function tooLargeFor(limit: AskedLimit): string {

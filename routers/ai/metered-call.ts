@@ -168,7 +168,7 @@ export class MeteredCall {
     const standIn = await this.#makeStandIn?.()
     if (!standIn) return undefined
     this.#record.drop()
-    callFailure(this.#ctx, this.#call.model, error)
+    callFailure({ ...this.#ctx, hints: {} }, this.#call, error)
     return standIn
   }
 

@@ -6,6 +6,7 @@ import type { Asking } from './asking.ts'
 import { maxOutputOf, tryHold } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { mostUsesOf } from './native-uses.ts'
+import { adaptRequest } from './request/adapt.ts'
 import { problemsOf } from './request/checks.ts'
 import { tokensOfTools } from './request/input-tokens.ts'
 import { selectedNative } from './request/references.ts'
@@ -16,13 +17,15 @@ import { ownTools } from './tools.ts'
 /** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
 async function standInOf(
   ctx: Asking,
-  { call, asked, approvals }: Question,
+  { call, asked: given, approvals }: Question,
   model: CallableModel | undefined,
 ): Promise<ModelCall | undefined> {
   if (!model) return undefined
+  const asked = adaptRequest(ctx, given, model)
   const tools = ownTools(ctx, { model, asked, approvals })
   const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
-  const other: ModelCall = { ...call, model, tools, nativeTools: selectedNative(model, asked), inputTokens }
+  const nativeTools = selectedNative(model, asked)
+  const other: ModelCall = { ...call, model, tools, nativeTools, inputTokens, parameters: asked.parameters }
   const problems = [
     ...problemsOf({ ...asked, messages: [...call.messages] }, model, inputTokens),
     ...(await unsentParameters(ctx, asked, model)),

@@ -22,6 +22,10 @@ export interface ResponseHints {
   retryAfterSeconds?: number | null
   /** What is left of usage limits, where it was looked up. */
   limits?: readonly LimitLeft[]
+  /** Members of the request that were ignored, by their names. */
+  ignoredParameters?: readonly string[]
+  /** Parameters that the model was asked without, by our own names. */
+  unsentParameters?: readonly string[]
   /** The model that answered in place of the one that was asked. */
   answeredBy?: string
   /** Set where repeating the request is of no use: a limit is spent, or the provider was asked several times already. */

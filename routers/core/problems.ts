@@ -77,6 +77,19 @@ const errorKinds = {
   announcement_pending: ['FORBIDDEN', 'An announcement must be accepted first.'],
   attachment_pending: ['CONFLICT', 'The text of an attachment is still being read. Try again in a moment.'],
   provider_failed: ['INTERNAL_SERVER_ERROR', 'The AI provider did not answer. Try again later.'],
+  provider_rate_limited: ['TOO_MANY_REQUESTS', 'The AI provider has too many requests. Try again in a moment.'],
+  provider_quota_exceeded: [
+    'INTERNAL_SERVER_ERROR',
+    'The account of this service at the AI provider is used up. Please contact your administrator.',
+  ],
+  provider_misconfigured: [
+    'INTERNAL_SERVER_ERROR',
+    'The AI provider does not know this service or the model. Please contact your administrator.',
+  ],
+  context_length_exceeded: [
+    'UNPROCESSABLE_CONTENT',
+    'This is more than the model reads at once. Shorten the conversation, or ask another model.',
+  ],
   provider_refused: ['UNPROCESSABLE_CONTENT', 'The AI provider refused to answer this.'],
   client_gone: ['CLIENT_CLOSED_REQUEST', 'The client went away.'],
   busy: ['SERVICE_UNAVAILABLE', 'The service is busy. Try again in a moment.'],

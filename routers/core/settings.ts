@@ -13,6 +13,8 @@ export interface Settings {
   /** What calls the AI user in a text, with its `@`. */
   aiHandle: string
   aiRequestsPerMinute: number
+  /** Whether requests of programs of other APIs are refused for members that are not known. */
+  strictParameters: boolean
   /** Whether the demo provider answers. */
   servesDemo: boolean
   tools: ToolSettings

@@ -65,7 +65,9 @@ export class Conversation {
   /** The calls that the caller is to answer: where there are any, the service answers none of the others. */
   callersOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
-    return calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
+    const callers = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
+    // Not every provider can be told that there may be one call alone.
+    return this.#call.parameters.parallelTools === false ? callers.slice(0, 1) : callers
   }
 
   /** The calls that the service goes on to run. */

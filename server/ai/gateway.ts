@@ -15,7 +15,7 @@ import { CitedPages } from './cited/cited-pages.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
-import { isBrokenOff, isProvidersFault, isTimeout, wouldFailAgain } from './failures/circuit.ts'
+import { isBrokenOff, isProvidersFault, isTimeout, refusalReason, wouldFailAgain } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
@@ -50,6 +50,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
     },
     isProvidersFault,
     wouldFailAgain,
+    refusalReason,
     noteOutages: (providers) => options.outages.note(providers),
     close: () => clients.close(),
   }

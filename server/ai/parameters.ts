@@ -2,6 +2,7 @@ import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sd
 import type { ModelParameters } from '../../entities/catalogue/ai-model.ts'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
+import { upstreamName } from './chat-model.ts'
 import { thinkingBudget } from './thinking/budget.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
@@ -13,10 +14,11 @@ export function callOptions(call: ModelCall): CallOptions {
   const maxOutputTokens = longestAnswer(call)
   const budget = thinkingBudget(call, maxOutputTokens)
   return {
-    ...given({ temperature, topP, seed: parameters.seed, reasoning: parameters.effort }),
+    ...given({ temperature, topP, topK: parameters.topK, seed: parameters.seed, reasoning: parameters.effort }),
+    ...given({ presencePenalty: parameters.presencePenalty, frequencyPenalty: parameters.frequencyPenalty }),
     ...(parameters.stop && { stopSequences: [...parameters.stop] }),
     ...(format && { responseFormat: asResponseFormat(format) }),
-    ...(Number.isFinite(maxOutputTokens) && { maxOutputTokens }),
+    ...(Number.isFinite(maxOutputTokens) && !completionLimitName(call) && { maxOutputTokens }),
     providerOptions: ownOptions[model.adapter as Adapter](call, budget),
   }
 }
@@ -56,21 +58,39 @@ export function extraMembers({ parameters }: CallableModel): Record<string, unkn
 type OwnOptions = (call: ModelCall, budget: number | undefined) => SharedV4ProviderOptions
 
 /** The SDK looks at them by a schema, which a plain question is spared. */
-const compatibleOptions: OwnOptions = ({ format, parameters: { parallelTools } }) => ({
-  ...((format || parallelTools !== undefined) && {
-    compatible: {
-      strictJsonSchema: format?.strict ?? false,
-      ...(parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
-    },
-  }),
-})
+const compatibleOptions: OwnOptions = (call) => {
+  const { format, parameters } = call
+  const limit = completionLimitName(call)
+  const own = given({
+    strictJsonSchema: format && (format.strict ?? false),
+    parallel_tool_calls: parameters.parallelTools,
+    textVerbosity: parameters.verbosity,
+    ...(limit && { [limit]: longestAnswer(call) }),
+  })
+  return Object.keys(own).length > 0 ? { compatible: own } : {}
+}
+
+/** Models of OpenAI that think take no `max_tokens`. */
+const onlyCompletionLimit = /^(?:.*\/)?(?:o\d|gpt-(?:[5-9]|\d\d))/i
+
+/** How a server of OpenAI's protocol is told the longest answer, where that is not `max_tokens`. */
+function completionLimitName(call: ModelCall): 'max_completion_tokens' | undefined {
+  const { model, parameters } = call
+  if (!compatible.has(model.adapter) || !Number.isFinite(longestAnswer(call))) return undefined
+  return onlyCompletionLimit.test(upstreamName(model)) ? 'max_completion_tokens' : parameters.maxTokensName
+}
+
+const compatible: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
 
 /** What the AI SDK has for one kind of provider alone, which reads it by a name of its own. */
 const ownOptions: Record<Adapter, OwnOptions> = {
   openai: (call) => {
     const { parameters, nativeTools, nativeToolUses: maxToolCalls } = call
     const { thoughts } = parameters
-    const more = { ...(thoughts && { reasoningSummary: thoughts }), ...(nativeTools.length > 0 && { maxToolCalls }) }
+    const more = {
+      ...given({ reasoningSummary: thoughts, textVerbosity: parameters.verbosity }),
+      ...(nativeTools.length > 0 && { maxToolCalls }),
+    }
     // No provider is asked to keep what people say.
     return { openai: { store: false, ...strictness(call), ...more } }
   },

@@ -57,6 +57,17 @@ function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   const current = request.context?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
   const { method, routeOptions } = request
+  const ignored = request.context?.hints.ignoredParameters?.length
   const ms = Math.round(reply.elapsedTime * 10) / 10
-  request.log.info({ method, route: routeOptions.url, status: reply.raw.statusCode, ms, ...caller }, 'request')
+  request.log.info(
+    {
+      method,
+      route: routeOptions.url,
+      status: reply.raw.statusCode,
+      ms,
+      ...caller,
+      ...(ignored && { ignoredParameters: ignored }),
+    },
+    'request',
+  )
 }

@@ -37,6 +37,12 @@ const app = await startWith(stalls, { timeouts, circuit: { failures: 1000 } })
 afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => vi.useRealTimers())
 
+/** Whose fault it is, as far as the provider says so. */
+function codeOf(name: string): string {
+  if (/refuses with 40[14]/.test(name)) return 'provider_misconfigured'
+  return name.includes('429') ? 'provider_rate_limited' : 'provider_failed'
+}
+
 test.for(failures)('a provider that %s is a 500 that says nothing of it', async ([name, behave]) => {
   await app.answerBy(behave)
 
@@ -44,13 +50,15 @@ test.for(failures)('a provider that %s is a 500 that says nothing of it', async 
 
   expect(response.status).toBe(500)
   const text = await response.text()
-  const wouldAgain = /refuses with 40|redirects/.test(name)
+  const wouldAgain = /refuses with 400|redirects/.test(name)
+  const code = codeOf(name)
+  const untold = wouldAgain
+    ? 'The AI provider did not take the request.'
+    : 'The AI provider did not answer. Try again later.'
   expect(JSON.parse(text)).toEqual({
     success: false,
-    message: wouldAgain
-      ? 'The AI provider did not take the request.'
-      : 'The AI provider did not answer. Try again later.',
-    code: 'provider_failed',
+    message: code === 'provider_failed' ? untold : expect.any(String),
+    code,
     requestId: response.headers.get('x-request-id'),
   })
   expect(app.svc.log.join('')).not.toContain(canary)
@@ -65,7 +73,7 @@ test.for(failures)('a provider that %s is a plain 500 where a stream was asked f
 
   expect(response.status).toBe(500)
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
-  expect(await response.json()).toMatchObject({ success: false, code: 'provider_failed' })
+  expect(await response.json()).toMatchObject({ success: false, code: codeOf(name) })
   expect(app.svc.log.join('')).not.toContain(canary)
   expect(await app.takeRecords()).toEqual([paidFor(name, behave)])
 })

@@ -109,12 +109,6 @@ describe('what is said of thoughts', () => {
 
   test.for<[what: string, path: string, body: object, named: string]>([
     [
-      'how hard to think where thinking is disabled',
-      'messages',
-      { thinking: { type: 'disabled' }, output_config: { effort: 'low' } },
-      'output_config.effort',
-    ],
-    [
       'a budget of thoughts where a tool must be called',
       'messages',
       {
@@ -124,14 +118,6 @@ describe('what is said of thoughts', () => {
       },
       'thinking.budget_tokens',
     ],
-    [
-      'thoughts that are to be left out',
-      'messages',
-      { thinking: { type: 'adaptive', display: 'omitted' } },
-      'thinking.display',
-    ],
-    ['thoughts between tools alone', 'messages', { thinking: { type: 'between_tools' } }, 'thinking.type'],
-    ['a response that is to be kept', 'responses', { store: true }, 'store'],
   ])('%s is refused by its name', async ([, path, body, named]) => {
     const { asked } = kinds
     const ask = path === 'messages' ? message : response

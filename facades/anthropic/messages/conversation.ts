@@ -1,4 +1,12 @@
-import type { AssistantPart, FilePart, InputPart, Message, ToolResult } from '../../../routers/ports/ai/messages.ts'
+import { mediaTypeOf } from '../../../routers/ports/ai/media-types.ts'
+import type {
+  AssistantPart,
+  FilePart,
+  InputPart,
+  Message,
+  TextPart,
+  ToolResult,
+} from '../../../routers/ports/ai/messages.ts'
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './blocks.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */
@@ -16,12 +24,16 @@ interface Place {
 /** The conversation in the terms of the service. Results of tools are messages of their own there, so it says where each comes from. */
 export class Conversation {
   readonly messages: Message[] = []
+  readonly #onWire: readonly MessageOnWire[]
   readonly #places: Place[] = []
   readonly #toolNames = new Map<string, string>()
 
   constructor(messages: readonly MessageOnWire[]) {
+    this.#onWire = messages
     for (const [at, { role, content }] of messages.entries()) {
-      if (role === 'assistant') this.#add(at, 'assistant', this.#saidIn(content))
+      if (role === 'assistant') this.#add(at, 'assistant', filled(this.#saidIn(content)))
+      else if (role === 'system')
+        this.#add(at, 'system', filled(content.map(({ text }, block) => ({ part: textPart(text), block }))))
       else this.#hear(at, content.entries().toArray())
     }
   }
@@ -36,7 +48,7 @@ export class Conversation {
       'messages',
       place.message,
       ...(content === undefined ? [] : [content]),
-      ...(block === undefined ? [] : [block, ...rest]),
+      ...(block === undefined ? [] : [block, ...memberOf(this.#onWire[place.message]?.content[block], rest)]),
     ]
   }
 
@@ -54,7 +66,7 @@ export class Conversation {
       said.type === 'tool_result' ? [] : [{ block, part: inputOf(said) }],
     )
     if (results.length > 0) this.#add(at, 'tool', results)
-    if (input.length > 0 || results.length === 0) this.#add(at, 'user', input)
+    if (input.length > 0 || results.length === 0) this.#add(at, 'user', filled(input))
   }
 
   /** A result that answers no call is refused further in, whatever it is called. */
@@ -75,35 +87,87 @@ export class Conversation {
       if (said.type === 'text' && last?.type === 'text') last.text += said.text
       // It goes with the call that follows.
       else if (said.type !== 'redacted_thinking' || blocks[block + 1]?.type !== 'tool_use')
-        placed.push({ block, part: partOf(said, blocks[block - 1]) })
+        placed.push(...partOf(said, blocks[block - 1]).map((part) => ({ block, part })))
     }
     return placed
   }
 }
 
-function partOf(said: AssistantBlock, before: AssistantBlock | undefined): AssistantPart {
+type Path = readonly (string | number)[]
+
+const fileMembers = { data: ['source', 'data'], mime: ['source', 'media_type'], name: ['title'] }
+
+/** What blocks call the members of the parts that they become, where it is something else. */
+const members: Partial<Record<string, Partial<Record<string, readonly string[]>>>> = {
+  tool_result: { id: ['tool_use_id'] },
+  thinking: { text: ['thinking'] },
+  image: fileMembers,
+  document: fileMembers,
+}
+
+function memberOf(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Path): Path {
+  if (member === undefined) return []
+  return [...(members[block?.type ?? '']?.[member] ?? [member]), ...rest]
+}
+
+const textPart = (text: string) => ({ type: 'text' as const, text })
+
+/** A message without a part is as one with an empty text. */
+const filled = <Part>(placed: Placed<Part>[]): Placed<Part | TextPart>[] =>
+  placed.length > 0 ? placed : [{ part: textPart(''), block: 0 }]
+
+function partOf(said: AssistantBlock, before: AssistantBlock | undefined): AssistantPart[] {
   switch (said.type) {
     case 'text':
-      return { type: 'text', text: said.text }
+      return [textPart(said.text)]
     case 'thinking':
-      return { type: 'reasoning', text: said.thinking, ...(said.signature && { signature: said.signature }) }
+      return [{ type: 'reasoning', text: said.thinking, ...(said.signature && { signature: said.signature }) }]
     case 'redacted_thinking':
-      return { type: 'reasoning', text: '', signature: said.data }
+      return [{ type: 'reasoning', text: '', signature: said.data }]
     case 'tool_use': {
       const signature = before?.type === 'redacted_thinking' ? before.data : undefined
       const { id, name, input } = said
-      return { type: 'tool-call', id, name, input: JSON.stringify(input), ...(signature && { signature }) }
+      return [{ type: 'tool-call', id, name, input: JSON.stringify(input ?? {}), ...(signature && { signature }) }]
     }
+    default:
+      return []
   }
 }
 
 function inputOf(block: InputBlock): InputPart {
-  if (block.type === 'text') return { type: 'text', text: block.text }
-  const { type, media_type, data } = block.source
-  const file: FilePart = {
-    type: 'file',
-    mime: media_type,
-    data: type === 'text' ? Buffer.from(data).toString('base64') : data,
+  switch (block.type) {
+    case 'text':
+      return textPart(block.text)
+    case 'tool_reference':
+      return textPart(block.tool_name)
+    case 'search_result':
+      return asText(joined(block.content), `${block.title} (${block.source})`)
+    case 'image':
+      return fileIn(block.source)
+    case 'document':
+      return documentIn(block)
   }
-  return block.type === 'document' && block.title ? { ...file, name: block.title } : file
 }
+
+const fileIn = ({ media_type, data }: { media_type: string; data: string }): FilePart => ({
+  type: 'file',
+  mime: mediaTypeOf(media_type, data),
+  data,
+})
+
+/** What is said of a document goes before its text, and is no part of a file of another kind. */
+function documentIn({ source, title, context }: Extract<InputBlock, { type: 'document' }>): FilePart {
+  const name = title || undefined
+  if (source.type === 'base64') return { ...fileIn(source), ...(name && { name }) }
+  const text = source.type === 'text' ? source.data : joined(source.content)
+  return asText([context, text].filter(Boolean).join('\n\n'), name)
+}
+
+const joined = (blocks: readonly { text: string }[]) => blocks.map(({ text }) => text).join('\n\n')
+
+const asText = (text: string, name?: string): FilePart => ({
+  type: 'file',
+  mime: 'text/plain',
+  data: Buffer.from(text).toString('base64'),
+  ...(name && { name: name.slice(0, 255) }),
+})

@@ -21,6 +21,8 @@ export interface Endpoint {
   more?: Described
   /** Its own body, where it is not the procedure's input. */
   request?: z.ZodType
+  /** Markdown about its body, behind who may call it. */
+  details?: string
   /** Its own answer, where it is not the procedure's. */
   answer?: z.ZodType
   body?(input: Described): Described

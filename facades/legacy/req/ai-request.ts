@@ -11,14 +11,25 @@ const attachments = z.array(z.uuid()).max(1000).nullish()
 const text = z.string().nullish()
 const noFiles = z.array(z.never(NO_FILES)).nullish()
 
+const saysSomething = ({
+  text,
+  attachments,
+}: {
+  text?: string | null | undefined
+  attachments?: unknown[] | null | undefined
+}) => Boolean(text || attachments?.length)
+
 /** What older front ends say to a model: the uuids of attachments go with the text of a user. */
 const olderMessage = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('user'), content: z.object({ text, attachments }) }),
-  z.object({ role: z.enum(['system', 'assistant']), content: z.object({ text, attachments: noFiles }) }),
+  z.strictObject({
+    role: z.literal('user'),
+    content: z.strictObject({ text, attachments }).refine(saysSomething, { path: ['text'], error: 'is required' }),
+  }),
+  z.strictObject({ role: z.enum(['system', 'assistant']), content: z.strictObject({ text, attachments: noFiles }) }),
 ])
 type OlderMessage = z.output<typeof olderMessage>
 
-const params = z.object({
+const params = z.strictObject({
   temp: z.number().nullish(),
   top_p: z.number().nullish(),
   max_tokens: z.int().nullish(),
@@ -26,7 +37,7 @@ const params = z.object({
 })
 
 /** What front ends that exist ask a model with. */
-export const olderPayload = z.object({
+export const olderPayload = z.strictObject({
   model: z.string().min(1),
   messages: z.array(olderMessage),
   tools: z.array(z.string()).nullish(),
@@ -34,7 +45,7 @@ export const olderPayload = z.object({
 })
 
 /** The same with what they send beside, which is for rooms. */
-export const aiRequest = z.object({
+export const aiRequest = z.strictObject({
   payload: olderPayload.extend({ stream: flag }),
   broadcast: flag.refine((isForRoom) => !isForRoom, NO_ROOM),
 })

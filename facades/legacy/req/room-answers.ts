@@ -2,13 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { issuesOf } from '../../../routers/core/issues/issues.ts'
 import { Problem } from '../../../routers/core/problems.ts'
-import { placed } from '../../ai/placed.ts'
+import { readRequest } from '../../ai/body.ts'
+import { placed } from '../../ai/error-paths.ts'
 import { failureOf } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { validationError } from '../errors.ts'
 import { fieldAt, olderPayload, questionOf } from './ai-request.ts'
-import { bodyIn } from './errors.ts'
 import { type InRoom, messageIn, type RoomRequest, roomOf } from './find.ts'
 import { flag, whole } from './shapes.ts'
 
@@ -37,7 +37,7 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
     routeTo('rooms.ask', options, { body: request }),
     async (sent, reply) => {
       const at = await roomOf(sent, reply, options.contextOf)
-      const body = bodyIn(request, sent)
+      const body = await readRequest(request, options.contextOf, sent, reply)
       if (body.slug && body.slug !== at.room.slug) throw wrongSlug()
       const asked = { ...questionOf(body.payload), ...(await placeOf(at, body)), key: body.key, keyEpoch }
       try {

@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { answer } from '../../ai/answer.ts'
-import { placed } from '../../ai/placed.ts'
+import { readRequest } from '../../ai/body.ts'
+import { placed } from '../../ai/error-paths.ts'
 import type { WholeAnswer } from '../../ai/types.ts'
 import { failureOf } from '../../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { answerErrors } from '../errors.ts'
 import { AiLines } from './ai-lines.ts'
 import { aiRequest, coreRequestOf, fieldAt } from './ai-request.ts'
-import { bodyIn } from './errors.ts'
 import { pictureAddress } from './shapes.ts'
 
 interface StreamAiOptions extends FacadeOptions {
@@ -23,7 +23,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
   answerErrors(app)
 
   app.post('/req/streamAI', routeTo('ai.complete', options, { body: aiRequest }), async (request, reply) => {
-    const { payload } = bodyIn(aiRequest, request)
+    const { payload } = await readRequest(aiRequest, contextOf, request, reply)
     const { model, stream, tools } = payload
     const author = await authorOf(createCaller(await contextOf(request, reply)))
     const lines = new AiLines({ author, model, tools: tools ?? [] }, request.id)
@@ -40,7 +40,10 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
   })
 }
 
-const providersFailures: readonly string[] = ['provider_failed', 'provider_refused']
+const providersFailures: readonly string[] = [
+  ...['provider_failed', 'provider_refused', 'provider_rate_limited'],
+  ...['provider_quota_exceeded', 'provider_misconfigured', 'context_length_exceeded'],
+]
 
 /** These front ends read what a provider did wrong from an answer with 200. */
 function failed(thrown: unknown, requestId: string) {

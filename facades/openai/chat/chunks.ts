@@ -5,7 +5,7 @@ import { errorOf } from '../errors.ts'
 import { citationsOf, finishReasons, type Heading, toolCallOf, usageOf } from './completion.ts'
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
-export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPart> {
+export function chunksOf({ custom, ...heading }: Heading, withUsage: boolean): Frames<StreamPart> {
   // Written once: anew for each chunk, it would take several times as long as all the rest.
   const opening = JSON.stringify({ ...heading, object: 'chat.completion.chunk' }).slice(0, -1)
   const opened = (rest: string) => `data: ${opening},${rest}}\n\n`
@@ -25,7 +25,7 @@ export function chunksOf(heading: Heading, withUsage: boolean): Frames<StreamPar
         case 'reasoning':
           return part.text ? chunk({ reasoning_content: part.text }) : ''
         case 'tool-call':
-          return chunk({ tool_calls: [{ index: calls++, ...toolCallOf(part) }] })
+          return chunk({ tool_calls: [{ index: calls++, ...toolCallOf(part, custom) }] })
         case 'source':
           return chunk({ annotations: citationsOf(part) })
         case 'approval':

@@ -1,6 +1,7 @@
 import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import { customInput } from '../custom-tools.ts'
 
 /** What each chunk of an answer, or the whole of it, says of itself. */
 export interface Heading {
@@ -8,10 +9,12 @@ export interface Heading {
   /** In seconds since 1970. */
   created: number
   model: string
+  /** The tools that take one text. */
+  custom: ReadonlySet<string>
 }
 
 /** An answer as a chat completion. */
-export function completionOf(heading: Heading, { content, finish, usage }: WholeAnswer) {
+export function completionOf({ custom, ...heading }: Heading, { content, finish, usage }: WholeAnswer) {
   const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
   const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
   const calls = content.filter((part) => part.type === 'tool-call')
@@ -22,7 +25,7 @@ export function completionOf(heading: Heading, { content, finish, usage }: Whole
     refusal: null,
     annotations: sources.flatMap(citationsOf),
     ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
-    ...(calls.length > 0 && { tool_calls: calls.map(toolCallOf) }),
+    ...(calls.length > 0 && { tool_calls: calls.map((call) => toolCallOf(call, custom)) }),
   }
   const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[finish] }
   return { ...heading, object: 'chat.completion', choices: [choice], usage: usageOf(usage) }
@@ -35,10 +38,12 @@ export const finishReasons: Record<FinishReason, string> = {
   'content-filter': 'content_filter',
 }
 
-export const toolCallOf = ({ id, name, input, signature }: ToolCall) => ({
+/** A call of a function, or of a custom tool by its text. */
+export const toolCallOf = ({ id, name, input, signature }: ToolCall, custom: ReadonlySet<string>) => ({
   id,
-  type: 'function',
-  function: { name, arguments: input },
+  ...(custom.has(name)
+    ? { type: 'custom', custom: { name, input: customInput(input) } }
+    : { type: 'function', function: { name, arguments: input } }),
   ...(signature && { extra_content: { google: { thought_signature: signature } } }),
 })
 

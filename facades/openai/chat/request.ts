@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { type CallParameters, efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { labels, only, set } from '../../ai/parameters.ts'
+import { ignored, passedOn, refused, translated } from '../../ai/members.ts'
+import { set, textOr } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
-import { isOwn, referencesAmong, toolOrReference } from '../tools.ts'
+import { customFunction, customTool } from '../custom-tools.ts'
+import { labels } from '../labels.ts'
+import { allowedTools, isOwn, narrowed, referencesAmong, toolOrReference } from '../tools.ts'
 import { message, messagesOf } from './messages.ts'
 
-const tool = z.strictObject({
+const functionTool = z.strictObject({
   type: z.literal('function'),
   function: z.strictObject({
     name: z.string(),
@@ -16,10 +19,21 @@ const tool = z.strictObject({
   }),
 })
 
-const toolChoice = z.union([
-  z.enum(['auto', 'required', 'none']),
-  z.strictObject({ type: z.literal('function'), function: z.strictObject({ name: z.string() }) }),
+const tool = z.discriminatedUnion('type', [
+  functionTool,
+  z.strictObject({ type: z.literal('custom'), custom: z.strictObject(customTool) }),
 ])
+type Tool = z.output<typeof tool>
+
+const named = z.strictObject({ name: z.string() })
+const toolChoice = textOr(
+  z.enum(['auto', 'required', 'none']),
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('function'), function: named }),
+    z.strictObject({ type: z.literal('custom'), custom: named }),
+    z.strictObject({ type: z.literal('allowed_tools'), allowed_tools: z.strictObject(allowedTools) }),
+  ]),
+)
 
 const responseFormat = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text') }),
@@ -35,53 +49,93 @@ const responseFormat = z.discriminatedUnion('type', [
   }),
 ])
 
-/** A request for a chat completion. What is not known here is refused, as it would else be passed over in silence. */
+const streamOptions = z.strictObject({
+  include_usage: translated(z.boolean().nullish(), 'the stream ends with a chunk of the usage'),
+  include_obfuscation: ignored('nothing is padded'),
+})
+
+/** All standard members of a request for a chat completion. */
 export const chatRequest = z.strictObject({
-  model: z.string(),
-  messages: z.array(message),
-  stream: z.boolean().nullish(),
-  stream_options: z.strictObject({ include_usage: z.boolean().nullish(), include_obfuscation: only(false) }).nullish(),
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  max_tokens: z.int().nullish(),
-  max_completion_tokens: z.int().nullish(),
-  seed: z.int().nullish(),
-  stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  reasoning_effort: z.enum(efforts).nullish(),
-  tools: z.array(toolOrReference(tool)).nullish(),
-  tool_choice: toolChoice.nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  response_format: responseFormat.nullish(),
-  n: only(1),
-  frequency_penalty: only(0),
-  presence_penalty: only(0),
-  logprobs: only(false),
-  store: only(false),
-  service_tier: z.enum(['auto', 'default']).nullish(),
-  modalities: z.tuple([z.literal('text')]).nullish(),
+  model: translated(z.string(), 'one of `GET /v1/models`'),
+  messages: translated(z.array(message), 'instructions go first, wherever they stand'),
+  stream: translated(z.boolean().nullish(), 'the answer comes as it is made'),
+  stream_options: translated(streamOptions.nullish(), 'see its members'),
+  temperature: passedOn(z.number().nullish()),
+  top_p: passedOn(z.number().nullish()),
+  max_tokens: passedOn(z.int().nullish(), 'as `max_completion_tokens` to models of OpenAI that take only this'),
+  max_completion_tokens: passedOn(z.int().nullish(), 'in the word that the provider has'),
+  seed: passedOn(z.int().nullish()),
+  stop: passedOn(z.union([z.string(), z.array(z.string())]).nullish()),
+  presence_penalty: passedOn(z.number().nullish(), 'left out, and named, where the provider has no word for it'),
+  frequency_penalty: passedOn(z.number().nullish(), 'left out, and named, where the provider has no word for it'),
+  verbosity: passedOn(
+    z.enum(['low', 'medium', 'high']).nullish(),
+    'left out, and named, where the provider has no word for it',
+  ),
+  reasoning_effort: passedOn(z.enum(efforts).nullish()),
+  tools: translated(
+    z.array(toolOrReference(tool)).nullish(),
+    'functions; a custom tool is a function of one text; a text names a tool of the service',
+  ),
+  tool_choice: translated(toolChoice.nullish(), 'in the words of the provider'),
+  parallel_tool_calls: passedOn(z.boolean().nullish()),
+  response_format: translated(responseFormat.nullish(), 'in the words of the provider'),
+  web_search_options: translated(
+    z.looseObject({}).nullish(),
+    'the search of the provider, with its usual options; left out where the model has none',
+  ),
+  n: refused('is taken as 1 only', 1),
+  logit_bias: refused('is nothing that models of all providers take'),
+  audio: refused('is nothing that this service answers with'),
+  modalities: translated(z.array(z.literal('text', 'must be text')).nullish(), 'text is what models answer with'),
+  functions: refused('is the older word for tools'),
+  function_call: refused('is the older word for tool_choice', 'auto', 'none'),
+  logprobs: ignored('not every provider tells how likely a word was'),
+  top_logprobs: ignored('not every provider tells how likely a word was'),
+  prediction: ignored('the answer is the same, and not faster'),
+  store: ignored('nothing is kept'),
+  moderation: ignored('the provider moderates by its own rules'),
   ...labels,
 })
 export type ChatRequest = z.output<typeof chatRequest>
 
 export function coreRequestOf(asked: ChatRequest): CoreRequest {
-  const { model, messages, tools, tool_choice: choice, response_format: format } = asked
+  const { model, messages, tool_choice: choice, response_format: format } = asked
+  const tools = narrowed(
+    asked.tools ?? [],
+    typeof choice === 'object' && choice?.type === 'allowed_tools' ? choice.allowed_tools : undefined,
+    nameOf,
+  )
   return {
     model,
     messages: messagesOf(messages),
     ...referencesAmong(tools),
-    tools: (tools ?? []).filter(isOwn).map(({ function: { name, description, parameters, strict } }) => ({
-      name,
-      inputSchema: parameters ?? { type: 'object', properties: {} },
-      ...set({ description, strict }),
-    })),
+    tools: tools.filter(isOwn).map(functionOf),
     ...(choice && { toolChoice: choiceOf(choice) }),
     ...(format && format.type !== 'text' && { format: formatOf(format) }),
+    ...(asked.web_search_options && { optionalTools: ['web_search'] }),
+    isAdaptable: true,
     parameters: parametersOf(asked),
   }
 }
 
-const choiceOf = (choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice =>
-  typeof choice === 'string' ? choice : { name: choice.function.name }
+const nameOf = (tool: Tool) => (tool.type === 'custom' ? tool.custom.name : tool.function.name)
+
+/** The names of the tools that take one text. */
+export const customNames = ({ tools }: ChatRequest): ReadonlySet<string> =>
+  new Set((tools ?? []).filter(isOwn).flatMap((tool) => (tool.type === 'custom' ? tool.custom.name : [])))
+
+function functionOf(tool: Tool): CoreRequest['tools'] extends (infer One)[] | undefined ? One : never {
+  if (tool.type === 'custom') return customFunction(tool.custom)
+  const { name, description, parameters, strict } = tool.function
+  return { name, inputSchema: parameters ?? { type: 'object', properties: {} }, ...set({ description, strict }) }
+}
+
+function choiceOf(choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice {
+  if (typeof choice === 'string') return choice
+  if (choice.type === 'allowed_tools') return choice.allowed_tools.mode
+  return { name: choice.type === 'custom' ? choice.custom.name : choice.function.name }
+}
 
 function formatOf(format: Exclude<NonNullable<ChatRequest['response_format']>, { type: 'text' }>): JsonFormat {
   if (format.type === 'json_object') return {}
@@ -90,9 +144,16 @@ function formatOf(format: Exclude<NonNullable<ChatRequest['response_format']>, {
 }
 
 function parametersOf(asked: ChatRequest): CallParameters {
-  const { temperature, seed, top_p: topP, reasoning_effort: effort, stop } = asked
-  const { parallel_tool_calls: parallelTools } = asked
+  const { temperature, seed, top_p: topP, reasoning_effort: effort, verbosity, stop } = asked
+  const { parallel_tool_calls: parallelTools, presence_penalty, frequency_penalty } = asked
   const maxTokens = asked.max_completion_tokens ?? asked.max_tokens
-  const sampling = set({ temperature, topP, seed, stop: typeof stop === 'string' ? [stop] : stop })
-  return { ...sampling, ...set({ maxTokens, effort, parallelTools }) }
+  const maxTokensName = asked.max_completion_tokens != null ? ('max_completion_tokens' as const) : undefined
+  const stops = [stop ?? []].flat()
+  const sampling = set({ temperature, topP, seed, stop: stops.length > 0 ? stops : undefined })
+  // Zero is the usual value, of which not every provider has a word.
+  const penalties = set({
+    presencePenalty: presence_penalty || undefined,
+    frequencyPenalty: frequency_penalty || undefined,
+  })
+  return { ...sampling, ...penalties, ...set({ maxTokens, maxTokensName, effort, verbosity, parallelTools }) }
 }

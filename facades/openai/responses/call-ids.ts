@@ -2,7 +2,7 @@
 export const withProof = (id: string, signature: string | undefined): string =>
   signature ? `${id}~${Buffer.from(signature).toString('base64url')}` : id
 
-const SIGNED = /^((?:fc|mcpr)_.+)~([\w-]+)$/
+const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
 
 /** What the provider wants back; undefined where the id says nothing of it. */
 export function proofIn(id: string | null | undefined): string | undefined {

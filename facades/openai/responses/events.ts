@@ -6,6 +6,7 @@ import { errorOf } from '../errors.ts'
 import { approvalRequestItem, begunCallItem, mcpCallItem } from './approvals.ts'
 import { callItem, ended, Ids, type Response } from './response.ts'
 import { type ItemEvent, type SpokenItem, type SpokenKind, SpokenMessage, SpokenReasoning } from './spoken-items.ts'
+import type { ToolTable } from './tools.ts'
 
 /** A call of a tool that runs. */
 interface RunningCall {
@@ -21,6 +22,7 @@ type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type 
  */
 export class ResponseEvents implements Frames<StreamPart> {
   readonly #response: Response
+  readonly #tools: ToolTable
   readonly #ids: Ids
   readonly #output: object[] = []
   /** By the ids of the calls. */
@@ -33,8 +35,9 @@ export class ResponseEvents implements Frames<StreamPart> {
   #from = 0
   #finish: FinishReason = 'stop'
 
-  constructor(response: Response) {
+  constructor(response: Response, tools: ToolTable) {
     this.#response = response
+    this.#tools = tools
     this.#ids = new Ids(response.id)
   }
 
@@ -47,7 +50,11 @@ export class ResponseEvents implements Frames<StreamPart> {
   }
 
   failed(thrown: unknown): string {
-    return this.#begun() + this.#event('error', { error: errorOf(failureOf(thrown)) })
+    const error = errorOf(failureOf(thrown), 'responses')
+    const { code, message } = error
+    const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
+    // Some programs read the one, some the other.
+    return this.#begun() + this.#event('response.failed', { response }) + this.#event('error', { error })
   }
 
   #begun(): string {
@@ -101,14 +108,19 @@ export class ResponseEvents implements Frames<StreamPart> {
   }
 
   #call(call: PartOf<'tool-call'>): string {
-    const item = callItem(this.#ids.next('fc'), call)
-    const place = { item_id: item.id, output_index: this.#output.length }
-    const { arguments: said } = item
-    const added = { output_index: this.#output.length, item: { ...item, arguments: '', status: 'in_progress' } }
+    const item = callItem(this.#ids, call, this.#tools)
+    const output_index = this.#output.length
+    const place = { item_id: item.id, output_index }
+    const empty = 'input' in item ? { ...item, input: '' } : { ...item, arguments: '' }
     return (
-      this.#event('response.output_item.added', added) +
-      this.#event('response.function_call_arguments.delta', { ...place, delta: said }) +
-      this.#event('response.function_call_arguments.done', { ...place, arguments: said, name: item.name }) +
+      this.#event('response.output_item.added', { output_index, item: { ...empty, status: 'in_progress' } }) +
+      ('input' in item
+        ? this.#event('response.custom_tool_call_input.delta', { ...place, delta: item.input }) +
+          this.#event('response.custom_tool_call_input.done', { ...place, input: item.input })
+        : this.#event('response.function_call_arguments.delta', { ...place, delta: item.arguments }) +
+          this.#event('response.function_call_arguments.done', {
+            ...{ ...place, arguments: item.arguments, name: item.name },
+          })) +
       this.#finished(item)
     )
   }

@@ -1,20 +1,11 @@
 import { z } from 'zod'
 import { efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
-import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { labels, only, set } from '../../ai/parameters.ts'
+import { ignored, label, passedOn, refused, translated } from '../../ai/members.ts'
+import { set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
-import { isOwn, referencesAmong, toolOrReference } from '../tools.ts'
+import { labels } from '../labels.ts'
 import { item, messagesOf } from './items.ts'
-
-const schema = z.record(z.string(), z.unknown())
-
-const tool = z.strictObject({
-  type: z.literal('function'),
-  name: z.string(),
-  description: z.string().nullish(),
-  parameters: schema.nullish(),
-  strict: z.boolean().nullish(),
-})
+import { choiceOf, type ToolTable, toolChoice, tools } from './tools.ts'
 
 const format = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text') }),
@@ -23,64 +14,91 @@ const format = z.discriminatedUnion('type', [
     type: z.literal('json_schema'),
     name: z.string(),
     description: z.string().nullish(),
-    schema,
+    schema: z.record(z.string(), z.unknown()),
     strict: z.boolean().nullish(),
   }),
 ])
 
-/** A request for a response. What is not known here is refused, as it would else be passed over in silence. */
+const summary = z.enum(['auto', 'concise', 'detailed']).nullish()
+
+const reasoning = z.strictObject({
+  effort: passedOn(z.enum(efforts).nullish()),
+  summary: passedOn(summary),
+  generate_summary: translated(summary, 'the older word for `summary`'),
+  context: label('all thoughts that are sent back go to the model'),
+  mode: label('the model thinks in its usual way'),
+})
+
+const text = z.strictObject({
+  format: translated(format.nullish(), 'in the words of the provider'),
+  verbosity: passedOn(
+    z.enum(['low', 'medium', 'high']).nullish(),
+    'left out, and named, where the provider has no word for it',
+  ),
+})
+
+const streamOptions = z.strictObject({ include_obfuscation: ignored('nothing is padded') })
+
+/** All standard members of a request for a response. */
 export const responseRequest = z.strictObject({
-  model: z.string(),
-  input: z
-    .preprocess((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input), z.array(item))
-    .meta({ shorthand: 'text' }),
-  instructions: z.string().nullish(),
-  stream: z.boolean().nullish(),
-  stream_options: z.strictObject({ include_obfuscation: only(false) }).nullish(),
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  max_output_tokens: z.int().nullish(),
-  reasoning: z
-    .strictObject({ effort: z.enum(efforts).nullish(), summary: z.enum(['auto', 'concise', 'detailed']).nullish() })
-    .nullish(),
-  text: z.strictObject({ format: format.nullish() }).nullish(),
-  tools: z.array(toolOrReference(tool)).nullish(),
-  tool_choice: z
-    .union([z.enum(['auto', 'required', 'none']), z.strictObject({ type: z.literal('function'), name: z.string() })])
-    .nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
-  include: z.array(z.literal('reasoning.encrypted_content')).nullish(),
-  // Nothing is kept here.
-  store: only(false),
-  background: only(false),
-  truncation: only('disabled'),
-  top_logprobs: only(0),
-  service_tier: z.enum(['auto', 'default']).nullish(),
+  model: translated(z.string(), 'one of `GET /v1/models`'),
+  input: translated(
+    z
+      .preprocess((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input), z.array(item))
+      .meta({ shorthand: 'text' }),
+    'a text or items; what a provider ran itself is not sent back',
+  ),
+  instructions: translated(z.string().nullish(), 'before all instructions in `input`'),
+  stream: translated(z.boolean().nullish(), 'the answer comes as events'),
+  stream_options: translated(streamOptions.nullish(), 'see its members'),
+  temperature: passedOn(z.number().nullish()),
+  top_p: passedOn(z.number().nullish()),
+  max_output_tokens: passedOn(z.int().nullish(), 'in the word that the provider has'),
+  reasoning: translated(reasoning.nullish(), 'see its members'),
+  text: translated(text.nullish(), 'see its members'),
+  tools: translated(
+    tools.nullish(),
+    'functions; a custom tool is a function of one text; those of a namespace have both names; a search is that of the provider, or left out where the model has none; a text names a tool of the service',
+  ),
+  tool_choice: translated(toolChoice.nullish(), 'in the words of the provider'),
+  parallel_tool_calls: passedOn(z.boolean().nullish()),
+  include: label('encrypted thoughts are always told, and nothing else is there'),
+  truncation: ignored('what is too long is refused, and never cut', 'disabled'),
+  max_tool_calls: ignored('the service has a bound of its own'),
+  context_management: ignored('the conversation is sent as it is'),
+  top_logprobs: ignored('not every provider tells how likely a word was'),
+  store: ignored('nothing is kept; the response says so'),
+  moderation: ignored('the provider moderates by its own rules'),
+  access_programs: ignored('there are none'),
+  background: refused('is taken as false only, as nothing is kept', false),
+  previous_response_id: refused('is nothing that is known here, as nothing is kept: send the conversation'),
+  conversation: refused('is nothing that is known here, as nothing is kept: send the conversation'),
+  prompt: refused('is nothing that is known here, as nothing is kept: send the instructions'),
+  image: refused('is nothing that this service answers with'),
   ...labels,
 })
 export type ResponseRequest = z.output<typeof responseRequest>
 
-export function coreRequestOf(asked: ResponseRequest): CoreRequest {
-  const { model, input, instructions, tools, tool_choice: choice, text } = asked
+export function coreRequestOf(asked: ResponseRequest, table: ToolTable): CoreRequest {
+  const { model, input, instructions, tool_choice: choice, text } = asked
   return {
     model,
     ...(instructions && { system: [{ type: 'text', text: instructions }] }),
     messages: messagesOf(input),
     mayAsk: true,
-    ...referencesAmong(tools),
-    tools: (tools ?? []).filter(isOwn).map(({ name, description, parameters, strict }) => ({
-      name,
-      inputSchema: parameters ?? { type: 'object', properties: {} },
-      ...set({ description, strict }),
-    })),
-    ...(choice && { toolChoice: (typeof choice === 'string' ? choice : { name: choice.name }) satisfies ToolChoice }),
+    isAdaptable: true,
+    ...(table.references.length > 0 && { modelTools: [...table.references] }),
+    ...(table.wantsSearch && { optionalTools: ['web_search'] }),
+    tools: table.declared.map(({ tool }) => tool),
+    ...(choice && { toolChoice: choiceOf(choice) }),
     ...(text?.format && text.format.type !== 'text' && { format: formatOf(text.format) }),
     parameters: set({
       temperature: asked.temperature,
       topP: asked.top_p,
       maxTokens: asked.max_output_tokens,
       effort: asked.reasoning?.effort,
-      thoughts: asked.reasoning?.summary,
+      thoughts: asked.reasoning?.summary ?? asked.reasoning?.generate_summary,
+      verbosity: text?.verbosity,
       parallelTools: asked.parallel_tool_calls,
     }),
   }

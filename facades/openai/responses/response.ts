@@ -2,9 +2,11 @@ import type { Reasoning, Source, ToolCall } from '../../../routers/ports/ai/mess
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import { set } from '../../ai/parameters.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import { customInput } from '../custom-tools.ts'
 import { approvalRequestItem, mcpCallItem } from './approvals.ts'
 import { withProof } from './call-ids.ts'
 import type { ResponseRequest } from './request.ts'
+import type { ToolTable } from './tools.ts'
 
 /** What a response says of what was not asked for, or is never so. */
 const usual = {
@@ -62,7 +64,11 @@ export function ended(response: Response, output: object[], finish: FinishReason
   return { ...response, ...how, output, usage: usageOf(usage) }
 }
 
-export function wholeResponse(response: Response, { content, finish, usage, failure }: WholeAnswer): Response {
+export function wholeResponse(
+  tools: ToolTable,
+  response: Response,
+  { content, finish, usage, failure }: WholeAnswer,
+): Response {
   const ids = new Ids(response.id)
   const sources = content.filter((part) => part.type === 'source')
   let from = 0
@@ -76,7 +82,7 @@ export function wholeResponse(response: Response, { content, finish, usage, fail
     if (part.type === 'reasoning') return reasoningItem(ids.next('rs'), part)
     if (part.type === 'approval') return approvalRequestItem(part)
     if (part.type === 'tool-run') return mcpCallItem(ids.next('mcp'), part)
-    return part.type === 'text' ? messageOf(part) : callItem(ids.next('fc'), part)
+    return part.type === 'text' ? messageOf(part) : callItem(ids, part, tools)
   })
   const whole = ended(response, output, finish, usage)
   return failure ? { ...whole, status: 'failed', error: errorOf(failure) } : whole
@@ -117,14 +123,17 @@ export const reasoningItem = (id: string, { text, signature }: Pick<Reasoning, '
   ...(signature && { encrypted_content: signature }),
 })
 
-export const callItem = (id: string, { id: callId, name, input, signature }: ToolCall) => ({
-  id: withProof(id, signature),
-  type: 'function_call',
-  call_id: callId,
-  name,
-  arguments: input,
-  status: 'completed',
-})
+/** A call by the names that its caller has for the tool, with the text of a custom tool in place of arguments. */
+export function callItem(ids: Ids, { id: callId, name, input, signature }: ToolCall, tools: ToolTable) {
+  const known = tools.find(name)
+  const names = { name: known?.name ?? name, ...(known?.namespace !== undefined && { namespace: known.namespace }) }
+  const item = <Type extends string>(prefix: string, type: Type) => ({
+    ...{ id: withProof(ids.next(prefix), signature), type, call_id: callId, ...names, status: 'completed' },
+  })
+  return known?.isCustom
+    ? { ...item('ctc', 'custom_tool_call'), input: customInput(input) }
+    : { ...item('fc', 'function_call'), arguments: input }
+}
 
 /** The citations of a page in a text that begins at this character of the answer. */
 export function annotationsOf({ url, title = '', places }: Source, text: string, from: number): object[] {

@@ -1,6 +1,7 @@
 import type { Issue } from '../../core/problems.ts'
+import type { NativeTool } from '../../ports/ai/adapters.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import { selectedNative, selectedTools } from './references.ts'
+import { hasNative, selectedNative, selectedTools } from './references.ts'
 import type { AiRequest } from './request.ts'
 
 const besides = (path: Issue['path']): Issue => ({ path, message: 'cannot be set beside a tool of the provider' })
@@ -13,6 +14,12 @@ export function besideNative(request: AiRequest, model: CallableModel): Issue[] 
   if (model.adapter === 'openai') issues.push(...besideOpenAis(request))
   if (model.adapter === 'google') issues.push(...besideGoogles(request, model))
   return issues
+}
+
+/** Those of the optional tools that the provider runs for this model beside what else is asked for. */
+export function availableNative(request: AiRequest, model: CallableModel): readonly NativeTool[] {
+  const nativeTools = (request.optionalTools ?? []).filter((tool) => hasNative(model, tool))
+  return besideNative({ ...request, nativeTools }, model).length === 0 ? nativeTools : []
 }
 
 /** Its older API, which alone has words for these, runs no tools. */

@@ -1,6 +1,5 @@
 import type { Issue } from '../../core/problems.ts'
 import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
-import type { ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { mustCall } from '../../ports/ai/tools.ts'
 import { besideNative } from './beside-native.ts'
@@ -9,16 +8,26 @@ import { unknownReferences } from './references.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 import { unpairedTools } from './tool-pairs.ts'
 
+interface Reading {
+  /** Whether documents that are part of the request are given as text to a model that takes none. */
+  readsDocuments?: boolean
+}
+
 /** What is wrong with a request that its schema cannot know; `inputTokens` is our estimate of what it takes. */
-export function problemsOf(request: AiRequest, model: CallableModel | undefined, inputTokens: number): Issue[] {
+export function problemsOf(
+  request: AiRequest,
+  model: CallableModel | undefined,
+  inputTokens: number,
+  reading: Reading = {},
+): Issue[] {
   const { messages } = request
   return [
     ...(model ? [] : [issue(['model'], 'is not a model that you may use')]),
-    ...(endsWell(messages) ? [] : [issue(['messages'], 'must end with a message of the user')]),
+    ...(request.isAdaptable || endsWell(messages) ? [] : [issue(['messages'], 'must end with a message of the user')]),
     ...unpairedTools(messages),
     ...unknownChoice(request),
     ...contradictions(request),
-    ...(model ? [...problemsWith(request, model), ...tooMuchInput(inputTokens, model)] : []),
+    ...(model ? [...problemsWith(request, model, reading), ...tooMuchInput(inputTokens, model)] : []),
   ]
 }
 
@@ -44,11 +53,11 @@ function contradictions({ parameters: { effort, thinking, maxThinkingTokens } }:
 }
 
 /** What this model does not take. */
-function problemsWith(request: AiRequest, model: CallableModel): Issue[] {
+function problemsWith(request: AiRequest, model: CallableModel, reading: Reading): Issue[] {
   const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [
-    ...untakenFiles(request, model),
+    ...untakenFiles(request, model, reading),
     ...(request.optionalParameters ? [] : untakenParameters(request, model)),
     ...untakenThoughts(request, model),
   ]
@@ -94,22 +103,17 @@ function untakenThoughts({ parameters, toolChoice }: AiRequest, { adapter }: Cal
   ]
 }
 
-const untakenFiles = ({ messages }: AiRequest, model: CallableModel): Issue[] =>
-  messages.flatMap(({ content }, at) =>
-    content.flatMap((part, index) => {
-      const path = ['messages', at, 'content', index]
-      if (part.type === 'file' || part.type === 'stored-file') return untakenFile(part, model, path)
-      return part.type === 'tool-result' ? untakenInResult(part, model, path) : []
-    }),
+function untakenFiles({ messages }: AiRequest, model: CallableModel, { readsDocuments }: Reading): Issue[] {
+  const untakenPart = (part: AskedMessage['content'][number], path: Path): Issue[] => {
+    if (part.type === 'tool-result')
+      return part.content.flatMap((inner, index) => untakenPart(inner, [...path, 'content', index]))
+    if (part.type !== 'file' && part.type !== 'stored-file') return []
+    const isRead = readsDocuments && model.settings?.fileUpload !== false && isDocumentUntaken(part.mime, model)
+    return isRead ? [] : untakenFile(part, model, path)
+  }
+  return messages.flatMap(({ content }, at) =>
+    content.flatMap((part, index) => untakenPart(part, ['messages', at, 'content', index])),
   )
-
-function untakenInResult({ content }: ToolResult, model: CallableModel, path: Path): Issue[] {
-  return content.flatMap((part, index) => {
-    const place = [...path, 'content', index]
-    if (part.type === 'text') return []
-    if (isPlainText(part.mime) || !untakenOf(model).includes('files in results')) return untakenFile(part, model, place)
-    return [issue(place, 'is a file in the result of a tool, which this model does not take')]
-  })
 }
 
 export const NO_FILES = 'is a file, and this model takes none'
@@ -119,5 +123,8 @@ export function untakenFile({ mime }: { mime: string }, model: CallableModel, pa
   if (isPlainText(mime)) return []
   if (mime.startsWith('image/'))
     return model.input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
-  return untakenOf(model).includes('documents') ? [issue(path, 'is a document, which this model does not take')] : []
+  return isDocumentUntaken(mime, model) ? [issue(path, 'is a document, which this model does not take')] : []
 }
+
+export const isDocumentUntaken = (mime: string, model: CallableModel): boolean =>
+  !mime.startsWith('image/') && !isPlainText(mime) && untakenOf(model).includes('documents')

@@ -19,6 +19,11 @@ const failures = {
   'not-read': 'could not be read',
 } satisfies Record<NonNullable<PromptFile['textFailure']>, string>
 
+export const NO_TEXT = 'has no text that a model could read'
+
+/** Why a file gives no text, to stand behind its name. */
+export const unreadableMessage = (failure: keyof typeof failures): string => failures[failure]
+
 /** Why this model cannot be given the file; `pending` where it may be given it later. */
 export function problemWith(file: PromptFile, model: CallableModel): Misfit | undefined {
   if (file.clientEncrypted) return { message: 'is encrypted by a browser, so that no model can read it' }
@@ -26,6 +31,6 @@ export function problemWith(file: PromptFile, model: CallableModel): Misfit | un
   if (takesBytes(file, model)) return undefined
   if (file.mime.startsWith('image/')) return { message: 'is an image, which this model does not take' }
   if (file.textState === 'pending') return { message: 'is still being read', reason: 'pending' }
-  if (file.textState === 'none') return { message: 'has no text that a model could read' }
+  if (file.textState === 'none') return { message: NO_TEXT }
   return file.textState === 'failed' ? { message: failures[file.textFailure ?? 'not-read'] } : undefined
 }

@@ -8,6 +8,8 @@ const MAX_STOP = 500
 
 const tokens = z.int().positive().max(MAX_TOKENS)
 
+const penalty = z.number().min(-2).max(2)
+
 /** What a caller may set for one call. */
 export const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
   temperature: z.number().min(0).max(2).optional(),
@@ -17,6 +19,15 @@ export const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObj
   effort: z.enum(efforts).optional(),
   thinking: z.literal('adaptive').optional(),
   thoughts: z.enum(['auto', 'concise', 'detailed']).optional(),
+  topK: z.int().positive().max(100_000).optional(),
+  presencePenalty: penalty.optional(),
+  frequencyPenalty: penalty.optional(),
+  verbosity: z.enum(['low', 'medium', 'high']).optional(),
+  maxTokensName: z
+    .literal('max_completion_tokens')
+    .optional()
+    .describe('How a provider that knows the name is told `maxTokens`.'),
+  isEffortOptional: z.boolean().optional().describe('Whether a model that takes no effort is asked without one.'),
   seed: z.int32().optional(),
   stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
   parallelTools: z.boolean().optional(),

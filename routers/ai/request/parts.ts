@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { fileBeginnings } from '../../ports/ai/media-types.ts'
 import type { AssistantPart, FilePart, TextPart, ToolResult } from '../../ports/ai/messages.ts'
 
 /** Beyond what a body may be set to. */
@@ -16,17 +17,10 @@ const anyText = z.string().max(MAX_TEXT)
 export const text = anyText.min(1)
 
 export const textPart = z.strictObject({ type: z.literal('text'), text }) satisfies z.ZodType<TextPart>
+/** A message may be empty, as answers of models are. */
+export const anyTextPart = textPart.extend({ text: anyText })
 
-/** How files of a type begin, in base64. */
-const beginnings: Record<string, readonly string[]> = {
-  'image/png': ['iVBORw0KGg'],
-  'image/jpeg': ['/9j/'],
-  'image/gif': ['R0lGOD'],
-  'image/webp': ['UklGR'],
-  'application/pdf': ['JVBERi'],
-}
-
-export const imageTypes: readonly string[] = Object.keys(beginnings).filter((mime) => mime.startsWith('image/'))
+export const imageTypes: readonly string[] = Object.keys(fileBeginnings).filter((mime) => mime.startsWith('image/'))
 /** Documents that are put into the prompt as what they are, which is text. */
 export const isPlainText = (mime: string) => /^text\/[\w.+-]+$/.test(mime) || mime === 'application/json'
 
@@ -36,14 +30,14 @@ const filePart = z
     mime: z
       .string()
       .max(120)
-      .refine((mime) => Object.hasOwn(beginnings, mime) || isPlainText(mime), {
-        error: `must be one of ${Object.keys(beginnings).join(', ')}, text or JSON`,
+      .refine((mime) => Object.hasOwn(fileBeginnings, mime) || isPlainText(mime), {
+        error: `must be one of ${Object.keys(fileBeginnings).join(', ')}, text or JSON`,
       })
       .describe('The media type.'),
     data: z.string().min(1).max(MAX_FILE, 'must have at most 25 MiB').refine(isBase64, 'must be base64'),
     name: z.string().min(1).max(255).optional(),
   })
-  .refine(({ mime, data }) => beginnings[mime]?.some((beginning) => data.startsWith(beginning)) ?? true, {
+  .refine(({ mime, data }) => fileBeginnings[mime]?.some((beginning) => data.startsWith(beginning)) ?? true, {
     path: ['data'],
     error: 'is no file of this type',
   }) satisfies z.ZodType<FilePart>
@@ -53,7 +47,7 @@ function isBase64(data: string): boolean {
   return data.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(data.slice(0, data.length - padding))
 }
 
-const inputPart = z.discriminatedUnion('type', [textPart, filePart])
+const inputPart = z.discriminatedUnion('type', [anyTextPart, filePart])
 
 /** An attachment of the caller's, or in one of their rooms, by its id or its uuid. */
 export interface AttachmentPart {
@@ -73,26 +67,25 @@ const attachmentPart = z.strictObject({
     .describe('Whether a model that cannot be given it is told so, instead of the request being refused.'),
 }) satisfies z.ZodType<AttachmentPart>
 
-export const userPart = z.discriminatedUnion('type', [...inputPart.options, attachmentPart])
+export const userPart = z.discriminatedUnion('type', [textPart, filePart, attachmentPart])
+/** What a user says may be empty where programs ask, not where people do. */
+export const anyUserPart = z.discriminatedUnion('type', [...inputPart.options, attachmentPart])
 
 const id = z.string().min(1).max(MAX_ID)
 export const toolName = z.string().regex(/^[\w-]{1,128}$/, 'must have 1 to 128 letters, digits, _ and -')
 const signature = z.string().min(1).max(MAX_SIGNATURE).optional()
 
 export const assistantPart = z.discriminatedUnion('type', [
-  textPart,
+  anyTextPart,
   z.strictObject({ type: z.literal('reasoning'), text: anyText, signature }),
   z.strictObject({ type: z.literal('tool-call'), id, name: toolName, input: anyText, signature }),
 ]) satisfies z.ZodType<AssistantPart>
-
-/** A function may return an empty text. */
-const resultPart = z.discriminatedUnion('type', [textPart.extend({ text: anyText }), filePart])
 
 export const toolResult = z.strictObject({
   type: z.literal('tool-result'),
   id,
   name: toolName,
-  content: z.array(resultPart).max(MAX_PARTS),
+  content: z.array(inputPart).max(MAX_PARTS),
   isError: z.boolean().optional(),
 }) satisfies z.ZodType<ToolResult>
 

@@ -9,15 +9,15 @@ import { text } from './parts.ts'
 import { toolReferences } from './references.ts'
 import { type AiRequest, conversation, MAX_MESSAGES, model } from './request.ts'
 
-const message = z.object({
+const message = z.strictObject({
   role: z.enum(['system', 'user', 'assistant'], {
     error: ({ input }) => (input === undefined ? 'is required' : undefined),
   }),
-  content: z.object({ text }),
+  content: z.strictObject({ text }),
 })
 
-/** A conversation in text alone. What is sent beside it is dropped, as it always was. */
-export const question = z.object({
+/** A conversation in text alone. */
+export const question = z.strictObject({
   model,
   messages: z
     .array(message)

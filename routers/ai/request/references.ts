@@ -27,13 +27,17 @@ export function selectedTools(model: CallableModel, references: readonly string[
 interface Choosing {
   toolChoice?: ToolChoice | undefined
   modelTools?: readonly string[] | undefined
+  /** Chosen before, as the model has them. */
+  nativeTools?: readonly NativeTool[] | undefined
 }
 
 /** The tools of the provider that the references select. Where the caller says which tool is to be called, it is none of them. */
-export function selectedNative(model: CallableModel, { toolChoice = 'auto', modelTools = [] }: Choosing): NativeTool[] {
+export function selectedNative(model: CallableModel, choosing: Choosing): NativeTool[] {
+  const { toolChoice = 'auto', modelTools = [], nativeTools = [] } = choosing
   if (toolChoice !== 'auto') return []
   const selected = modelTools.map((reference) => resolve(model, reference))
-  return [...new Set(selected.flatMap((found) => (typeof found === 'object' && 'native' in found ? found.native : [])))]
+  const named = selected.flatMap((found) => (typeof found === 'object' && 'native' in found ? found.native : []))
+  return [...new Set([...named, ...nativeTools.filter((tool) => hasNative(model, tool))])]
 }
 
 /** References that select no tool which the model may call now. */
@@ -74,6 +78,9 @@ const noNativeTool = (key: string) =>
   key === 'code_execution'
     ? 'would have the provider run code, of which no answer of this service can tell'
     : 'is a tool of the provider, which does no such thing for this model'
+
+/** Whether the provider runs this tool for the model. */
+export const hasNative = (model: CallableModel, tool: NativeTool): boolean => nativeFor(model, tool) === tool
 
 /** What the provider itself does, where the model is said to have it and the service can ask for it. */
 function nativeFor({ adapter, nativeCapabilities, settings }: CallableModel, key: string): NativeTool | undefined {

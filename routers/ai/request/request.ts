@@ -1,15 +1,16 @@
 import { z } from 'zod'
+import { type NativeTool, optionalTools } from '../../ports/ai/adapters.ts'
 import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
 import { parameters } from './parameters.ts'
 import {
   type ApprovalGiven,
   type AttachmentPart,
+  anyTextPart,
+  anyUserPart,
   approvalGiven,
   assistantPart,
   several,
-  textPart,
   toolResult,
-  userPart,
 } from './parts.ts'
 import { toolReferences } from './references.ts'
 import { callerTools, jsonFormat, toolChoice } from './tools.ts'
@@ -33,8 +34,8 @@ export type AskedMessage =
 export type ReadMessage = Exclude<AskedMessage, { role: 'user' }> | Extract<Message, { role: 'user' }>
 
 const message: z.ZodType<AskedMessage, AskedMessage> = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('system'), content: several(textPart) }),
-  z.strictObject({ role: z.literal('user'), content: several(userPart) }),
+  z.strictObject({ role: z.literal('system'), content: several(anyTextPart) }),
+  z.strictObject({ role: z.literal('user'), content: several(anyUserPart) }),
   z.strictObject({ role: z.literal('assistant'), content: several(assistantPart) }),
   z.strictObject({
     role: z.literal('tool'),
@@ -59,7 +60,7 @@ export const optionalParameters = z
 /** All that a model can be asked. Every face puts its requests into this shape. */
 export const request = z.strictObject({
   model,
-  system: several(textPart).optional().describe('Instructions, which go before those among the messages.'),
+  system: several(anyTextPart).optional().describe('Instructions, which go before those among the messages.'),
   messages: z
     .array(message)
     .min(1)
@@ -83,6 +84,20 @@ export const request = z.strictObject({
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
   optionalParameters,
+  isAdaptable: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the request is put into words that the model knows: a budget of thoughts becomes an effort where it has only that, and `optionalTools` are left out where it has none. The conversation may then end with the beginning of an answer, or be instructions alone.',
+    ),
+  optionalTools: z
+    .array(z.enum(optionalTools))
+    .max(optionalTools.length)
+    .optional()
+    .describe('What the provider is to do itself where it can.'),
   format: jsonFormat.optional().describe('The answer is to be JSON.'),
 })
-export type AiRequest = z.output<typeof request>
+export type AiRequest = z.output<typeof request> & {
+  /** Those of `optionalTools` that the provider of the model has. */
+  nativeTools?: readonly NativeTool[] | undefined
+}

@@ -14,8 +14,17 @@ export async function unsentParameters(ctx: Context, asked: AiRequest, model: Ca
     schema: asked.format?.schema,
     begun: beginningOf(asked.messages),
   })
-  return unsent.map((parameter) => ({ path: pathOf(parameter), message: messageOf(parameter) }))
+  const isLeftOut = unsent.some(({ name }) => name === 'effort') && asked.parameters.isEffortOptional
+  if (isLeftOut) ctx.hints.unsentParameters = [...(ctx.hints.unsentParameters ?? []), 'effort']
+  return unsent
+    .filter((parameter) => !isDispensable(asked, parameter))
+    .map((parameter) => ({ path: pathOf(parameter), message: messageOf(parameter) }))
 }
+
+/** The usual value asks for nothing, and some efforts are ours. */
+const isDispensable = ({ isAdaptable, parameters }: AiRequest, { name }: UnsentParameter): boolean =>
+  (name === 'effort' && parameters.isEffortOptional === true) ||
+  (isAdaptable === true && (name === 'temperature' || name === 'topP') && parameters[name] === 1)
 
 /** What the model said first in the turn that goes on with the results of tools. */
 function beginningOf(messages: readonly AskedMessage[]): AssistantPart[] {

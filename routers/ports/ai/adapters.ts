@@ -34,6 +34,9 @@ export const nativeTools = {
   demo: [],
 } as const satisfies Record<Adapter, readonly string[]>
 
+/** Those that a request may ask for if there are any. */
+export const optionalTools = ['web_search', 'web_fetch'] as const satisfies readonly NativeTool[]
+
 /** A tool that a provider runs itself, by what it is capable of. */
 export type NativeTool = (typeof nativeTools)[Adapter][number]
 
@@ -53,20 +56,25 @@ export const isNativeTool = (name: string): name is NativeTool => nativeToolName
 type Untaken =
   | 'seed'
   | 'maxThinkingTokens'
-  | 'parallelTools'
   | 'documents'
-  | 'files in results'
+  | 'topK'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'verbosity'
   | 'JSON without a schema'
+
+const penalties = ['presencePenalty', 'frequencyPenalty'] as const
 
 /** What the API of a provider has no word for, or none that every server of the kind knows. */
 export const untaken: Record<Adapter, readonly Untaken[]> = {
-  'openai-compatible': ['documents', 'maxThinkingTokens', 'files in results'],
-  open_web_ui: ['documents', 'maxThinkingTokens', 'files in results'],
-  openai: ['maxThinkingTokens'],
-  anthropic: ['seed', 'JSON without a schema'],
-  google: ['parallelTools'],
-  mistral: ['maxThinkingTokens', 'files in results'],
-  demo: ['documents', 'maxThinkingTokens'],
+  'openai-compatible': ['documents', 'maxThinkingTokens', 'topK'],
+  open_web_ui: ['documents', 'maxThinkingTokens', 'topK'],
+  openai: ['maxThinkingTokens', 'topK', ...penalties],
+  anthropic: ['seed', 'JSON without a schema', 'verbosity', ...penalties],
+  // Its newer models refuse penalties.
+  google: ['verbosity', ...penalties],
+  mistral: ['maxThinkingTokens', 'topK', 'verbosity'],
+  demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', ...penalties],
 }
 
 /**

@@ -16,15 +16,26 @@ export interface CallParameters {
   maxThinkingTokens?: number | undefined
   /** How hard a model that reasons is to think. */
   effort?: Effort | undefined
+  /** Whether a model that takes no effort is asked without one. */
+  isEffortOptional?: boolean | undefined
   /** The model is to decide itself whether and how much it thinks. */
   thinking?: 'adaptive' | undefined
   /** The model is to tell its thoughts, how briefly. */
   thoughts?: 'auto' | 'concise' | 'detailed' | undefined
+  topK?: number | undefined
+  presencePenalty?: number | undefined
+  frequencyPenalty?: number | undefined
+  verbosity?: 'low' | 'medium' | 'high' | undefined
+  /** The name by which the caller says `maxTokens`, for providers of that API. */
+  maxTokensName?: 'max_completion_tokens' | undefined
   seed?: number | undefined
   stop?: readonly string[] | undefined
   /** Whether the model may call several tools at once. */
   parallelTools?: boolean | undefined
 }
+
+/** A parameter of which models that do not have it may be asked without it. */
+export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity'
 
 /** A parameter that would not reach the provider as the caller sets it; `schema` is that of the answer. */
 export interface UnsentParameter {
@@ -150,6 +161,15 @@ export type AnswerPart =
   | ToolUse
   | { type: 'finish'; reason: FinishReason }
 
+/** Why a provider refuses, as far as anybody can do something about it: its caller, who runs the service, or time. */
+export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'
+
+export interface RefusalReason {
+  reason?: ProviderReason
+  /** When to ask again, where the provider says so. */
+  retryAfterSeconds?: number
+}
+
 /** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
 export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
@@ -167,6 +187,7 @@ export interface ModelGateway {
   isProvidersFault(error: unknown): boolean
   /** Whether the provider refused in a way that it would refuse the same request again. */
   wouldFailAgain(error: unknown): boolean
+  refusalReason(error: unknown): RefusalReason
   /** Says whose models are offline because of their calls, on any replica: of these, the next answer is told. */
   noteOutages(providers: readonly string[]): void
   /** An embedding for each of the input, in its order. */

@@ -11,6 +11,7 @@ import {
   retry,
 } from 'cockatiel'
 import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
+import type { ProviderReason, RefusalReason } from '../../../routers/ports/ai/models.ts'
 import { phaseOf } from '../../net/exchange.ts'
 import { Refusal } from './refusal.ts'
 import { ToldRefusal } from './told-refusal.ts'
@@ -116,6 +117,19 @@ export function wouldFailAgain(error: unknown): boolean {
   return status !== undefined && status < 500 && !passingStatus.has(status)
 }
 
+/** Why the provider refused, and after how many seconds it wants to be asked again, where it says so. */
+export function refusalReason(error: unknown): RefusalReason {
+  if (!(error instanceof Refusal || error instanceof ToldRefusal)) return {}
+  const seconds = Math.ceil(retryAfterOf(error) / 1000)
+  return {
+    ...(error.reason && { reason: error.reason }),
+    ...(seconds > 0 && { retryAfterSeconds: Math.min(seconds, MAX_RETRY_AFTER_SECONDS) }),
+  }
+}
+
+/** Nobody waits for longer than a day. */
+const MAX_RETRY_AFTER_SECONDS = 86_400
+
 /** The connection failed, or the provider says that it cannot work. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
 
@@ -154,10 +168,13 @@ const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'
  * it would be paid twice.
  */
 function isPassing(error: unknown): boolean {
-  if (isBrokenOff(error)) return false
+  // An account without money has none a second later.
+  if (isBrokenOff(error) || (error instanceof Refusal && lasting.has(error.reason))) return false
   const status = statusOf(error)
   return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
 }
+
+const lasting: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
 
 /** The request was sent, and the time to wait for the answer was up. */
 export const isTimeout = (error: unknown) => timeoutCodes.has(networkCode(error) ?? '')

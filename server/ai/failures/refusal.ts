@@ -1,3 +1,6 @@
+import type { ProviderReason } from '../../../routers/ports/ai/models.ts'
+import { delayIn, reasonOf } from './reason.ts'
+
 /**
  * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors
  * with a status for what it cannot read, too, which say nothing of the provider's health.
@@ -9,12 +12,14 @@ export class Refusal extends Error {
   readonly retryAfter: string | undefined
   /** Whether the question is refused for what is in it. */
   readonly isOfContent: boolean
+  readonly reason: ProviderReason | undefined
 
   constructor(status: number, retryAfter?: string, body = '') {
     super(`status ${status}`)
     this.status = status
-    this.retryAfter = retryAfter
+    this.retryAfter = retryAfter ?? delayIn(body)
     this.isOfContent = status === 400 && contentCode.test(body)
+    this.reason = this.isOfContent ? undefined : reasonOf(status, body)
   }
 }
 

@@ -1,4 +1,6 @@
 import { APICallError, TypeValidationError } from '@ai-sdk/provider'
+import type { ProviderReason } from '../../../routers/ports/ai/models.ts'
+import { reasonOf } from './reason.ts'
 
 /**
  * A provider's word in an answer that it gives none, whole or before any of a stream: nothing is paid. It says little of the
@@ -10,12 +12,15 @@ export class ToldRefusal extends Error {
   readonly status: number | undefined
   /** Whether the question is refused for what is in it. */
   readonly isOfContent: boolean
+  readonly reason: ProviderReason | undefined
 
-  constructor({ statusCode, code }: Told) {
+  constructor(told: Told) {
+    const { statusCode, code } = told
     super('the provider refused in its answer')
     this.isOfContent = contentCodes.has(code)
     const status = this.isOfContent ? 400 : Number(statusCode ?? code)
     this.status = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined
+    this.reason = this.isOfContent ? undefined : reasonOf(this.status, textOf(told))
   }
 }
 
@@ -24,7 +29,11 @@ const contentCodes = new Set<unknown>(['content_filter', 'content_policy_violati
 interface Told {
   statusCode?: unknown
   code?: unknown
+  message?: unknown
 }
+
+/** All that is told, which is looked through for known words alone. */
+const textOf = (told: Told): string => JSON.stringify({ ...told, message: told.message, cause: undefined })
 
 /** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
 export function refusalIn(error: unknown): ToldRefusal | undefined {

@@ -1,4 +1,5 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
 import type {
   AssistantPart,
   FilePart,
@@ -23,15 +24,60 @@ interface Sending {
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
 export function promptOf(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
+  const said = messages.filter((message) => !isSystem(message) && !isSilent(message))
+  const system = messages.filter((message) => isSystem(message) && !isSilent(message))
+  const { adapter } = sending
+  const all = said.length > 0 || !needsUser.has(adapter) ? [...system, ...said] : system.map(asUser)
+  const turns = inTurns(all)
+  const sent = takesNoFilesInResults.has(adapter) ? inTurns(turns.flatMap(withFilesBehind)) : turns
+  const prompt = sent.map((turn) => asPrompt(turn, sending))
+  return hasBlocks(messages) ? explained(prompt) : prompt
+}
+
+/** Providers that answer to nothing but what a user says. */
+const needsUser: ReadonlySet<string> = new Set<Adapter>(['anthropic', 'google', 'mistral'])
+
+const asUser = ({ content }: Message): Message => ({ role: 'user', content: content as readonly TextPart[] })
+
+/** Most providers refuse empty texts. What a user says stays, as it wants an answer. */
+const isSilent = ({ role, content }: Message) => role !== 'user' && role !== 'tool' && content.every(isEmptyText)
+
+const isEmptyText = (part: Part) => part.type === 'text' && part.text === ''
+
+function inTurns(messages: readonly Message[]): Message[] {
   const turns: Message[] = []
-  for (const message of [...messages.filter(isSystem), ...messages.filter((other) => !isSystem(other))]) {
+  for (const message of messages) {
     const last = turns.at(-1)
     if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
     else turns.push(message)
   }
-  const prompt = turns.map((turn) => asPrompt(turn, sending))
-  return hasBlocks(messages) ? explained(prompt) : prompt
+  return turns
 }
+
+/** Servers of this protocol take the results of tools as texts alone, so the user shows the files behind them. */
+const takesNoFilesInResults: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui', 'mistral'])
+
+function withFilesBehind(turn: Message): Message[] {
+  if (turn.role !== 'tool') return [turn]
+  const isShown = (part: InputPart) => part.type === 'file' && !isInlined(part.mime)
+  const shown = turn.content.filter(({ content }) => content.some(isShown))
+  if (shown.length === 0) return [turn]
+  const results = turn.content.map((result) =>
+    shown.includes(result)
+      ? { ...result, content: [...result.content.filter((part) => !isShown(part)), seeBelow] }
+      : result,
+  )
+  const files = shown.flatMap(({ name, content }): InputPart[] => [
+    { type: 'text', text: `What the tool ${name} returned:` },
+    ...content.filter(isShown),
+  ])
+  return [
+    { role: 'tool', content: results },
+    { role: 'user', content: files },
+  ]
+}
+
+const seeBelow: TextPart = { type: 'text', text: 'The result has files, which the next message shows.' }
 
 /** The prompt with a word about blocks before everything else. */
 function explained([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
@@ -56,12 +102,21 @@ function asPrompt(message: Message, { adapter, files }: Sending): LanguageModelV
     case 'system':
       return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
     case 'user':
-      return { role: 'user', content: message.content.map((part) => asSent(part, files)) }
+      return { role: 'user', content: withoutEmpty(message.content).map((part) => asSent(part, files)) }
     case 'assistant':
-      return { role: 'assistant', content: message.content.map((part) => saidWithoutMarks(asSaid(part), adapter)) }
+      return {
+        role: 'assistant',
+        content: withoutEmpty(message.content).map((part) => saidWithoutMarks(asSaid(part), adapter)),
+      }
     case 'tool':
       return { role: 'tool', content: message.content.map(asResult) }
   }
+}
+
+/** The parts that say something; an empty text alone stays. */
+function withoutEmpty<P extends Part>(parts: readonly P[]): readonly P[] {
+  const kept = parts.filter((part) => !isEmptyText(part))
+  return kept.length > 0 ? kept : parts.slice(0, 1)
 }
 
 function asSent(part: UserPart, files: StoredFiles) {

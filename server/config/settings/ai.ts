@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count } from './kinds.ts'
+import { count, flag } from './kinds.ts'
 
 /** Settings of calls of models, and of their limits. */
 export const aiShape = {
@@ -44,6 +44,9 @@ export const aiShape = {
     .prefault('30s')
     .describe('How long a call of a tool may take, where its tool server sets no other time'),
   RATE_LIMIT_AI_PER_MINUTE: count(0).describe('AI requests a minute, per token and per user; 0 is no limit'),
+  STRICT_PARAMETERS: flag(false).describe(
+    'Refuse AI requests of `/v1`, `/api/ai-req` and `/req/streamAI` that have members which are not known, instead of ignoring these and naming them in `x-ignored-parameters`',
+  ),
   RETENTION_USAGE_MONTHS: z.coerce
     .number()
     .int()

@@ -1,5 +1,6 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import Anthropic from '@anthropic-ai/sdk'
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startWith } from '../../kit/ai/asked-provider.ts'
@@ -87,4 +88,18 @@ test('the AI SDK reads an answer and its usage, and does not repeat what has fai
   expect(usage).toMatchObject({ inputTokens: 7, outputTokens: 3 })
   expect(refused).toMatchObject({ statusCode: 400 })
   expect(app.upstream.asked).toHaveLength(1)
+})
+
+test.for([false, true])('the runner of tools of Anthropic goes through all rounds (streamed: %s)', async (stream) => {
+  const run = betaTool({
+    ...{ name: 'weather', description: 'Tells the weather.', inputSchema: schema },
+    ...{ defer_loading: false, run: () => 'Rain' },
+  })
+  const question = { model: 'mock-1', max_tokens: 100, messages, tools: [run] }
+  const last = stream
+    ? await client.beta.messages.toolRunner({ ...question, stream: true }).runUntilDone()
+    : await client.beta.messages.toolRunner(question).runUntilDone()
+
+  expect(last.content).toMatchObject([{ type: 'text', text: 'It rains.' }])
+  expect(app.upstream.asked).toHaveLength(2)
 })

@@ -168,7 +168,7 @@ test('each further model is asked where the one before it cannot answer, and the
   byKey.set('third', refuses(403))
   const answer = await ask()
 
-  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
+  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_misconfigured' }])
   expect(askedKeys().slice(3)).toEqual(['first', 'second', 'third'])
   expect(await newest()).toMatchObject([{ model: 'third', outcome: 'failed', cost: 0 }])
 })
@@ -289,7 +289,7 @@ test('a model that does not take an image of the question is not asked in place 
 
   const answer = await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'seeing', messages } })
 
-  expect(answer.status).toBe(400)
+  expect(answer.status).toBe(500)
   expect(askedKeys()).toEqual(['first'])
 })
 

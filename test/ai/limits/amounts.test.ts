@@ -137,7 +137,7 @@ describe('a limit', () => {
 
     expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
       429,
-      "The limit 'all' is in money, and the most that this model and its web search may cost is not known.",
+      "The limit 'all' is in money, and what this model costs in EUR is not known.",
     ])
     expect(counted.status).toBe(200)
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 250_000, held: 0 })

@@ -105,7 +105,7 @@ test('the AI SDK and LangChain read responses whole and as they come', async () 
 
 test.for<[string, object, string]>([
   ['what was said before by its number', { previous_response_id: 'resp_1' }, 'previous_response_id'],
-  ['a tool of the provider', { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+  ['a tool of the provider', { tools: [{ type: 'code_interpreter' }] }, 'tools[0].type'],
   ['work in the background', { background: true }, 'background'],
   ['too long an answer', { max_output_tokens: 0 }, 'max_output_tokens'],
   [

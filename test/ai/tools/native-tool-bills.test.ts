@@ -127,7 +127,7 @@ test('a limit in money holds for all searches that may come and counts those tha
   const refused = await ask('anthropic unpriced', [search])
   expect([refused.status, await refused.text()]).toEqual([
     429,
-    expect.stringContaining('web search may cost is not known'),
+    expect.stringContaining('web search may cost in EUR is not known'),
   ])
   // Five pages are 125,000 tokens, which are 1.25.
   expect((await ask('anthropic unpriced', [fetching])).status).toBe(429)

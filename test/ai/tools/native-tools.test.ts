@@ -96,8 +96,8 @@ test('a tool of another kind than functions is refused, and so is one that would
   const { upstream, send, chat } = native
   const own = (name: string) => ({ ...fn, function: { ...fn.function, name } })
   const refusals = await Promise.all([
-    send('/v1/responses', { model: 'openai', input: 'Hello', tools: [{ type: 'web_search' }] }),
-    send('/v1/messages', { model: 'anthropic', messages, max_tokens: 9, tools: anthropic.tools }),
+    send('/v1/responses', { model: 'openai', input: 'Hello', tools: [{ type: 'code_interpreter' }] }),
+    send('/v1/messages', { model: 'anthropic', messages, max_tokens: 9, tools: [{ type: 'bash_20250124' }] }),
     chat('google', [{ googleSearch: {} }]),
     chat('google', [search, own('own')]),
     chat('google', [search, 'weather']),

@@ -54,7 +54,9 @@ const answered = [200, '']
 test('searches of which nobody knows how many there will be are refused by a limit in money where each is paid', async () => {
   const ask = await startAsking()
   await svc.host.limits.set({ ...inMoney, cap: 1000 })
-  const unknown = refusedBy("'most' is in money, and the most that this model and its web search may cost is not known")
+  const unknown = refusedBy(
+    "'most' is in money, and the most that this model and its web search may cost in EUR is not known",
+  )
   expect(await ask('per search', [search])).toEqual(unknown)
   expect(upstream.asked).toEqual([])
   // One grounded prompt is 0.035, and a hundred tokens 0.003.

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, claudeCode, codexCli, installAgents, workshop } from '../kit/ai/agents/agents.ts'
+import { DONE, SUMMARY, taskModel } from '../kit/ai/agents/task-model.ts'
+import { key } from '../kit/ai/protocols.ts'
+import { configFor, refuses, startProvider } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+
+const upstreamIds = {
+  'openai-compatible': 'up-1',
+  openai: 'gpt-5',
+  anthropic: 'claude-sonnet-4-6',
+  google: 'gemini-2.5-flash',
+  mistral: 'mistral-large-latest',
+}
+
+/** A service whose models of all kinds of providers are one that a test chooses. */
+async function startService() {
+  await using starting = new AsyncDisposableStack()
+  const upstream = starting.use(await startProvider(refuses(500)))
+  const config = starting.use(await configFor(upstream.url))
+  const providers = Object.entries(upstreamIds).map(([adapter, upstreamId]) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    models: [{ id: `svc-${adapter}`, upstreamId, external: true, input: ['text', 'image'] }],
+  }))
+  await config.write({ providers, systemModels: {} })
+  const svc = starting.use(await startApp({ AI_CONFIG: config.file }))
+  const { token } = await svc.user()
+  const resources = starting.move()
+  return { upstream, url: svc.url, token, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+}
+
+let service: Awaited<ReturnType<typeof startService>>
+let agents: Awaited<ReturnType<typeof installAgents>>
+beforeAll(async () => {
+  service = await startService()
+  agents = await installAgents()
+}, 300_000)
+afterAll(async () => {
+  await agents[Symbol.asyncDispose]()
+  await service[Symbol.asyncDispose]()
+})
+
+describe.each<[string, Agent]>([
+  ['Claude Code', claudeCode],
+  ['Codex', codexCli],
+])('%s', (_, agent) => {
+  test.for(Object.keys(upstreamIds))(
+    'reads a file, edits it, runs a command, and makes the conversation shorter, by a model of %s',
+    { timeout: 300_000 },
+    async (adapter) => {
+      await using at = await workshop()
+      const { behave, said } = taskModel(agent.steps(at.file))
+      service.upstream.behave = behave
+      const { url, token } = service
+      const options = { program: agents.program(agent.program), url, token, model: `svc-${adapter}` }
+
+      const worked = await agent.work(options, at)
+      expect(worked.output, said.join()).toContain(DONE)
+      expect([worked.code, await at.greeting(), await at.told()]).toEqual([0, 'Good day\n', 'Good day\n'])
+
+      const shorter = await agent.compact(options, at)
+      expect(shorter.code, shorter.output).toBe(0)
+      expect(said).toContain(SUMMARY)
+    },
+  )
+})

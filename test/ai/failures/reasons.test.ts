@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startWith } from '../../kit/ai/asked-provider.ts'
+import { key } from '../../kit/ai/protocols.ts'
+import { answers, type Behaviour, beginStream, canary, configFor, json, startProvider } from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+import { signIn, type TestBrowser } from '../../kit/browser.ts'
+
+type App = Awaited<ReturnType<typeof startWith>>
+let app: App
+let browser: TestBrowser
+
+beforeAll(async () => {
+  app = await startWith(answers('Good day.'), { circuit: { failures: 1000 } })
+  browser = (await signIn(app.svc, 'ada')).browser
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+/** What a provider says, and what becomes of it on each surface. */
+interface Reason {
+  name: string
+  behave: Behaviour
+  /** Beside 422 of the input, `/api/ai-req` knows 500 alone. */
+  code: string
+  openAi: [status: number, code: string]
+  anthropic: [status: number, type: string]
+  retryAfter?: string
+}
+
+const refuses =
+  (status: number, error: object | string, headers: Record<string, string> = {}): Behaviour =>
+  (_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(typeof error === 'string' ? error : JSON.stringify({ error: { message: canary, ...error } }))
+  }
+
+const caseFile = async (name: string): Promise<Behaviour> => {
+  const file = await readFile(`${import.meta.dirname}/../cases/answers/${name}.json`, 'utf8')
+  const { status, body } = JSON.parse(file) as { status: number; body: object }
+  return (_, response) => json(response, body, status)
+}
+
+const tooLong = {
+  code: 'context_length_exceeded',
+  openAi: [400, 'context_length_exceeded'] as [number, string],
+  anthropic: [400, 'invalid_request_error'] as [number, string],
+}
+const operators = (code: string) => ({
+  ...{ code, openAi: [500, code] as [number, string], anthropic: [500, 'api_error'] as [number, string] },
+})
+const rateLimited = {
+  code: 'provider_rate_limited',
+  openAi: [429, 'rate_limit_exceeded'] as [number, string],
+  anthropic: [429, 'rate_limit_error'] as [number, string],
+}
+
+const reasons: Reason[] = [
+  { name: 'too long a conversation', behave: await caseFile('e400ctx'), ...tooLong },
+  { name: 'a wrong key', behave: await caseFile('e401'), ...operators('provider_misconfigured') },
+  {
+    name: 'a key that is not valid, by a sentence',
+    behave: refuses(400, { message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT' }),
+    ...operators('provider_misconfigured'),
+  },
+  { name: 'no such model', behave: refuses(404, { code: 'model_not_found' }), ...operators('provider_misconfigured') },
+  {
+    name: 'an account without money',
+    behave: refuses(429, { code: 'insufficient_quota' }),
+    ...operators('provider_quota_exceeded'),
+  },
+  { name: 'a bill', behave: refuses(402, {}), ...operators('provider_quota_exceeded') },
+  {
+    name: 'too many requests',
+    behave: refuses(429, { code: 'rate_limit_exceeded' }, { 'retry-after': '77' }),
+    ...{ ...rateLimited, retryAfter: '77' },
+  },
+  {
+    name: 'too many requests, and for how long in the body',
+    behave: refuses(429, { details: [{ retryDelay: '77.5s' }], status: 'RESOURCE_EXHAUSTED' }),
+    ...{ ...rateLimited, retryAfter: '77' },
+  },
+]
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const older = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hi' } }] }
+const send = (path: string, body: object, headers: Record<string, string> = {}) =>
+  app.svc.send('POST', path, { token: app.token, body, headers })
+
+describe.each(reasons)('a provider that says: $name', (reason) => {
+  test.for([false, true])('is told in the words of OpenAI and Anthropic (streamed: %s)', async (stream) => {
+    await app.answerBy(reason.behave)
+    const faces: [path: string, body: object, wanted: [number, string], member: 'code' | 'type'][] = [
+      ['/v1/chat/completions', { messages }, reason.openAi, 'code'],
+      ['/v1/responses', { input: 'Hi' }, reason.openAi, 'code'],
+      ['/v1/messages', { messages, max_tokens: 9 }, reason.anthropic, 'type'],
+    ]
+    for (const [path, body, wanted, member] of faces) {
+      const response = await send(path, { model: 'mock-1', stream, ...body })
+      const text = await response.text()
+      const { error } = JSON.parse(text) as { error: Record<string, string> }
+
+      expect([response.status, error[member]], path).toEqual(wanted)
+      expect(response.headers.get('retry-after'), path).toBe(reason.retryAfter ?? null)
+      expect(text).not.toContain(canary)
+      if (reason.code === tooLong.code && member === 'type') expect(error['message']).toMatch(/^prompt is too long/)
+    }
+  })
+
+  test.for(['application/json', 'text/event-stream'])('is told by a code of /api/ai-req as %s', async (accept) => {
+    await app.answerBy(reason.behave)
+    const response = await send('/api/ai-req', { payload: older }, { accept })
+    const body = (await response.json()) as Record<string, unknown>
+
+    const isInput = reason.code === tooLong.code
+    expect([response.status, body['code']]).toEqual([isInput ? 422 : 500, reason.code])
+    expect(response.headers.get('retry-after')).toBe(reason.retryAfter ?? null)
+    if (isInput) expect(Object.keys(body['errors'] as object)).toEqual(['payload.messages'])
+    expect(JSON.stringify(body)).not.toContain(canary)
+  })
+
+  test('is told in a sentence to people in a browser', async () => {
+    await app.answerBy(reason.behave)
+    const body = { payload: { ...older, stream: false }, broadcast: false }
+    const told = await browser.send('POST', '/req/streamAI', { body })
+
+    expect(told.body).toMatchObject({ success: false, code: reason.code, error: expect.stringMatching(/^[A-Z].+\.$/) })
+  })
+})
+
+test('a reason that is told within a stream is told in its frames', async () => {
+  const error = { message: canary, code: 'context_length_exceeded' }
+  await app.answerBy((_, response) => {
+    beginStream(response)
+    response.end(`data: ${JSON.stringify({ error })}\n\n`)
+  })
+
+  const told = await (await send('/v1/responses', { model: 'mock-1', input: 'Hi', stream: true })).text()
+
+  expect(told).toContain('context_length_exceeded')
+  expect(told).not.toContain(canary)
+})
+
+const tooLongBy: [adapter: string, status: number, body: object][] = [
+  [
+    'anthropic',
+    400,
+    { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens > 8 maximum' } },
+  ],
+  [
+    'google',
+    400,
+    {
+      error: {
+        status: 'INVALID_ARGUMENT',
+        message: 'The input token count (9) exceeds the maximum number of tokens allowed (8).',
+      },
+    },
+  ],
+  [
+    'mistral',
+    400,
+    {
+      object: 'error',
+      message: 'Prompt contains 9 tokens, too large for model with 8 maximum context length',
+      code: '3051',
+    },
+  ],
+  [
+    'openai',
+    400,
+    { error: { code: 'context_length_exceeded', message: 'Your input exceeds the context window of this model.' } },
+  ],
+  ['open_web_ui', 400, { detail: 'the request exceeds the available context size' }],
+  ['openai-compatible', 500, { error: 'input length exceeds the context length' }],
+]
+
+test('a conversation that is too long is told as such by every kind of provider', async () => {
+  await using upstream = await startProvider(({ path }, response) => {
+    const [, status = 500, body = {}] = tooLongBy.find(([adapter]) => path.includes(`/${adapter}/`)) ?? []
+    json(response, body, status)
+  })
+  await using config = await configFor(upstream.url)
+  const providers = tooLongBy.map(([adapter]) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    models: [{ id: adapter, external: true }],
+  }))
+  await config.write({ providers, systemModels: {} })
+  await using svc = await startApp({ AI_CONFIG: config.file })
+  const { token } = await svc.user()
+
+  for (const [model] of tooLongBy)
+    for (const stream of [false, true]) {
+      const response = await svc.send('POST', '/v1/chat/completions', { token, body: { model, messages, stream } })
+      expect([model, response.status, await response.json()]).toMatchObject([
+        ...[model, 400],
+        { error: { code: 'context_length_exceeded', param: 'messages' } },
+      ])
+    }
+})

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { speaking } from '../kit/ai/agents/task-model.ts'
+import { type Call, type Said, saying } from '../kit/ai/dialects/dialect.ts'
+import { key } from '../kit/ai/protocols.ts'
+import { configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { pdf } from '../kit/sample-files/pdf.ts'
+
+const counted = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
+const plain = saying('Good day.', counted)
+const calling = (...calls: Call[]): Said => ({ text: '', calls, end: 'calls', counted })
+
+const upstreamIds = {
+  'openai-compatible': 'up-1',
+  openai: 'gpt-4.1',
+  anthropic: 'claude-sonnet-4-6',
+  google: 'gemini-2.5-flash',
+  mistral: 'mistral-large-latest',
+}
+type AdapterName = keyof typeof upstreamIds
+const adapters = Object.keys(upstreamIds) as AdapterName[]
+
+async function startService(settings: Record<string, string> = {}) {
+  await using starting = new AsyncDisposableStack()
+  const upstream = starting.use(await startProvider(speaking(() => plain)))
+  const config = starting.use(await configFor(upstream.url))
+  const model = { external: true, input: ['text', 'image'] }
+  const providers = Object.entries(upstreamIds).map(([adapter, upstreamId]) => ({
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    models: [
+      { id: adapter, upstreamId, ...model },
+      { id: `searching ${adapter}`, upstreamId, ...model, nativeCapabilities: ['web_search'] },
+    ],
+  }))
+  await config.write({ providers, systemModels: {} })
+  const svc = starting.use(await startApp({ AI_CONFIG: config.file, ...settings }))
+  const { token } = await svc.user()
+  const resources = starting.move()
+  return {
+    upstream,
+    send: (path: string, body: object) => svc.send('POST', path, { token, body }),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
+
+let service: Awaited<ReturnType<typeof startService>>
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service[Symbol.asyncDispose]())
+beforeEach(() => {
+  service.upstream.behave = speaking(() => plain)
+})
+
+/** Sends what must be taken, and returns what came back, and what the provider was sent. */
+async function ask(path: string, body: object) {
+  const response = await service.send(path, body)
+  const text = await response.text()
+  expect(response.status, text).toBe(200)
+  return { text, sent: service.upstream.asked.at(-1)?.sent ?? '', headers: response.headers }
+}
+
+const user = (content: unknown) => ({ role: 'user', content })
+const hi = user('Hi')
+const events = (text: string) => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => JSON.parse(data))
+
+const patch = { id: 'call00000', name: 'apply_patch', input: { input: '*** Begin' } }
+
+test.for([false, true])(
+  'a custom tool of a response is called by its text and answered (streamed: %s)',
+  async (stream) => {
+    service.upstream.behave = speaking(() => calling(patch))
+    const tools = [{ type: 'custom', name: 'apply_patch' }]
+    const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
+
+    const all = stream ? events(text) : []
+    const { output } = stream ? all.at(-1).response : JSON.parse(text)
+    expect(output).toMatchObject([{ type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin' }])
+    if (stream) expect(all.map(({ type }) => type)).toContain('response.custom_tool_call_input.done')
+    service.upstream.behave = speaking(() => plain)
+    const result = { type: 'custom_tool_call_output', call_id: output[0].call_id, output: 'Done' }
+    const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, ...output, result], tools })
+    expect(JSON.parse(sent).messages).toMatchObject([
+      hi,
+      { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] },
+      { role: 'tool', content: 'Done' },
+    ])
+  },
+)
+
+test.for([false, true])('a custom tool of a chat completion is called by its text (streamed: %s)', async (stream) => {
+  service.upstream.behave = speaking(() => calling(patch))
+  const tools = [{ type: 'custom', custom: { name: 'apply_patch' } }]
+  const { text } = await ask('/v1/chat/completions', { model: 'openai-compatible', messages: [hi], tools, stream })
+
+  const found = stream
+    ? events(text).flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])
+    : JSON.parse(text).choices[0].message.tool_calls
+  expect(found).toMatchObject([{ type: 'custom', custom: { name: 'apply_patch', input: '*** Begin' } }])
+})
+
+test('tools of a namespace are called by both names, and their calls are taken back', async () => {
+  service.upstream.behave = speaking(({ tools }) => calling({ id: 'call00000', name: `${tools[0]?.name}`, input: {} }))
+  const inner = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} }, strict: false }
+  const tools = [{ type: 'namespace', name: 'mcp__mail__', description: 'Mail', tools: [inner] }]
+  const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools })
+
+  const [call] = JSON.parse(text).output
+  expect(call).toMatchObject({ type: 'function_call', name: 'find', namespace: 'mcp__mail__' })
+  const result = { type: 'function_call_output', call_id: call.call_id, output: 'None' }
+  service.upstream.behave = speaking(() => plain)
+  const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, call, result], tools })
+  expect(JSON.parse(sent).messages[1].tool_calls[0].function.name).toBe('mcp__mail__find')
+})
+
+test('a search of the web is that of the model, or left out where it has none', async () => {
+  const requests: [path: string, body: object][] = [
+    ['/v1/responses', { input: 'Hi', tools: [{ type: 'web_search' }] }],
+    [
+      '/v1/messages',
+      { messages: [hi], max_tokens: 2000, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+    ],
+    ['/v1/chat/completions', { messages: [hi], web_search_options: {} }],
+  ]
+  for (const [path, body] of requests) {
+    expect((await ask(path, { ...body, model: 'openai' })).sent).not.toContain('web_search')
+    expect((await ask(path, { ...body, model: 'searching openai' })).sent).toContain('"type":"web_search"')
+    expect((await ask(path, { ...body, model: 'searching anthropic' })).sent).toContain('web_search_20250305')
+  }
+  const demanding = { model: 'searching openai', input: 'Hi', tools: [{ type: 'web_search' }] }
+  const refused = await service.send('/v1/responses', { ...demanding, tool_choice: { type: 'web_search_preview' } })
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('tool_choice')])
+})
+
+const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+test.for(adapters)('a picture in the result of a tool reaches the model of %s', async (model) => {
+  const picture = { type: 'image', source: { type: 'base64', media_type: 'image/jpg', data: png } }
+  const messages = [
+    hi,
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'shoot', input: {} }] },
+    user([
+      { type: 'tool_result', tool_use_id: 'a', content: [picture] },
+      { type: 'text', text: 'Well?' },
+    ]),
+  ]
+  const tools = [{ name: 'shoot', input_schema: { type: 'object', properties: {} } }]
+  const { sent } = await ask('/v1/messages', { model, max_tokens: 2000, messages, tools })
+
+  expect(sent).toContain(png)
+  expect(sent).toContain('image/png')
+  if (model !== 'openai-compatible') return
+  const told = JSON.parse(sent).messages
+  expect(told.map(({ role }: { role: string }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+})
+
+test('an inline document for a model that reads none is read as text', async () => {
+  const data = pdf({ lines: ['The cat sat.'] }).toString('base64')
+  const source = { type: 'base64', media_type: 'application/pdf', data }
+  const document = user([{ type: 'document', source, title: 'cats.pdf' }])
+  const { sent } = await ask('/v1/messages', { model: 'openai-compatible', max_tokens: 50, messages: [document] })
+
+  expect(sent).toContain('The cat sat.')
+  expect(sent).not.toContain(data)
+})
+
+test.for(adapters)('instructions alone, empty texts and the beginning of an answer are taken for %s', async (model) => {
+  const said = { role: 'assistant', content: 'Once upon' }
+  for (const messages of [
+    [{ role: 'system', content: 'Say hi.' }],
+    [hi, { role: 'assistant', content: '' }, user('Well?')],
+    [hi, { role: 'assistant', content: null }, hi],
+    [hi, said],
+  ]) {
+    const { sent } = await ask('/v1/chat/completions', { model, messages })
+    expect(sent).not.toContain('"text":""')
+    if (messages.includes(said)) expect(sent).toContain('Once upon')
+  }
+})
+
+test.for([
+  [2000, 'low'],
+  [8000, 'medium'],
+  [31_999, 'high'],
+] as const)('a budget of %i tokens of thoughts is the effort %s', async ([budget_tokens, effort]) => {
+  const body = { max_tokens: 64_000, messages: [hi], thinking: { type: 'enabled', budget_tokens } }
+  expect((await ask('/v1/messages', { ...body, model: 'openai-compatible' })).sent).toContain(
+    `"reasoning_effort":"${effort}"`,
+  )
+  expect((await ask('/v1/messages', { ...body, model: 'anthropic' })).sent).toContain(
+    `"budget_tokens":${budget_tokens}`,
+  )
+})
+
+test('what a model has no word for is left out, and named', async () => {
+  const { headers, sent } = await ask('/v1/chat/completions', {
+    ...{ model: 'anthropic', messages: [hi], max_tokens: 50 },
+    ...{ presence_penalty: 1, verbosity: 'low', frequency_penalty: 0 },
+  })
+
+  expect(headers.get('x-ignored-parameters')).toBe('presence_penalty, verbosity')
+  expect(sent).not.toMatch(/penalty|verbosity/)
+})
+
+test('refusals and thoughts are taken back as they were told', async () => {
+  const refusal = { type: 'refusal', refusal: 'No.' }
+  const messages = [hi, { role: 'assistant', content: [refusal], reasoning: 'Hm' }, hi]
+  const input = [hi, { type: 'message', role: 'assistant', content: [refusal] }, hi]
+
+  expect((await ask('/v1/chat/completions', { model: 'openai-compatible', messages })).sent).toContain('No.')
+  expect((await ask('/v1/responses', { model: 'openai-compatible', input })).sent).toContain('No.')
+})
+
+const picture = (url: string) => ({ type: 'image_url', image_url: { url, detail: 'low' } })
+const call = (name: string) => ({ id: 'c', type: 'function', function: { name, arguments: '{}' } })
+const paths: [path: string, body: object, name: string][] = [
+  [
+    '/v1/chat/completions',
+    { messages: [hi, { role: 'tool', tool_call_id: 'x', content: 'a' }] },
+    'messages[1].tool_call_id',
+  ],
+  [
+    '/v1/chat/completions',
+    { messages: [hi, { role: 'assistant', tool_calls: [call('a b')] }, hi] },
+    'messages[1].tool_calls[0].function.name',
+  ],
+  [
+    '/v1/chat/completions',
+    { messages: [user([picture('data:image/png;base64,aaaa')])] },
+    'messages[0].content[0].image_url.url',
+  ],
+  ['/v1/chat/completions', { messages: [hi], max_completion_tokens: 0 }, 'max_completion_tokens'],
+  [
+    '/v1/chat/completions',
+    { messages: [hi], tools: [{ type: 'custom', custom: { name: 'a b' } }] },
+    'tools[0].custom.name',
+  ],
+  [
+    '/v1/responses',
+    { input: [hi, { type: 'custom_tool_call_output', call_id: 'x', output: 'a' }] },
+    'input[1].call_id',
+  ],
+  [
+    '/v1/messages',
+    { max_tokens: 9, messages: [user([{ type: 'tool_result', tool_use_id: 'x', content: 'a' }])] },
+    'messages.0.content.0.tool_use_id',
+  ],
+  ['/v1/messages', { max_tokens: 9, messages: [hi], tools: [{ name: 'a b', input_schema: {} }] }, 'tools.0.name'],
+]
+
+test.for(paths)('an error of %s names a member of the caller', async ([path, body, name]) => {
+  const response = await service.send(path, { model: 'openai-compatible', ...body })
+
+  expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(name)])
+})
+
+test('where parameters are strict, what is not known is refused by its name', async () => {
+  await using strict = await startService({ STRICT_PARAMETERS: 'true' })
+  const model = 'openai-compatible'
+  const surfaces: [path: string, body: object, status: number][] = [
+    ['/v1/chat/completions', { model, messages: [hi], top_a: 1 }, 400],
+    ['/v1/responses', { model, input: 'Hi', top_a: 1 }, 400],
+    ['/v1/messages', { model, max_tokens: 9, messages: [hi], top_a: 1 }, 400],
+    ['/api/ai-req', { payload: { model, messages: [user({ text: 'Hi' })], top_a: 1 } }, 422],
+  ]
+  for (const [path, body, status] of surfaces) {
+    const response = await strict.send(path, body)
+    expect([path, response.status, await response.text()]).toEqual([path, status, expect.stringContaining('top_a')])
+    expect(response.headers.get('x-ignored-parameters')).toBeNull()
+  }
+  expect(strict.upstream.asked).toEqual([])
+})
+
+test('tRPC refuses what is not known, whatever the settings say', async () => {
+  const body = { model: 'openai-compatible', messages: [user({ text: 'Hi' })], top_a: 1 }
+
+  expect((await service.send('/trpc/ai.ask', body)).status).toBe(400)
+})

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Step, TASK } from './task-model.ts'
+
+/** The versions that are known to work; as dev dependencies they would take 800 MB of every installation. */
+const packages = ['@anthropic-ai/claude-code@2.1.332', '@openai/codex@0.169.0']
+
+/** Installs the agents for one test. */
+export async function installAgents() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-agents-'))
+  const npm = ['install', '--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--prefix', folder, ...packages]
+  await run('npm', npm, { cwd: folder, env: process.env })
+  // Its own script, which copies the program of this platform and nothing else.
+  await run('node', ['node_modules/@anthropic-ai/claude-code/install.cjs'], { cwd: folder, env: process.env })
+  return {
+    program: (name: 'claude' | 'codex') => join(folder, 'node_modules/.bin', name),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+interface RunOptions {
+  cwd: string
+  env: NodeJS.ProcessEnv
+}
+
+interface Ran {
+  code: number | null
+  output: string
+}
+
+async function run(program: string, args: readonly string[], { cwd, env }: RunOptions): Promise<Ran> {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
+  const code = await new Promise<number | null>((done, failed) => child.once('close', done).once('error', failed))
+  return { code, output }
+}
+
+interface AgentOptions {
+  program: string
+  /** Of the service. */
+  url: string
+  token: string
+  model: string
+}
+
+/** A folder of its own with a greeting, in which an agent works, and a home with nothing in it. */
+export async function workshop() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-workshop-'))
+  const [home, work] = [join(folder, 'home'), join(folder, 'work')]
+  await mkdir(home)
+  await mkdir(work)
+  const file = join(work, 'greeting.txt')
+  await writeFile(file, 'Hello\n')
+  return {
+    home,
+    work,
+    file,
+    greeting: () => readFile(file, 'utf8'),
+    told: () => readFile(join(work, 'told.txt'), 'utf8'),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+type Workshop = Awaited<ReturnType<typeof workshop>>
+
+/** Nothing but loopback is reached: everything else would go through a proxy that nobody is at. */
+const closed = {
+  ...{ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1,localhost' },
+  ...{ http_proxy: 'http://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1,localhost' },
+}
+
+const environment = ({ home }: Workshop) => ({ PATH: process.env['PATH'], HOME: home, ...closed })
+
+const prompt = `${TASK}: read greeting.txt, change it, and copy it.`
+
+/** One of the agents that people use, unmodified. */
+export interface Agent {
+  program: 'claude' | 'codex'
+  steps(file: string): Step[]
+  /** Carries out the task, and in a later turn of the same conversation makes it shorter. */
+  work(options: AgentOptions, at: Workshop): Promise<Ran>
+  compact(options: AgentOptions, at: Workshop): Promise<Ran>
+}
+
+const copy = 'cp greeting.txt told.txt'
+
+async function claude(
+  { program, url, token, model }: AgentOptions,
+  at: Workshop,
+  args: readonly string[],
+): Promise<Ran> {
+  const env = {
+    ...environment(at),
+    ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token, ANTHROPIC_MODEL: model },
+    ...{ ANTHROPIC_SMALL_FAST_MODEL: model, ANTHROPIC_DEFAULT_HAIKU_MODEL: model },
+    ...{ DISABLE_TELEMETRY: '1', DISABLE_AUTOUPDATER: '1', DISABLE_ERROR_REPORTING: '1' },
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  }
+  const may = ['--permission-mode', 'acceptEdits', '--allowedTools', 'Read,Edit,Bash']
+  return run(program, ['--print', ...args, ...may], { cwd: at.work, env })
+}
+
+export const claudeCode: Agent = {
+  program: 'claude',
+  steps: (file) => [
+    { tool: 'Read', input: { file_path: file } },
+    { tool: 'Edit', input: { file_path: file, old_string: 'Hello', new_string: 'Good day' } },
+    { tool: 'Bash', input: { command: copy, description: 'Copy the greeting' } },
+  ],
+  work: (options, at) => claude(options, at, [prompt]),
+  compact: (options, at) => claude(options, at, ['--continue', '/compact']),
+}
+
+async function codex(
+  options: AgentOptions,
+  at: Workshop,
+  args: readonly string[],
+  more: readonly string[] = [],
+): Promise<Ran> {
+  const { program, url, token, model } = options
+  const config = [
+    ...[`model="${model}"`, 'model_provider="svc"', 'approval_policy="never"', 'sandbox_mode="danger-full-access"'],
+    ...[`model_providers.svc.name="svc"`, `model_providers.svc.base_url="${url}/v1"`],
+    ...['model_providers.svc.env_key="SVC_TOKEN"', 'model_providers.svc.wire_api="responses"'],
+    ...['check_for_update_on_startup=false', 'analytics.enabled=false', 'feedback.enabled=false', ...more],
+  ].flatMap((setting) => ['-c', setting])
+  return run(program, ['exec', ...config, '--skip-git-repo-check', ...args], {
+    cwd: at.work,
+    env: { ...environment(at), SVC_TOKEN: token },
+  })
+}
+
+export const codexCli: Agent = {
+  program: 'codex',
+  steps: () => [
+    { tool: 'exec_command', input: { cmd: 'cat greeting.txt' } },
+    { tool: 'exec_command', input: { cmd: "sed -i 's/Hello/Good day/' greeting.txt" } },
+    { tool: 'exec_command', input: { cmd: copy } },
+  ],
+  work: (options, at) => codex(options, at, [prompt]),
+  compact: (options, at) => codex(options, at, ['resume', '--last', 'Go on.'], ['model_auto_compact_token_limit=500']),
+}
