@@ -49,8 +49,8 @@ const starting = (owner: string, insertion: string) =>
 
 /**
  * Values: hash, method, start, CSRF token, user agent, locale, the user's id, how many sessions they may have, and when
- * their password was last changed as the login saw it. Returns no row if the user was removed or the password changed
- * since; the lock waits for both. Ends the least recently used sessions of those that are too many.
+ * their password was last changed as the login saw it. Returns no row if the user was removed or disabled, or the password
+ * changed since; the lock waits for both. Ends the least recently used sessions of those that are too many.
  */
 export const startSession = statement<{ hash: string }>(
   'start-session',
@@ -58,7 +58,7 @@ export const startSession = statement<{ hash: string }>(
     'user_id = $7',
     `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, user_id)
      select $1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, id
-       from users where id = $7 and password_changed_at is not distinct from $9::timestamptz for share`,
+       from users where id = $7 and not disabled and password_changed_at is not distinct from $9::timestamptz for share`,
   ),
 )
 
@@ -80,11 +80,11 @@ export const renewSession = statement<{ hash: string }>(
 
 /**
  * Values: the hash of the old id, that of the new id, CSRF token, the time of the renewal, and the id of the user to whom
- * the session belongs from now on. Returns no row if the session has ended or the user was removed.
+ * the session belongs from now on. Returns no row if the session has ended or the user was removed or disabled.
  */
 export const replaceSession = statement<{ hash: string }>(
   'replace-session',
-  `with owner as (select id from users where id = $5 for share)
+  `with owner as (select id from users where id = $5 and not disabled for share)
    update sessions s set hash = $2, csrf_token = $3, renewed_at = $4::timestamptz, user_id = owner.id, subject = null
      from owner where s.hash = $1 returning s.hash`,
 )

@@ -13,11 +13,12 @@ import { callerOfUser } from './session-caller.ts'
 
 /** What helps somebody who has lost their passkey. */
 export const passkeyRouter = router({
+  /** With the username that its key is derived with. */
   backup: sessionUser.query(async ({ ctx }) => {
     const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.caller.person.id })
     if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
-    const { ciphertext, iv, tag } = backup
-    return { ciphertext, iv, tag }
+    const { ciphertext, iv, tag, username } = backup
+    return { ciphertext, iv, tag, username: username ?? ctx.caller.person.username }
   }),
 
   /** Takes the place of the backup before: its code opens nothing any more. */
@@ -26,7 +27,7 @@ export const passkeyRouter = router({
       .em()
       .upsert(
         PasskeyBackup,
-        { user: ctx.caller.person.id, ...input, updatedAt: new Date() },
+        { user: ctx.caller.person.id, ...input, username: null, updatedAt: new Date() },
         { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
       )
   }),

@@ -30,7 +30,7 @@ export const users = resource({
       sort: true,
     }),
     username: attribute(z.string().describe('Unique.'), { sort: true }),
-    email: attribute(z.email().describe('Only of oneself; administrators see all.'), {
+    email: attribute(z.string().describe('Only of oneself; administrators see all.'), {
       sparse: true,
       sql: ofOneself('email'),
     }),
@@ -49,6 +49,11 @@ export const users = resource({
       write: 'update',
       sparse: true,
       sql: ofOneself('role'),
+    }),
+    disabled: attribute(z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works.'), {
+      write: 'update',
+      sparse: true,
+      sql: ofOneself('disabled'),
     }),
     createdAt: sortedTimestamps.createdAt,
     updatedAt: timestamps.updatedAt,

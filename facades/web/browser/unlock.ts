@@ -34,11 +34,14 @@ onSubmit(translate, 'unlock', async () => {
 
 onSubmit(translate, 'recover', async () => {
   hideSecret('recovered')
-  const { salts, userinfo } = connection
+  const { salts } = connection
   if (!crypto.subtle) throw new PageError('page.insecure')
-  if (!salts || !userinfo) throw new PageError('page.error')
-  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed }>('GET', '/req/profile/passkey-backup')
-  const passkey = await recover(entered('code'), userinfo.username, passkeyBackup, salts).catch(() => {
+  if (!salts) throw new PageError('page.error')
+  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed & { username: string } }>(
+    'GET',
+    '/req/profile/passkey-backup',
+  )
+  const passkey = await recover(entered('code'), passkeyBackup.username, passkeyBackup, salts).catch(() => {
     throw new PageError('page.unlock.wrongCode')
   })
   await open(passkey)

@@ -93,7 +93,7 @@ export function useDirectory() {
     bind: { dn: `cn=service,${BASE}`, password: SECRET },
     base: BASE,
     filter: '(&(objectClass=inetOrgPerson)(|(uid=username)(mail=username)))',
-    attributes: { username: 'uid', email: 'mail', name: ['displayName'], invertName: true },
+    attributes: { subject: ['entryUUID'], username: 'uid', email: 'mail', name: ['displayName'], invertName: true },
     timeout: 20_000,
   })
   return {
