@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
 import { keepLog } from '../log.ts'
@@ -54,7 +54,13 @@ export const entries = [
 ].join('\n')
 
 /** Ann, as a login source tells of her. */
-export const ann = { username: 'ann', email: 'ann@example.org', name: 'Ann  Kim Müller-Łukasz' }
+export const ann = {
+  subject: expect.stringMatching(/^ldap:[\da-f-]{36}$/),
+  formerSubject: `ldap:dn uid=Ann,ou=people,${BASE}`,
+  username: 'ann',
+  email: 'ann@example.org',
+  name: 'Ann  Kim Müller-Łukasz',
+}
 
 /** Settings of a connection that is not encrypted. */
 export const plain = (port: number) => ({ LDAP_HOST: `ldap://localhost:${port}`, LDAP_ALLOW_PLAIN: 'true' })
