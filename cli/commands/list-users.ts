@@ -26,7 +26,7 @@ const list = (context: CommandContext) =>
 
 const show = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show a user: role, keys, account and tokens' },
+    meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
     args: { ...userFlags, json },
     async run({ args }) {
       const user = await chooseUser(context, args)

@@ -40,19 +40,26 @@ export const listSessions = statement<ListedSession>(
      from sessions where user_id = $1 and renewed_at > $2::timestamptz order by renewed_at desc, hash`,
 )
 
+interface StartedSession {
+  hash: string
+  /** The hashes of those that ended in its favour. */
+  ended: string[]
+}
+
 /** Starts a session, and ends those of its owner that were not used for longest, so that `$8` remain. Two that start at once do not count each other. */
 const starting = (owner: string, insertion: string) =>
   `with started as (${insertion} returning hash), ended as (
      delete from sessions where exists (select from started) and hash = any(array(
-       select hash from sessions where ${owner} order by renewed_at desc, hash offset $8::int - 1 for update skip locked)))
-   select hash from started`
+       select hash from sessions where ${owner} order by renewed_at desc, hash offset $8::int - 1 for update skip locked))
+     returning hash)
+   select hash, array(select hash from ended) as ended from started`
 
 /**
  * Values: hash, method, start, CSRF token, user agent, locale, the user's id, how many sessions they may have, and when
  * their password was last changed as the login saw it. Returns no row if the user was removed or disabled, or the password
  * changed since; the lock waits for both. Ends the least recently used sessions of those that are too many.
  */
-export const startSession = statement<{ hash: string }>(
+export const startSession = statement<StartedSession>(
   'start-session',
   starting(
     'user_id = $7',
@@ -63,7 +70,7 @@ export const startSession = statement<{ hash: string }>(
 )
 
 /** Values: the first six of `start-session`, the subject as JSON, and how many sessions one who registers may have. */
-export const startRegistration = statement<{ hash: string }>(
+export const startRegistration = statement<StartedSession>(
   'start-registration',
   starting(
     `subject->>'username' = $7::jsonb->>'username'`,
@@ -105,10 +112,16 @@ export const endOwnSession = statement<{ hash: string }>(
 )
 
 /** Values: the user's id. Ends all their sessions; locks the user, so that such statements run one after the other. */
-export const endSessionsOf = statement<never>(
+export const endSessionsOf = statement<{ hash: string }>(
   'end-sessions-of',
   `with owner as (select id from users where id = $1 for no key update)
-   delete from sessions s using owner where s.user_id = owner.id`,
+   delete from sessions s using owner where s.user_id = owner.id returning s.hash`,
+)
+
+/** Values: the user's id, and the hash of the session that goes on. */
+export const endOtherSessionsOf = statement<{ hash: string }>(
+  'end-other-sessions-of',
+  'delete from sessions where user_id = $1 and hash <> $2 returning hash',
 )
 
 /** Values: the last renewal of a session that has expired, and how many to delete at most. Returns a row for each. */

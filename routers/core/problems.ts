@@ -108,6 +108,20 @@ const errorKinds = {
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof errorKinds
+
+/** Why a sign-in fails whose password is right: the person is told, as only somebody else can change it. */
+const accountProblems: readonly ErrorCode[] = [
+  'account_disabled',
+  'account_without_username',
+  'account_username_invalid',
+  'account_without_email',
+  'account_email_invalid',
+  'account_without_subject',
+  'username_taken',
+  'email_taken',
+]
+export const isAccountProblem = (code: string): boolean => accountProblems.some((problem) => problem === code)
+
 export const errorCodes = Object.keys(errorKinds) as ErrorCode[]
 
 /** What the table says of a code. */

@@ -38,7 +38,7 @@ export const passkeyRouter = router({
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
     const { id, username } = ctx.caller.person
     await changing(ctx, async (em, changes) => {
-      await endOtherSessions(em, id, session.handle)
+      await endOtherSessions({ em, changes }, id, session.handle)
       await em.nativeUpdate(User, { id }, { publicKey: null })
       await ctx.services.hooks.settle('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })

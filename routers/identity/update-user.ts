@@ -6,7 +6,7 @@ import type { UpdateInput } from '../resource/record.ts'
 import { getRow } from '../verbs/read.ts'
 import { updateRow, type WrittenRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
-import { endSessions } from './end-sessions.ts'
+import { endAccess, endSessions } from './end-sessions.ts'
 import { keyOfPicture } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
 import { consumeProfileChange } from './profile-changes.ts'
@@ -42,7 +42,8 @@ const write = (ctx: Context, change: RowChange) =>
 /** What stays the same is not among the given members. */
 async function afterFlush({ services }: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
   const { role, disabled, ...shown } = given
-  if (role !== undefined || disabled === true) await endSessions(em, row.id)
+  if (disabled) await endAccess({ em, changes }, row.id)
+  else if (role !== undefined) await endSessions({ em, changes }, row.id)
   if (Object.keys(shown).length > 0)
     await services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
 }

@@ -8,7 +8,7 @@ import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
 import { email, groupNames, personName, subject, username } from '../ports/login.ts'
-import { endSessions } from './end-sessions.ts'
+import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { imageBytes, storeAvatar } from './pictures/pictures.ts'
@@ -46,9 +46,9 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
       const { id, username } = await person(ctx, choice)
-      await ctx.em().transactional(async (em) => {
+      await changing(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
-        if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions(em, id)
+        if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions({ em, changes }, id)
       })
       return { id, username, role }
     }),
@@ -67,10 +67,10 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
       const { id, username } = await person(ctx, choice)
-      await changing(ctx, async (em) => {
+      await changing(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
         const changed = await em.nativeUpdate(User, other, { disabled, updatedAt: new Date() })
-        if (changed && disabled) await endSessions(em, id)
+        if (changed && disabled) await endAccess({ em, changes }, id)
       })
       ctx.services.log.info({ ...actorOf(ctx), userId: id, disabled }, 'a user was disabled or enabled')
       return { id, username, disabled }
@@ -98,11 +98,11 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
     .mutation(async ({ ctx, input: { user: choice, subject: bound = null } }) => {
       const { id, username } = await person(ctx, choice)
-      await changing(ctx, async (em) => {
+      await changing(ctx, async (em, changes) => {
         const other = { id, $or: [{ subject: { $ne: bound } }, { subject: null }] }
         const changed = await em.nativeUpdate(User, other, { subject: bound, updatedAt: new Date() }).catch(refuseBound)
         // Whoever was this person until now is signed out.
-        if (changed) await endSessions(em, id)
+        if (changed) await endSessions({ em, changes }, id)
       })
       ctx.services.log.info({ ...actorOf(ctx), userId: id, isBound: bound !== null }, 'a user was bound anew')
       return { id, username, subject: bound }
