@@ -148,6 +148,35 @@ test('an OpenID provider that says it is out of order is unavailable', async () 
   await expect(source.finish(query, another)).rejects.toMatchObject(unavailable)
 })
 
+test('an ID token that has the claims is enough where userinfo fails', async () => {
+  await using telling = await startOidcProvider(SVC, { CLAIMS_IN_ID_TOKEN: 'true' })
+  const { source, log } = await open({ OIDC_IDP: telling.issuer })
+  const { query, pending } = await goAs(source, 'broken')
+
+  expect(await source.finish(query, pending)).toEqual({
+    subject: `oidc:${telling.issuer} broken`,
+    username: 'broken',
+    email: 'broken@example.org',
+    name: 'The broken',
+  })
+  expect(log.lines).toEqual([expect.stringContaining('userinfo')])
+
+  const { source: withGroups } = await open({ OIDC_IDP: telling.issuer, OIDC_GROUPS_VAR: 'groups' })
+  const again = await goAs(withGroups, 'broken')
+  await expect(withGroups.finish(again.query, again.pending)).rejects.toMatchObject(unavailable)
+})
+
+test.for([
+  ['blank', { username: 'blank', name: 'Ann Müller' }],
+  ['listed', { username: 'listed', email: 'listed@example.org' }],
+  ['bea as ann', { subject: expect.stringMatching(/ bea as ann$/), username: 'ann', email: 'bea@example.org' }],
+] as const)('an OpenID provider may tell of %s in another shape', async ([login, expected]) => {
+  const { source } = await open()
+  const { query, pending } = await goAs(source, login)
+
+  expect(await source.finish(query, pending)).toMatchObject(expected)
+})
+
 test('an OpenID provider whose data cannot be used says so, without a value in the log', async () => {
   const { source, log } = await open()
   for (const login of ['CANARY', 'CANARY with blanks']) {

@@ -51,6 +51,13 @@ export const entries = [
   person('uid=noname,ou=people', 'noname', { displayName: [] }),
   person('uid=nopassword,ou=people', 'nopassword', { userPassword: [] }),
   person('uid=open,ou=open', 'open'),
+  person('uid=müller,ou=people', 'müller', { mail: 'jürgen@müller.example', userPassword: 'pässwörd' }),
+  person('uid=firstbad,ou=people', 'firstbad', { mail: ['not-an-address', 'good@example.org'] }),
+  person('uid=a.b-c_d\\+e@uni.example,ou=people', 'a.b-c_d+e@uni.example', { mail: 'eppn@example.org' }),
+  person("uid=o'neil,ou=people", "o'neil"),
+  person('uid=long,ou=people', 'long', { displayName: 'N'.repeat(400) }),
+  person('uid=comma,ou=people', 'comma', { displayName: 'Meier, Dr., Hans' }),
+  person('uid=unnamed,ou=people', 'unnamed', { displayName: [], cn: 'Un Named' }),
 ].join('\n')
 
 /** Ann, as a login source tells of her. */
