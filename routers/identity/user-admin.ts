@@ -66,7 +66,7 @@ export const adminRouter = router({
   setDisabled: host
     .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
-      const { id, username } = await person(ctx, choice)
+      const { id, username } = await person(ctx, choice, 'The AI user stays as it is.')
       await changing(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
         const changed = await em.nativeUpdate(User, other, { disabled, updatedAt: new Date() })
@@ -80,7 +80,7 @@ export const adminRouter = router({
   renameUser: host
     .input(z.strictObject({ user: userChoice, to: username }))
     .mutation(async ({ ctx, input: { user: choice, to } }) => {
-      const { id, username: from } = await person(ctx, choice)
+      const { id, username: from } = await person(ctx, choice, 'The AI user stays as it is.')
       if (from === to) return { id, username: to }
       await changing(ctx, async (em, changes) => {
         const user = await em.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
@@ -97,7 +97,7 @@ export const adminRouter = router({
   bindUser: host
     .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
     .mutation(async ({ ctx, input: { user: choice, subject: bound = null } }) => {
-      const { id, username } = await person(ctx, choice)
+      const { id, username } = await person(ctx, choice, 'The AI user stays as it is.')
       await changing(ctx, async (em, changes) => {
         const other = { id, $or: [{ subject: { $ne: bound } }, { subject: null }] }
         const changed = await em.nativeUpdate(User, other, { subject: bound, updatedAt: new Date() }).catch(refuseBound)
@@ -127,9 +127,13 @@ export const adminRouter = router({
   }),
 })
 
-async function person(ctx: Context, choice: z.output<typeof userChoice>): Promise<User> {
+async function person(
+  ctx: Context,
+  choice: z.output<typeof userChoice>,
+  refusal = 'The AI user has no role.',
+): Promise<User> {
   const user = await findUser(ctx, choice)
-  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user stays as it is.' })
+  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: refusal })
   return user
 }
 

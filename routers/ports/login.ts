@@ -60,7 +60,7 @@ export const subject = z
   .max(MAX_SUBJECT, `must have at most ${MAX_SUBJECT} characters`)
   .regex(
     new RegExp(`^(?:${loginSourceNames.join('|')}):[^\\p{Cc}]+$`, 'u'),
-    `must begin with ${loginSourceNames.join(': or ')}:`,
+    `must begin with ${loginSourceNames.slice(0, -1).join(':, ')}: or ${loginSourceNames.at(-1)}:`,
   )
 
 /** What a subject begins with. */
