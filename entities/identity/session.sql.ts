@@ -118,6 +118,12 @@ export const endSessionsOf = statement<{ hash: string }>(
    delete from sessions s using owner where s.user_id = owner.id returning s.hash`,
 )
 
+/** Values: the user's id. */
+export const listSessionHashes = statement<{ hash: string }>(
+  'list-session-hashes',
+  'select hash from sessions where user_id = $1',
+)
+
 /** Values: the user's id, and the hash of the session that goes on. */
 export const endOtherSessionsOf = statement<{ hash: string }>(
   'end-other-sessions-of',

@@ -46,7 +46,8 @@ export const findEmailOwner = statement<{ id: number }>(
 )
 
 /** Values: the username that the user had, and their id. The key of their backup is derived with it. */
-export const keepBackupUsername = 'update passkey_backups set username = ? where user_id = ? and username is null'
+export const keepBackupUsername =
+  'update passkey_backups set derived_with = ? where user_id = ? and derived_with is null'
 
 /** Values: the user's id, and the groups that they are in now. */
 export const setGroups = statement<never>(

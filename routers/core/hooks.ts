@@ -96,6 +96,8 @@ export interface Hooks {
   'user-profile-changed': ChangedPerson
   /** Somebody is about to write, or to ask a model. */
   'user-acting': { userId: number; sql: Sql }
+  /** Somebody asks what this replica does: each part says so in a sentence. */
+  'replica-asked': { parts: Record<string, string> }
   'health-check': { results: Map<string, HealthResult> }
   'usage-limit-reached': ReachedLimit
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { listTokenIds } from '../../entities/identity/access-token.sql.ts'
-import { endOtherSessionsOf, endSessionsOf } from '../../entities/identity/session.sql.ts'
+import { endOtherSessionsOf, endSessionsOf, listSessionHashes } from '../../entities/identity/session.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
@@ -19,10 +19,11 @@ export async function endSessions({ em, changes }: Ending, userId: number): Prom
   changes.addEnded(ended.map(({ hash }) => sessionCredential(hash)))
 }
 
-/** Ends all sessions of a person, and what their tokens have under way; whether the tokens still hold is said by their row. */
+/** Ends what the sessions and tokens of a person have under way, who is about to go or to be kept out. The rows stay. */
 export async function endAccess({ em, changes }: Ending, userId: number): Promise<void> {
-  await endSessions({ em, changes }, userId)
+  const sessions = await runNamed(em, listSessionHashes, [userId])
   const tokens = await runNamed(em, listTokenIds, [userId])
+  changes.addEnded(sessions.map(({ hash }) => sessionCredential(hash)))
   changes.addEnded(tokens.map(({ id }) => tokenCredential(id)))
 }
 

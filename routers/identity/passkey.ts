@@ -13,12 +13,12 @@ import { callerOfUser } from './session-caller.ts'
 
 /** What helps somebody who has lost their passkey. */
 export const passkeyRouter = router({
-  /** With the username that its key is derived with. */
+  /** With the username that its key is derived with, where the person has another one by now. */
   backup: sessionUser.query(async ({ ctx }) => {
     const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.caller.person.id })
     if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
-    const { ciphertext, iv, tag, username } = backup
-    return { ciphertext, iv, tag, username: username ?? ctx.caller.person.username }
+    const { ciphertext, iv, tag, derivedWith } = backup
+    return { ciphertext, iv, tag, ...(derivedWith && { username: derivedWith }) }
   }),
 
   /** Takes the place of the backup before: its code opens nothing any more. */
@@ -27,7 +27,7 @@ export const passkeyRouter = router({
       .em()
       .upsert(
         PasskeyBackup,
-        { user: ctx.caller.person.id, ...input, username: null, updatedAt: new Date() },
+        { user: ctx.caller.person.id, ...input, derivedWith: null, updatedAt: new Date() },
         { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
       )
   }),

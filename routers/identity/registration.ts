@@ -112,7 +112,11 @@ async function explainDuplicate({ services }: Context, { subject }: SessionRecor
   // In another window.
   if (rows.some((row) => row.subject === registering.subject)) throw new Problem('registered_already', { cause: error })
   const [namesake] = rows
-  if (!namesake) throw new Problem('email_taken', { cause: error })
+  if (!namesake)
+    throw new Problem('conflict', {
+      detail: 'There is another account with your e-mail address. Please contact your administrator.',
+      cause: error,
+    })
   // The next sign-in binds the person whom the host has made meanwhile.
   throw new Problem(namesake.subject === null ? 'signed_out' : 'username_taken', { cause: error })
 }

@@ -43,7 +43,7 @@ const write = (ctx: Context, change: RowChange) =>
 async function afterFlush({ services }: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
   const { role, disabled, ...shown } = given
   if (disabled) await endAccess({ em, changes }, row.id)
-  else if (role !== undefined) await endSessions({ em, changes }, row.id)
+  if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
   if (Object.keys(shown).length > 0)
     await services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
 }

@@ -70,7 +70,9 @@ export const adminRouter = router({
       await changing(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
         const changed = await em.nativeUpdate(User, other, { disabled, updatedAt: new Date() })
-        if (changed && disabled) await endAccess({ em, changes }, id)
+        if (!changed || !disabled) return
+        await endAccess({ em, changes }, id)
+        await endSessions({ em, changes }, id)
       })
       ctx.services.log.info({ ...actorOf(ctx), userId: id, disabled }, 'a user was disabled or enabled')
       return { id, username, disabled }

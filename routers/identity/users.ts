@@ -50,11 +50,14 @@ export const users = resource({
       sparse: true,
       sql: ofOneself('role'),
     }),
-    disabled: attribute(z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works.'), {
-      write: 'update',
-      sparse: true,
-      sql: ofOneself('disabled'),
-    }),
+    disabled: attribute(
+      z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works. For administrators.'),
+      {
+        write: 'update',
+        sparse: true,
+        sql: (u, sql) => (sql.unrestricted ? `${u}.disabled` : 'null::boolean'),
+      },
+    ),
     createdAt: sortedTimestamps.createdAt,
     updatedAt: timestamps.updatedAt,
   },

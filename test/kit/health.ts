@@ -14,9 +14,14 @@ export async function health(svc: TestApp, options = {}) {
 export const namesOf = ({ checks }: Report) => checks.map(({ name }) => name)
 export const checkOf = ({ checks }: Report, name: string) => checks.find((check) => check.name === name)
 
-/** The names of the checks of a deep check: those of the specification, and what the service adds. */
-export const builtIn = ['database', 'cache', 'kvstore', 'storage']
-export const deep = [...builtIn, 'realtime', 'change_bus']
+/** The names of the checks of a deep check of an installation without extensions. */
+export const deep = ['database', 'cache', 'kvstore', 'storage']
+
+/** What a part of a replica says of itself. */
+export async function partOf(svc: TestApp, name: 'realtime' | 'changeBus'): Promise<string> {
+  const response = await svc.send('GET', '/health/ready')
+  return ((await response.json()) as { parts: Record<string, string> }).parts[name] ?? ''
+}
 
 /** The file of the health timer. */
 export const markerOf = (folder: string) => join(folder, 'svc_health_timer_marker.json')

@@ -34,14 +34,15 @@ onSubmit(translate, 'unlock', async () => {
 
 onSubmit(translate, 'recover', async () => {
   hideSecret('recovered')
-  const { salts } = connection
+  const { salts, userinfo } = connection
   if (!crypto.subtle) throw new PageError('page.insecure')
-  if (!salts) throw new PageError('page.error')
-  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed & { username: string } }>(
+  if (!salts || !userinfo) throw new PageError('page.error')
+  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed & { username?: string } }>(
     'GET',
     '/req/profile/passkey-backup',
   )
-  const passkey = await recover(entered('code'), passkeyBackup.username, passkeyBackup, salts).catch(() => {
+  const { username = userinfo.username } = passkeyBackup
+  const passkey = await recover(entered('code'), username, passkeyBackup, salts).catch(() => {
     throw new PageError('page.unlock.wrongCode')
   })
   await open(passkey)

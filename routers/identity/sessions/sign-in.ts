@@ -87,6 +87,8 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
   const matched = await matchIdentity(ctx, identity).catch((error: unknown) => {
     throw isProblem(error, 'login_failed') ? loginRefused(ctx, method) : error
   })
+  // Somebody removed the person while their password was compared: nobody begins anew by it.
+  if (!matched && before?.username === identity.username) throw loginRefused(ctx, method)
   // A session starts only where the password is the one that was compared.
   const known =
     matched && (before?.id === matched.id ? { ...matched, passwordChangedAt: before.passwordChangedAt } : matched)
