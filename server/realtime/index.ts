@@ -4,6 +4,7 @@ import type { WebSocket } from 'ws'
 import type { Refusal } from '../../facades/realtime/address.ts'
 import { codes } from '../../facades/realtime/close-codes.ts'
 import { established } from '../../facades/realtime/frames.ts'
+import type { Hooks } from '../../routers/core/hooks.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
@@ -137,10 +138,15 @@ export class Realtime {
     return { connections, people, channels, subscriptions, behind, lagMs: this.#channels.takeLag() }
   }
 
-  #report(parts: Record<string, string>, bus: ChangeBus): void {
+  #report(parts: Hooks['replica-asked']['parts'], bus: ChangeBus): void {
     const { size, people } = this.#connections
-    parts['realtime'] = `${size} connections of ${people} people to ${this.#channels.size} channels.`
-    parts['changeBus'] = bus.isConnected() ? 'Changes reach all replicas.' : 'Changes reach other replicas late.'
+    const open = `${size} connections of ${people} people to ${this.#channels.size} channels.`
+    const isWell = bus.isConnected()
+    parts['realtime'] = { isWell: true, message: open }
+    parts['changeBus'] = {
+      isWell,
+      message: isWell ? 'Changes reach all replicas.' : 'Changes reach other replicas late.',
+    }
   }
 
   #disconnect(connection: Connection): void {

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Hooks } from '../../routers/core/hooks.ts'
 import type { TestApp } from './app.ts'
 
 type Check = { name: string; status: string; message: string; response_time?: number | null }
@@ -18,9 +19,10 @@ export const checkOf = ({ checks }: Report, name: string) => checks.find((check)
 export const deep = ['database', 'cache', 'kvstore', 'storage']
 
 /** What a part of a replica says of itself. */
-export async function partOf(svc: TestApp, name: 'realtime' | 'changeBus'): Promise<string> {
-  const response = await svc.send('GET', '/health/ready')
-  return ((await response.json()) as { parts: Record<string, string> }).parts[name] ?? ''
+export function partOf({ services }: TestApp, name: 'realtime' | 'changeBus'): string | undefined {
+  const parts: Hooks['replica-asked']['parts'] = {}
+  services.hooks.emit('replica-asked', { parts })
+  return parts[name]?.message
 }
 
 /** The file of the health timer. */
