@@ -8,7 +8,6 @@ import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { passwordStdin, readPassword } from '../password.ts'
 import { parseFlag } from '../prompts.ts'
-import { table } from '../table.ts'
 import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
 
 export const addUser = (context: CommandContext) =>
@@ -151,8 +150,10 @@ export const removeUser = (context: CommandContext) =>
       const user = await chooseUser(context, args)
       if (!args.yes) await consent(context, user)
       const record = await context.open(({ host }) => host.admin.removeUser({ user }))
-      const rows = Object.entries(record.report).map(([name, counts]) => ({ table: name, ...counts }))
-      context.print({ record, text: `User ${record.username} is removed.\n\n${table(rows, '')}` })
+      const deleted = Object.values(record.report).reduce((sum, counts) => sum + counts.deleted, 0)
+      const kept = Object.values(record.report).reduce((sum, counts) => sum + counts.kept, 0)
+      const text = `User ${record.username} is removed: ${deleted} records are deleted, ${kept} stay without the person.`
+      context.print({ record, text })
     },
   })
 

@@ -21,7 +21,7 @@ const entry = z.strictObject({
   logoUrl: logoUrl.schema.default(logoUrl.default),
   publicKey: givenPublicKey,
   abilities: abilities.schema.default([...abilities.default]),
-  needsKeys: needsKeys.schema.default(needsKeys.default),
+  needsKeys: needsKeys.schema.optional(),
   linkDays: linkDays.schema.default(linkDays.default),
 })
 
@@ -68,7 +68,10 @@ async function write(
   row: InferEntity<typeof ExtApp> | undefined,
 ) {
   const active = !row || row.active || row.leftFile
-  const wanted = { ...given, publicKey: keptPublicKey(given.publicKey), active, fromFile: true, leftFile: false }
+  const publicKey = keptPublicKey(given.publicKey)
+  // An app that is there keeps what it has where the file says nothing.
+  const keys = given.needsKeys ?? row?.needsKeys ?? needsKeys.default
+  const wanted = { ...given, needsKeys: keys, publicKey, active, fromFile: true, leftFile: false }
   if (!row) return em.create(ExtApp, wanted)
   await endLinksOfOtherKey({ em, changes }, row.id, wanted.publicKey)
   return em.assign(row, wanted)
