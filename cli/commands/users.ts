@@ -152,7 +152,7 @@ export const removeUser = (context: CommandContext) =>
       const record = await context.open(({ host }) => host.admin.removeUser({ user }))
       const deleted = Object.values(record.report).reduce((sum, counts) => sum + counts.deleted, 0)
       const kept = Object.values(record.report).reduce((sum, counts) => sum + counts.kept, 0)
-      const text = `User ${record.username} is removed: ${deleted} records are deleted, ${kept} stay without the person.`
+      const text = `User ${record.username} is removed. Deleted records: ${deleted}; kept without the person: ${kept}.`
       context.print({ record, text })
     },
   })

@@ -1,5 +1,5 @@
 import { isoTime, statement } from '../sql/statement.ts'
-import type { Role } from './user.ts'
+import { AI_USER_ID, type Role } from './user.ts'
 
 export interface KnownUser {
   id: number
@@ -58,23 +58,36 @@ export const setGroups = statement<never>(
 /** Values: the user's id. Taken before the locks of rooms, in one order for all. */
 export const lockPerson = 'select from users where id = ? for no key update'
 
-export interface ListedUser {
+interface NamedUser {
   id: number
   username: string
   name: string
   email: string
   role: Role
+  groups: string[]
 }
 
-/** Values: a part of the username, name or e-mail address, in any case and form; an empty text finds everybody. */
+export interface ListedUser extends NamedUser {
+  /** When they last signed in. */
+  signedInAt: string | null
+  state: 'active' | 'registering' | 'disabled'
+}
+
+/**
+ * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role or null
+ * for all, how many at most, and behind how many.
+ */
 export const findUsers = statement<ListedUser>(
   'find-users',
-  `select id, username, name, email, role from users
-    where position(lower(normalize($1)) in lower(normalize(concat_ws(' ', username, name, email)))) > 0 order by username`,
+  `select id, username, name, email, role, to_json(groups) as groups, ${isoTime('signed_in_at')} as "signedInAt",
+          case when disabled then 'disabled' when public_key is null and id <> ${AI_USER_ID} then 'registering' else 'active' end as state
+     from users
+    where position(lower(normalize($1)) in lower(normalize(concat_ws(' ', username, name, email)))) > 0
+      and ($2::text is null or role = $2)
+    order by username limit $3::int offset $4::int`,
 )
 
-export interface UserDetails extends ListedUser {
-  groups: string[]
+export interface UserDetails extends NamedUser {
   /** What the login source calls them for ever; null where they are bound to none yet. */
   subject: string | null
   disabled: boolean

@@ -34,7 +34,7 @@ test('a command prints a private key as PEM, and gives keys of people only where
   const needsKeys = async () => (await machine.rows('select name, needs_keys from ext_apps order by id')).at(-1)
 
   const { stdout } = await machine.run(['app', 'create', ...portal])
-  const [pem = ''] = /-----BEGIN PRIVATE KEY-----[^]+-----END PRIVATE KEY-----/.exec(stdout) ?? []
+  const [pem = ''] = /-----BEGIN PRIVATE KEY-----[\s\S]+-----END PRIVATE KEY-----/.exec(stdout) ?? []
   expect(createPrivateKey(pem).asymmetricKeyType).toBe('rsa')
   expect(await needsKeys()).toEqual({ name: 'Portal', needs_keys: false })
   for (const [name, flag, needs_keys] of [

@@ -24,6 +24,30 @@ test('a command disables a person with their sessions, and enables them again', 
   expect(await stateOf('disabled')).toEqual({ disabled: false })
 })
 
+test('a command lists people by role and state, a hundred at a time', async () => {
+  const of = async (...flags: string[]) => {
+    const listed = await machine.json('users', ...flags)
+    return listed.map(({ username, state }: Record<string, string>) => `${username} ${state}`)
+  }
+  await machine.run(['set-role', '--id', '3', '--role', 'admin'])
+  await machine.run(['disable-user', '--id', '3'])
+  expect(await of('--role', 'admin')).toEqual(['bob disabled'])
+  expect(await of('--search', 'ADA')).toEqual(['ada registering'])
+  await machine.rows(
+    `insert into users (username, email, name) select 'many' || n, n || '@many.example', 'Many' from generate_series(1, 101) n`,
+  )
+
+  expect(await of('--search', 'many')).toHaveLength(100)
+  expect((await machine.run(['users', '--search', 'many'])).stdout).toContain(
+    'There are more: --page 2 shows the next.',
+  )
+  expect(await of('--search', 'many', '--page', '2')).toEqual(['many99 registering'])
+  expect(await machine.run(['users', '--page', '0'])).toMatchObject({
+    exitCode: 2,
+    stderr: '--page must be at least 1.\n',
+  })
+})
+
 test('a command renames a person, unless somebody else has the name', async () => {
   expect((await machine.run(['rename-user', '--username', 'bob', '--to', 'Rob'])).stdout).toBe(
     'The user with the id 3 is called rob.\n',
