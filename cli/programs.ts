@@ -18,7 +18,16 @@ import { restored } from './commands/restored.ts'
 import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
 import { usage } from './commands/usage.ts'
-import { addUser, removeUser, setGroups, setPassword, setRole } from './commands/users.ts'
+import {
+  addUser,
+  bindUser,
+  removeUser,
+  renameUser,
+  setGroups,
+  setPassword,
+  setRole,
+  switchUser,
+} from './commands/users.ts'
 import { consoleCommands } from './console-commands.ts'
 
 /** A command line: its name, and its commands by name. */
@@ -38,6 +47,10 @@ export const svc: Program = {
     'set-role': setRole(context),
     'set-groups': setGroups(context),
     'set-password': setPassword(context),
+    'disable-user': switchUser(context, true),
+    'enable-user': switchUser(context, false),
+    'rename-user': renameUser(context),
+    'bind-user': bindUser(context),
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),
     models: models(context),

@@ -28,5 +28,5 @@ const moment = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z$/
 function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return Array.isArray(value) ? value.join(',') : String(value).replace(moment, '$1 $2')
+  return Array.isArray(value) ? value.join(',') || '-' : String(value).replace(moment, '$1 $2')
 }

@@ -135,7 +135,7 @@ const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => 
 })
 
 const sessionsOf = ({ services, cookieSecrets }: AppOptions): SessionOptions => ({
-  store: createSessionStore(services.sql, services.settings.sessionLifetime),
+  store: createSessionStore(services.sql, services.settings.sessionLifetime, services.credentials),
   secrets: cookieSecrets,
   counts: sessionCounts(new URL(services.settings.baseUrl).origin),
 })

@@ -19,7 +19,7 @@ interface ChangeParts {
 export async function followChanges({ env, sql, log, places }: ChangeParts) {
   const changeBus = await createChangeBus(env.REDIS_URL, log)
   const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
-  const credentials = watchCredentials(sql, env.SESSION_LIFETIME)
+  const credentials = watchCredentials({ sql, bus: changeBus, sessionLifetime: env.SESSION_LIFETIME })
   const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }
   const subscriptions = createSubscriptions({ credentials, places, ...quotas })
   const roomDirectory = createRoomDirectory(sql, changeBus)

@@ -1,6 +1,7 @@
 import manifest from '../package.json' with { type: 'json' }
 import type { AttachmentQuotas, Settings } from '../routers/core/settings.ts'
 import { publicSettings } from './config/public-settings.ts'
+import { bindingSource } from './config/settings/login.ts'
 import type { Env } from './config/settings.ts'
 import { realtimeSecret } from './stores/vault.ts'
 
@@ -23,6 +24,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     brand: env.BRAND,
     baseUrl,
     public: publicSettings(env, appKey),
+    bindingSource: bindingSource(env),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowExternalApps: env.ALLOW_EXTERNAL_APPS,
     connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,

@@ -1,6 +1,10 @@
 import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { roles } from '../../entities/identity/user.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../prompts.ts'
 import { properties, table } from '../table.ts'
+import { typedNumber } from '../typed-number.ts'
 import { chooseUser, userFlags } from '../user-flags.ts'
 
 export const users = (context: CommandContext) =>
@@ -10,14 +14,30 @@ export const users = (context: CommandContext) =>
     subCommands: { list: list(context), show: show(context) },
   })
 
+interface ListFlags {
+  search?: string | undefined
+  role?: string | undefined
+  page?: string | undefined
+}
+
+const pageNumber = z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000, 'is too large')
+
 const listing = (context: CommandContext) => ({
   args: {
     search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
+    role: { type: 'string', description: `Only who has this role: ${roles.join(' or ')}` },
+    page: { type: 'string', description: 'Which hundred of them; 1 when absent' },
     json,
   } as const,
-  async run({ args: { search } }: { args: { search?: string | undefined } }) {
-    const record = await context.open(({ host }) => host.users.search(search === undefined ? {} : { text: search }))
-    context.print({ record, text: table(record, 'There is no such user.') })
+  async run({ args: { search, role, page } }: { args: ListFlags }) {
+    const choice = {
+      ...(search !== undefined && { text: search }),
+      ...(role !== undefined && { role: parseFlag(z.enum(roles), role, '--role') }),
+      ...(page !== undefined && { page: parseFlag(typedNumber.pipe(pageNumber), page, '--page') }),
+    }
+    const { users: record, hasMore } = await context.open(({ host }) => host.users.search(choice))
+    const more = hasMore ? `\n\nThere are more: --page ${(choice.page ?? 1) + 1} shows the next.` : ''
+    context.print({ record, text: `${table(record, 'There is no such user.')}${more}` })
   },
 })
 
@@ -26,7 +46,7 @@ const list = (context: CommandContext) =>
 
 const show = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show a user: role, keys, account and tokens' },
+    meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
     args: { ...userFlags, json },
     async run({ args }) {
       const user = await chooseUser(context, args)

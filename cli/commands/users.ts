@@ -2,13 +2,12 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
 import type { UserChoice } from '../../routers/identity/user-selector.ts'
-import { email, personName, username } from '../../routers/ports/login.ts'
+import { email, personName, subject, username } from '../../routers/ports/login.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { passwordStdin, readPassword } from '../password.ts'
 import { parseFlag } from '../prompts.ts'
-import { table } from '../table.ts'
 import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
 
 export const addUser = (context: CommandContext) =>
@@ -94,6 +93,55 @@ export const setGroups = (context: CommandContext) =>
     },
   })
 
+/** Tokens and keys stay, and work again once the user is enabled. */
+export const switchUser = (context: CommandContext, disabled: boolean) =>
+  defineCommand({
+    meta: {
+      description: disabled
+        ? 'Keep a user out at once, with all their tokens; what is theirs stays'
+        : 'Let a user in again who was disabled, with their tokens',
+    },
+    args: { ...userFlags, json },
+    async run({ args }) {
+      const user = await chooseUser(context, args)
+      const record = await context.open(({ host }) => host.admin.setDisabled({ user, disabled }))
+      context.print({ record, text: `User ${record.username} is ${disabled ? 'disabled' : 'enabled'}.` })
+    },
+  })
+
+export const renameUser = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Give a user another username, as when somebody else has theirs at the login source' },
+    args: { ...userFlags, to: { type: 'string', description: 'The other username' }, json },
+    async run({ args }) {
+      const user = await chooseKnownUser(context, args, args.to === undefined ? ['--to'] : [])
+      const to = await context.prompts.text({ flag: '--to', given: args.to, message: 'New username', schema: username })
+      const record = await context.open(({ host }) => host.admin.renameUser({ user, to }))
+      context.print({ record, text: `The user with the id ${record.id} is called ${record.username}.` })
+    },
+  })
+
+export const bindUser = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Say who signs in as a user, in place of whoever did; their sessions end' },
+    args: {
+      ...userFlags,
+      subject: {
+        type: 'string',
+        description:
+          'Who it is at the login source: ldap:ENTRYUUID, "oidc:ISSUER SUB", proxy:VALUE or local:ID; whoever signs in next with the username when absent',
+      },
+      json,
+    },
+    async run({ args }) {
+      const user = await chooseUser(context, args)
+      const bound = args.subject === undefined ? {} : { subject: parseFlag(subject, args.subject, '--subject') }
+      const record = await context.open(({ host }) => host.admin.bindUser({ user, ...bound }))
+      const to = record.subject ?? 'nobody; the next sign-in with the username binds them'
+      context.print({ record, text: `User ${record.username} is bound to ${to}.` })
+    },
+  })
+
 export const removeUser = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Remove a user with everything they own; usage records stay without the person' },
@@ -102,8 +150,10 @@ export const removeUser = (context: CommandContext) =>
       const user = await chooseUser(context, args)
       if (!args.yes) await consent(context, user)
       const record = await context.open(({ host }) => host.admin.removeUser({ user }))
-      const rows = Object.entries(record.report).map(([name, counts]) => ({ table: name, ...counts }))
-      context.print({ record, text: `User ${record.username} is removed.\n\n${table(rows, '')}` })
+      const deleted = Object.values(record.report).reduce((sum, counts) => sum + counts.deleted, 0)
+      const kept = Object.values(record.report).reduce((sum, counts) => sum + counts.kept, 0)
+      const text = `User ${record.username} is removed. Deleted records: ${deleted}; kept without the person: ${kept}.`
+      context.print({ record, text })
     },
   })
 

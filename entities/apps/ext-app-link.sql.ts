@@ -38,6 +38,12 @@ export interface OwnLink {
   expiresAt: string | null
 }
 
+/** Values: an app. */
+export const listLinkTokens = statement<{ tokenId: number }>(
+  'list-app-link-tokens',
+  'select token_id as "tokenId" from ext_app_links where app_id = $1::int',
+)
+
 /** Values: a person, and an app or null for all. */
 export const listOwnLinks = statement<OwnLink>(
   'list-own-app-links',
@@ -49,17 +55,18 @@ export const listOwnLinks = statement<OwnLink>(
 )
 
 /** Values: a person whose keys have changed: the passkeys that their apps have open nothing any more. */
-export const endLinksWithKeys = statement<never>(
+export const endLinksWithKeys = statement<{ tokenId: number }>(
   'end-app-links-with-keys',
   `delete from access_tokens t using ext_app_links l
-    where l.token_id = t.id and l.user_id = $1::int and l.passkey is not null`,
+    where l.token_id = t.id and l.user_id = $1::int and l.passkey is not null
+    returning t.id as "tokenId"`,
 )
 
 /** Values: an app or null for all, the user there or null for all, and a person or null for all. Ends links by their tokens. */
-export const endLinks = statement<{ id: number }>(
+export const endLinks = statement<{ id: number; tokenId: number }>(
   'end-app-links',
   `delete from access_tokens t using ext_app_links l
     where l.token_id = t.id and ($1::int is null or l.app_id = $1::int) and ($2::text is null or l.external_id = $2)
       and ($3::int is null or l.user_id = $3::int)
-    returning l.id`,
+    returning l.id, t.id as "tokenId"`,
 )

@@ -23,7 +23,7 @@ export const ExtApp = defineEntity({
     /** What it may ask people for. */
     abilities: p.array().$type<AppAbility[]>(),
     /** Whether it cannot do without the passkey of people. */
-    needsKeys: p.boolean().default(true),
+    needsKeys: p.boolean().default(false),
     /** How many days a link holds. */
     linkDays: p.integer().default(90),
     /** While it is not, neither its credentials nor the tokens of its links work; they are kept. */

@@ -24,6 +24,12 @@ export const listTokens = statement<TokenRecord>(
 /** Values: the owner's id. Also lists expired tokens. */
 export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokensOf} order by id`)
 
+/** Values: the owner's id. */
+export const listTokenIds = statement<{ id: number }>(
+  'list-token-ids',
+  'select id from access_tokens where user_id = $1',
+)
+
 /** Values: token ids and, beside them, when each was last used. Those that let in no more stay as they were. */
 export const touchTokens = statement<never>(
   'touch-tokens',

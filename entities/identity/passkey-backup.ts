@@ -10,6 +10,8 @@ export const PasskeyBackup = defineEntity({
     id,
     ...timestamps,
     user: () => p.manyToOne(User).deleteRule('cascade').unique().ref(),
+    /** The username with which its key was derived, where the person has another one by now. */
+    derivedWith: p.string().length(120).nullable(),
     ciphertext: p.text(),
     iv: p.string().length(64),
     tag: p.string().length(64),

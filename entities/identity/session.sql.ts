@@ -40,30 +40,37 @@ export const listSessions = statement<ListedSession>(
      from sessions where user_id = $1 and renewed_at > $2::timestamptz order by renewed_at desc, hash`,
 )
 
+interface StartedSession {
+  hash: string
+  /** The hashes of those that ended in its favour. */
+  ended: string[]
+}
+
 /** Starts a session, and ends those of its owner that were not used for longest, so that `$8` remain. Two that start at once do not count each other. */
 const starting = (owner: string, insertion: string) =>
   `with started as (${insertion} returning hash), ended as (
      delete from sessions where exists (select from started) and hash = any(array(
-       select hash from sessions where ${owner} order by renewed_at desc, hash offset $8::int - 1 for update skip locked)))
-   select hash from started`
+       select hash from sessions where ${owner} order by renewed_at desc, hash offset $8::int - 1 for update skip locked))
+     returning hash)
+   select hash, array(select hash from ended) as ended from started`
 
 /**
  * Values: hash, method, start, CSRF token, user agent, locale, the user's id, how many sessions they may have, and when
- * their password was last changed as the login saw it. Returns no row if the user was removed or the password changed
- * since; the lock waits for both. Ends the least recently used sessions of those that are too many.
+ * their password was last changed as the login saw it. Returns no row if the user was removed or disabled, or the password
+ * changed since; the lock waits for both. Ends the least recently used sessions of those that are too many.
  */
-export const startSession = statement<{ hash: string }>(
+export const startSession = statement<StartedSession>(
   'start-session',
   starting(
     'user_id = $7',
     `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, user_id)
      select $1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, id
-       from users where id = $7 and password_changed_at is not distinct from $9::timestamptz for share`,
+       from users where id = $7 and not disabled and password_changed_at is not distinct from $9::timestamptz for share`,
   ),
 )
 
 /** Values: the first six of `start-session`, the subject as JSON, and how many sessions one who registers may have. */
-export const startRegistration = statement<{ hash: string }>(
+export const startRegistration = statement<StartedSession>(
   'start-registration',
   starting(
     `subject->>'username' = $7::jsonb->>'username'`,
@@ -80,11 +87,11 @@ export const renewSession = statement<{ hash: string }>(
 
 /**
  * Values: the hash of the old id, that of the new id, CSRF token, the time of the renewal, and the id of the user to whom
- * the session belongs from now on. Returns no row if the session has ended or the user was removed.
+ * the session belongs from now on. Returns no row if the session has ended or the user was removed or disabled.
  */
 export const replaceSession = statement<{ hash: string }>(
   'replace-session',
-  `with owner as (select id from users where id = $5 for share)
+  `with owner as (select id from users where id = $5 and not disabled for share)
    update sessions s set hash = $2, csrf_token = $3, renewed_at = $4::timestamptz, user_id = owner.id, subject = null
      from owner where s.hash = $1 returning s.hash`,
 )
@@ -105,10 +112,22 @@ export const endOwnSession = statement<{ hash: string }>(
 )
 
 /** Values: the user's id. Ends all their sessions; locks the user, so that such statements run one after the other. */
-export const endSessionsOf = statement<never>(
+export const endSessionsOf = statement<{ hash: string }>(
   'end-sessions-of',
   `with owner as (select id from users where id = $1 for no key update)
-   delete from sessions s using owner where s.user_id = owner.id`,
+   delete from sessions s using owner where s.user_id = owner.id returning s.hash`,
+)
+
+/** Values: the user's id. */
+export const listSessionHashes = statement<{ hash: string }>(
+  'list-session-hashes',
+  'select hash from sessions where user_id = $1',
+)
+
+/** Values: the user's id, and the hash of the session that goes on. */
+export const endOtherSessionsOf = statement<{ hash: string }>(
+  'end-other-sessions-of',
+  'delete from sessions where user_id = $1 and hash <> $2 returning hash',
 )
 
 /** Values: the last renewal of a session that has expired, and how many to delete at most. Returns a row for each. */

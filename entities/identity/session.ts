@@ -8,6 +8,8 @@ export type LoginMethod = (typeof loginMethods)[number]
 
 /** A signed-in person who is not a user yet, as the login source describes them. */
 export interface Registrant {
+  /** Absent in sessions that an earlier version began. */
+  subject?: string | undefined
   username: string
   email: string
   name: string

@@ -1,5 +1,5 @@
 import { isoTime, statement } from '../sql/statement.ts'
-import type { Role } from './user.ts'
+import { AI_USER_ID, type Role } from './user.ts'
 
 export interface KnownUser {
   id: number
@@ -24,6 +24,31 @@ export const findKnownUser = statement<KnownUser>(
   `select ${knownUserColumns} from users u where u.username = $1`,
 )
 
+export interface SignInUser extends KnownUser {
+  subject: string | null
+  disabled: boolean
+}
+
+/** Values: a subject, another one that it had before or null, and a username. */
+export const findSignInUsers = statement<SignInUser>(
+  'find-sign-in-users',
+  `select ${knownUserColumns}, u.subject, u.disabled from users u
+    where u.subject = $1 or u.subject = $2 or u.username = $3`,
+)
+
+/** Values: the user's id. Nothing that others see changes, so neither does the time of the last change. */
+export const setSignedIn = statement<never>('set-signed-in', 'update users set signed_in_at = now() where id = $1')
+
+/** Values: an e-mail address, and the id of the user who may have it. */
+export const findEmailOwner = statement<{ id: number }>(
+  'find-email-owner',
+  'select id from users where email = $1 and id <> $2::int',
+)
+
+/** Values: the username that the user had, and their id. The key of their backup is derived with it. */
+export const keepBackupUsername =
+  'update passkey_backups set derived_with = ? where user_id = ? and derived_with is null'
+
 /** Values: the user's id, and the groups that they are in now. */
 export const setGroups = statement<never>(
   'set-groups',
@@ -33,22 +58,40 @@ export const setGroups = statement<never>(
 /** Values: the user's id. Taken before the locks of rooms, in one order for all. */
 export const lockPerson = 'select from users where id = ? for no key update'
 
-export interface ListedUser {
+interface NamedUser {
   id: number
   username: string
   name: string
   email: string
   role: Role
+  groups: string[]
 }
 
-/** Values: a part of the username, name or e-mail address, in any case; an empty text finds everybody. */
+export interface ListedUser extends NamedUser {
+  /** When they last signed in. */
+  signedInAt: string | null
+  state: 'active' | 'registering' | 'disabled'
+}
+
+/**
+ * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role or null
+ * for all, how many at most, and behind how many.
+ */
 export const findUsers = statement<ListedUser>(
   'find-users',
-  `select id, username, name, email, role from users
-    where position(lower($1) in lower(concat_ws(' ', username, name, email))) > 0 order by username`,
+  `select id, username, name, email, role, to_json(groups) as groups, ${isoTime('signed_in_at')} as "signedInAt",
+          case when disabled then 'disabled' when public_key is null and id <> ${AI_USER_ID} then 'registering' else 'active' end as state
+     from users
+    where position(lower(normalize($1)) in lower(normalize(concat_ws(' ', username, name, email)))) > 0
+      and ($2::text is null or role = $2)
+    order by username limit $3::int offset $4::int`,
 )
 
-export interface UserDetails extends ListedUser {
+export interface UserDetails extends NamedUser {
+  /** What the login source calls them for ever; null where they are bound to none yet. */
+  subject: string | null
+  disabled: boolean
+  signedInAt: string | null
   createdAt: string
   /** Whether they have completed registration. */
   hasKeys: boolean
@@ -60,7 +103,8 @@ export interface UserDetails extends ListedUser {
 /** Values: the user's id. */
 export const describeUser = statement<UserDetails>(
   'describe-user',
-  `select u.id, u.username, u.name, u.email, u.role, ${isoTime('u.created_at')} as "createdAt",
+  `select u.id, u.username, u.name, u.email, u.role, to_json(u.groups) as groups, u.subject, u.disabled,
+          ${isoTime('u.signed_in_at')} as "signedInAt", ${isoTime('u.created_at')} as "createdAt",
           u.public_key is not null as "hasKeys", count(t.id)::int as tokens,
           ${isoTime('max(t.last_used_at)')} as "tokenUsedAt"
      from users u left join access_tokens t on t.user_id = u.id where u.id = $1 group by u.id`,
@@ -77,14 +121,15 @@ export interface FoundPerson {
 
 /**
  * Values: the text, the caller's id and that of the AI user. No sign of the text stands for others, and an
- * address is found and told only where it was given as a whole.
+ * address is found and told only where it was given as a whole. Names from before may be composed in another way.
  */
 export const findPeople = statement<FoundPerson>(
   'find-people',
   `select id::text as id, name as "displayName", username, public_key as "publicKey",
-          case when email = lower($1) then email end as email
+          case when email = lower(normalize($1)) then email end as email
      from users
     where id <> $2::int and id <> $3::int
-      and (position(lower($1) in lower(name)) > 0 or position(lower($1) in username) > 0 or email = lower($1))
-    order by username = lower($1) or email = lower($1) desc, username limit 5`,
+      and (position(lower(normalize($1)) in lower(normalize(name))) > 0 or position(lower(normalize($1)) in username) > 0
+           or email = lower(normalize($1)))
+    order by username = lower(normalize($1)) or email = lower(normalize($1)) desc, username limit 5`,
 )

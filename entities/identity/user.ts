@@ -6,6 +6,12 @@ import { pictureIndex } from './picture.ts'
 export const roles = ['user', 'admin'] as const
 export type Role = (typeof roles)[number]
 
+export const loginSourceNames = ['local', 'ldap', 'oidc', 'proxy'] as const
+export type LoginSourceName = (typeof loginSourceNames)[number]
+
+/** In characters: four bytes of each still fit into an entry of the index. */
+export const MAX_SUBJECT = 600
+
 /** The system AI user. It has no credentials and cannot be removed. */
 export const AI_USER_ID = 1
 
@@ -17,11 +23,19 @@ export const User = defineEntity({
   properties: {
     id,
     ...timestamps,
+    /**
+     * What the login source calls the person for ever, behind the name of the source; null until a sign-in or a command binds
+     * them. Usernames change and are given again, so they bind nobody.
+     */
+    subject: p.string().length(MAX_SUBJECT).unique().nullable(),
     username: p.string().length(120).unique(),
     email: p.string().length(254).unique(),
     /** The display name. */
     name: p.string().length(120),
     role: p.enum(roles).default('user'),
+    /** Whether they are kept out: they cannot sign in, and their tokens do not work. All that is theirs stays. */
+    disabled: p.boolean().default(false),
+    signedInAt: moment().nullable(),
     /** To which usage limits apply; as the login source says, or an administrator. */
     groups: p.array().defaultRaw(`'{}'`),
     bio: p.text().nullable(),

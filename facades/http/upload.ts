@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import type { Multipart, MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
-import { withTimeout } from '../../routers/core/timeout.ts'
 
 /** What a form has beside its file is short; how large the file may be, its procedure says. */
 const limits = { fields: 10, fieldNameSize: 100, fieldSize: 1000, files: 1, parts: 11, headerPairs: 20 }
@@ -57,19 +55,4 @@ function brokenForm(error: unknown, { raw }: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   if (raw.destroyed && !raw.complete) return new Problem('client_gone', { cause: error })
   return new Problem('invalid_document', { detail: 'The body is not a valid form.', cause: error })
-}
-
-/** In milliseconds. */
-const DRAIN_TIMEOUT = 1000
-
-/**
- * Lets the rest of a refused body pass by for a moment: unread, it would reset the connection before the answer arrives.
- * Returns whether that was all of it.
- */
-export async function drainBody({ raw }: FastifyRequest): Promise<boolean> {
-  if (raw.readableEnded || raw.destroyed) return true
-  raw.unpipe()
-  raw.resume()
-  await withTimeout(once(raw, 'end'), DRAIN_TIMEOUT).catch(() => {})
-  return raw.readableEnded
 }

@@ -9,7 +9,7 @@ import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
 import type { WireNames } from '../http/names.ts'
 import { sendFile } from '../http/send-file.ts'
-import { drainBody, readUpload } from '../http/upload.ts'
+import { readUpload } from '../http/upload.ts'
 import { type DocumentContext, selfOf } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
 import { inputOf } from './input.ts'
@@ -34,15 +34,14 @@ export async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<string | Buffer | Readable | undefined> {
-  const { method, answers, takesFile } = routeContext.route
+  const { method, answers } = routeContext.route
   // The first hook made it.
   const ctx = request.context as Context
   if (answers === 'file') {
     const { output } = await call(routeContext, request, ctx)
     return sendFile(request, reply, output as FileContent)
   }
-  const serving = respond(routeContext, request, ctx)
-  const { status, headers, payload } = await (takesFile ? drainedIfRefused(serving, request, reply) : serving)
+  const { status, headers, payload } = await respond(routeContext, request, ctx)
   reply.headers(headers)
   const isUnchanged = method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
   reply.code(isUnchanged ? 304 : status)
@@ -60,15 +59,6 @@ function respond(
   const key = request.headers['idempotency-key']
   if (typeof key === 'string' && isRepeatable(route)) return once(routeContext, request, ctx, key)
   return route.answers === 'page' ? answerPage(routeContext, request, ctx) : answer(routeContext, request, ctx)
-}
-
-async function drainedIfRefused<T>(serving: Promise<T>, request: FastifyRequest, reply: FastifyReply): Promise<T> {
-  try {
-    return await serving
-  } catch (error) {
-    if (!(await drainBody(request))) reply.header('connection', 'close')
-    throw error
-  }
 }
 
 /** Carries a request out once per key. Of a form, the fields are compared as text and the file by a hash. */

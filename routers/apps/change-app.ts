@@ -1,14 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
 import type { RecordOf } from '../resource/record.ts'
 import type { Version } from '../verbs/lock.ts'
-import { createRow, deleteRow, updateRow } from '../verbs/write.ts'
+import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
 import { addCredential, type NewCredential } from './app-credential.ts'
 import { type KeyPair, keptPublicKey, makeKeyPair } from './app-key.ts'
+import { endAllLinks, suspendLinks } from './end-links.ts'
 import { extApps } from './ext-app.ts'
 
 export type ExtAppRecord = RecordOf<typeof extApps>
@@ -41,14 +40,17 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
   const { publicKey, ...made } = change['publicKey'] === undefined ? {} : await keysFor(change['publicKey'])
   let from: string | undefined
   const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
-    async beforehand(em) {
+    async beforehand(em, changes) {
       await assertChangedHere(em, change)
       if (change['name'] !== undefined) from = await nameOf(em, Number(change.id))
-      if (publicKey !== undefined) await endLinksOfOtherKey(em, Number(change.id), publicKey)
+      if (publicKey !== undefined) await endLinksOfOtherKey({ em, changes }, Number(change.id), publicKey)
     },
     // From now on this decides, and not the return to the file.
     complete: ({ active }) => (active === undefined ? {} : { leftFile: false }),
-    afterFlush: ({ em, row }) => tellOfName(ctx, em, { id: row.id, from, to: String(change['name']) }),
+    async afterFlush({ em, changes, row }) {
+      if (change['active'] === false) await suspendLinks({ em, changes }, row.id)
+      await tellOfName(ctx, em, { id: row.id, from, to: String(change['name']) })
+    },
   })
   const { id, ifVersion, ...changed } = change
   const details = { ...actorOf(ctx), appId: Number(id), changed: Object.keys(changed) }
@@ -59,11 +61,11 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
 /** Removes an app with its links. One of the file would be back at the next start: it leaves the file first. */
 export async function deleteApp(ctx: Context, given: Version): Promise<{ id: string }> {
   const deleted = await deleteRow(ctx, extApps, given, {
-    async beforeDelete({ em, row }) {
+    async beforeDelete({ em, changes, row }) {
       await assertNotInFile(em, row.id)
       const name = await nameOf(em, row.id)
       await ctx.services.hooks.settle('name-freed', { subject: 'app', id: row.id, name, em })
-      await runNamed(em, endLinks, [row.id, null, null])
+      await endAllLinks({ em, changes }, row.id)
     },
   })
   ctx.services.log.info({ ...actorOf(ctx), appId: Number(deleted.id) }, 'an external app was removed')
@@ -105,7 +107,11 @@ async function tellOfName(
 const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>
   given === null ? makeKeyPair() : { publicKey: keptPublicKey(String(given)) }
 
-export async function endLinksOfOtherKey(em: EntityManager, id: number, publicKey: string): Promise<void> {
+export async function endLinksOfOtherKey(
+  { em, changes }: Pick<WrittenRow, 'em' | 'changes'>,
+  id: number,
+  publicKey: string,
+): Promise<void> {
   const other = await em.execute('select 1 from ext_apps where id = ? and public_key <> ? for update', [id, publicKey])
-  if (other.length > 0) await runNamed(em, endLinks, [id, null, null])
+  if (other.length > 0) await endAllLinks({ em, changes }, id)
 }

@@ -1,15 +1,44 @@
-import { endLinksWithKeys } from '../../entities/apps/ext-app-link.sql.ts'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { endLinks, endLinksWithKeys, listLinkTokens } from '../../entities/apps/ext-app-link.sql.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { runNamed } from '../core/run-named.ts'
+import { tokenCredential } from '../ports/credential-watch.ts'
 
-/** Apps ask a person again who has made other keys: the passkey that they have opens nothing any more. */
-export const endLinksOfOldKeys = async ({ em, userId }: ChangedPerson): Promise<void> => {
-  await runNamed(em, endLinksWithKeys, [userId])
+/** A transaction, and who takes note of what it ends. */
+interface Ending {
+  em: EntityManager
+  changes: ChangeRecorder
 }
 
-/** Tells the operator which links of an app have ended, with the tokens of theirs. */
-export function noteEnded(ctx: Context, appId: number, links: readonly { id: number }[]): void {
+const credentialsOf = (links: readonly { tokenId: number }[]) => links.map(({ tokenId }) => tokenCredential(tokenId))
+
+/** Apps ask a person again who has made other keys: the passkey that they have opens nothing any more. */
+export const endLinksOfOldKeys = async ({ em, changes, userId }: ChangedPerson): Promise<void> => {
+  changes.addEnded(credentialsOf(await runNamed(em, endLinksWithKeys, [userId])))
+}
+
+/** Ends all links of an app. */
+export async function endAllLinks({ em, changes }: Ending, appId: number): Promise<void> {
+  changes.addEnded(credentialsOf(await runNamed(em, endLinks, [appId, null, null])))
+}
+
+/** Ends what an app has under way that is switched off; its links stay. */
+export async function suspendLinks({ em, changes }: Ending, appId: number): Promise<void> {
+  changes.addEnded(credentialsOf(await runNamed(em, listLinkTokens, [appId])))
+}
+
+/** Ends the links of an app with one of its users, or with one person; tells the operator which, with the tokens of theirs. */
+export async function endLinksOf(
+  ctx: Context,
+  appId: number,
+  { externalId, userId }: { externalId?: string; userId?: number },
+): Promise<number> {
+  const links = await ctx.services.sql(endLinks, [appId, externalId ?? null, userId ?? null])
+  if (links.length === 0) return 0
+  await ctx.services.credentials.announce(credentialsOf(links))
   const linkIds = links.map(({ id }) => id)
   ctx.services.log.info({ ...actorOf(ctx), appId, linkIds }, 'links with an external app were ended')
+  return links.length
 }

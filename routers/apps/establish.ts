@@ -13,6 +13,7 @@ import { actorOf } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runNamed } from '../core/run-named.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
+import { tokenCredential } from '../ports/credential-watch.ts'
 import { translateConstraintError } from '../verbs/constraint-errors.ts'
 import { makeKeyPair } from './app-key.ts'
 import { type Deciding, MAX_REQUEST, openConnectRequest } from './connect-request.ts'
@@ -37,10 +38,10 @@ export async function establish(ctx: Deciding, given: Consent): Promise<AppToCon
   const { request, app } = await openConnectRequest(ctx, given.connectRequest)
   assertOffered(app, given)
   const pair = given.passkey === null ? undefined : await makeKeyPair()
-  await changing(ctx, async (em) => {
+  await changing(ctx, async (em, changes) => {
     await holdApp(em, app)
     await answer(em, request, ctx.caller.person.id)
-    await endEarlier(em, request, ctx.caller.person.id)
+    changes.addEnded(await endEarlier(em, request, ctx.caller.person.id))
     const { token, text } = await addToken(em, app, { userId: ctx.caller.person.id, abilities: given.abilities })
     em.create(ExtAppLink, {
       app: em.getReference(ExtApp, Number(app.id)),
@@ -76,10 +77,16 @@ async function answer(em: EntityManager, { hash, expiresAt }: OpenedRequest, use
   if (!answered) throw new Problem('connect_request_invalid')
 }
 
-async function endEarlier(em: EntityManager, { appId, extAppUserId }: OpenedRequest, userId: number): Promise<void> {
+async function endEarlier(
+  em: EntityManager,
+  { appId, extAppUserId }: OpenedRequest,
+  userId: number,
+): Promise<string[]> {
   const [link] = await runNamed(em, lockLink, [Number(appId), extAppUserId])
   if (link && link.userId !== userId && !link.expired) throw new Problem('linked_elsewhere')
-  if (link) await em.execute('delete from access_tokens where id = ?', [link.tokenId])
+  if (!link) return []
+  await em.execute('delete from access_tokens where id = ?', [link.tokenId])
+  return [tokenCredential(link.tokenId)]
 }
 
 const NAME_LENGTH = 16

@@ -82,10 +82,10 @@ export const extApps = resource({
       write: true,
       default: ['ai', 'user'],
     }),
-    needsKeys: attribute(z.boolean().describe('Whether it cannot do without the passkey of people.'), {
-      write: true,
-      default: true,
-    }),
+    needsKeys: attribute(
+      z.boolean().describe('Whether it cannot do without the passkey of people, by which it reads all that they can.'),
+      { write: true, default: false },
+    ),
     linkDays: attribute(linkDays.describe('How many days a link holds.'), { write: true, default: 90 }),
     active: attribute(z.boolean().describe('While false, neither its credentials nor its links work; they are kept.'), {
       write: true,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
-import { endLinks, listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
+import { listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { listApps, listCredentials, showApp } from '../../entities/apps/ext-app-overview.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
@@ -17,7 +17,7 @@ import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { rotateCredential, rotation } from './app-credential.ts'
 import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
-import { noteEnded } from './end-links.ts'
+import { endLinksOf } from './end-links.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
@@ -85,10 +85,9 @@ export const extAppsRouter = router({
     .meta(about("End the caller's links with an app; what it has under way for them stops."))
     .input(z.strictObject({ id: resourceId }))
     .mutation(async ({ ctx, input: { id } }) => {
-      const ended = await ctx.services.sql(endLinks, [Number(id), null, ctx.caller.person.id])
-      if (ended.length === 0) throw new Problem('not_found', { detail: 'You have no link with this app.' })
-      noteEnded(ctx, Number(id), ended)
-      return { meta: { ended: ended.length } }
+      const ended = await endLinksOf(ctx, Number(id), { userId: ctx.caller.person.id })
+      if (ended === 0) throw new Problem('not_found', { detail: 'You have no link with this app.' })
+      return { meta: { ended } }
     }),
 
   rotateCredential: rowAction(extApps, 'rotate-credential', administrator)

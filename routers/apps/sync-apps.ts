@@ -1,11 +1,13 @@
 import { type InferEntity, LockMode } from '@mikro-orm/core'
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import type { WrittenRow } from '../verbs/write.ts'
 import { givenPublicKey, keptPublicKey } from './app-key.ts'
 import { endLinksOfOtherKey } from './change-app.ts'
+import { suspendLinks } from './end-links.ts'
 import { extApps } from './ext-app.ts'
 
 const { name, description, url, redirectUrls, logoUrl, abilities, needsKeys, linkDays } = extApps.attributes
@@ -19,7 +21,7 @@ const entry = z.strictObject({
   logoUrl: logoUrl.schema.default(logoUrl.default),
   publicKey: givenPublicKey,
   abilities: abilities.schema.default([...abilities.default]),
-  needsKeys: needsKeys.schema.default(needsKeys.default),
+  needsKeys: needsKeys.schema.optional(),
   linkDays: linkDays.schema.default(linkDays.default),
 })
 
@@ -38,29 +40,39 @@ export type AppsFile = z.output<typeof appsFile>
  * administrator switched off stays off, whatever the file says.
  */
 export const syncApps = (ctx: Context, { apps }: AppsFile) =>
-  ctx.em().transactional(async (em) => {
+  changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
     await em.execute(waitForTurn, [locks.syncApps])
     // Nobody switches one off between this look at it and what is made of it.
     const locked = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' } } as const
     const rows = new Map((await em.find(ExtApp, {}, locked)).map((row) => [row.name, row]))
     const written = []
-    for (const given of apps) written.push(await write(em, given, rows.get(given.name)))
+    for (const given of apps) written.push(await write({ em, changes }, given, rows.get(given.name)))
     await em.flush()
     for (const { id, name } of written.filter((row) => !rows.has(row.name)))
       await ctx.services.hooks.settle('name-taken', { subject: 'app', id, name, em })
     const names = new Set(apps.map((given) => given.name))
     const gone = [...rows.values()].filter((row) => row.fromFile && !names.has(row.name))
     const switchedOff = gone.filter((row) => row.active).map((row) => row.name)
-    for (const row of gone) em.assign(row, { fromFile: false, leftFile: row.active, active: false })
+    for (const row of gone) {
+      em.assign(row, { fromFile: false, leftFile: row.active, active: false })
+      await suspendLinks({ em, changes }, row.id)
+    }
     const stayedOff = written.filter((row) => !row.active).map((row) => row.name)
     return { apps: apps.length, switchedOff, stayedOff }
   })
 
-async function write(em: EntityManager, given: AppsFile['apps'][number], row: InferEntity<typeof ExtApp> | undefined) {
+async function write(
+  { em, changes }: Pick<WrittenRow, 'em' | 'changes'>,
+  given: AppsFile['apps'][number],
+  row: InferEntity<typeof ExtApp> | undefined,
+) {
   const active = !row || row.active || row.leftFile
-  const wanted = { ...given, publicKey: keptPublicKey(given.publicKey), active, fromFile: true, leftFile: false }
+  const publicKey = keptPublicKey(given.publicKey)
+  // An app that is there keeps what it has where the file says nothing.
+  const keys = given.needsKeys ?? row?.needsKeys ?? needsKeys.default
+  const wanted = { ...given, needsKeys: keys, publicKey, active, fromFile: true, leftFile: false }
   if (!row) return em.create(ExtApp, wanted)
-  await endLinksOfOtherKey(em, row.id, wanted.publicKey)
+  await endLinksOfOtherKey({ em, changes }, row.id, wanted.publicKey)
   return em.assign(row, wanted)
 }

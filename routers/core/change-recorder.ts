@@ -15,6 +15,8 @@ export interface ChangeRecorder {
   addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
   /** Those that a statement has written to the log itself. */
   addLogged(changes: readonly LoggedChange[]): void
+  /** Sessions and tokens that hold no longer once this is committed. */
+  addEnded(credentials: readonly string[]): void
   /** Names files to which nothing refers after the commit, when they are removed. */
   dropFiles(names: readonly string[]): void
 }

@@ -16,13 +16,17 @@ export async function changing<T>(
   const noted: NotedChange[] = []
   const logged: LoggedChange[] = []
   const dropped: string[] = []
+  const ended: string[] = []
   const result = await ctx.em().transactional(async (em) => {
-    const result = await work(em, recorderOf({ noted, logged, dropped }))
+    const result = await work(em, recorderOf({ noted, logged, dropped, ended }))
     await em.flush()
     if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
     return result
   })
+  // Nobody whose session or token has ended hears of what follows.
+  const announced = ctx.services.credentials.announce(ended)
   if (logged.length > 0) publish(ctx, logged)
+  await announced
   if (dropped.length > 0) await removeFiles(ctx, dropped)
   return result
 }
@@ -37,9 +41,10 @@ interface Recorded {
   noted: NotedChange[]
   logged: LoggedChange[]
   dropped: string[]
+  ended: string[]
 }
 
-function recorderOf({ noted, logged, dropped }: Recorded): ChangeRecorder {
+function recorderOf({ noted, logged, dropped, ended }: Recorded): ChangeRecorder {
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
     for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
@@ -47,6 +52,7 @@ function recorderOf({ noted, logged, dropped }: Recorded): ChangeRecorder {
     add,
     addRow: (of, verb, row) => add(streamsOf(of, row), verb, of.type, row.id),
     addLogged: (changes) => void logged.push(...changes),
+    addEnded: (credentials) => void ended.push(...credentials),
     dropFiles: (names) => void dropped.push(...names),
   }
 }

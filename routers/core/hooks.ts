@@ -58,6 +58,11 @@ export interface NamedCaller {
   em: EntityManager
 }
 
+interface PartState {
+  isWell: boolean
+  message: string
+}
+
 /** An announcement, and which text of it. */
 export interface AcceptedPolicy {
   id: number
@@ -100,6 +105,8 @@ export interface Hooks {
   'user-profile-changed': ChangedPerson
   /** Somebody is about to write, or to ask a model. */
   'user-acting': { userId: number; sql: Sql }
+  /** Somebody asks how the parts of this replica are: each says so in a sentence. */
+  'replica-asked': { parts: Record<string, PartState> }
   'health-check': { results: Map<string, HealthResult> }
   'usage-limit-reached': ReachedLimit
 }

@@ -17,6 +17,20 @@ const errorKinds = {
   wrong_user_type: ['FORBIDDEN', 'This is not open to your kind of user.'],
   csrf: ['FORBIDDEN', 'The request does not come from a page of this service.'],
   login_failed: ['UNAUTHORIZED', 'Wrong username or password.'],
+  account_disabled: ['FORBIDDEN', 'Your account is disabled. Ask your administrator.'],
+  account_without_username: ['FORBIDDEN', 'Your account has no username here. Ask your administrator.'],
+  account_username_invalid: [
+    'FORBIDDEN',
+    'The username of your account has characters that cannot be used here. Ask your administrator.',
+  ],
+  account_without_email: ['FORBIDDEN', 'Your account has no e-mail address here. Ask your administrator.'],
+  account_email_invalid: ['FORBIDDEN', 'The e-mail address of your account is not valid. Ask your administrator.'],
+  account_without_subject: [
+    'FORBIDDEN',
+    'Your account has nothing by which it can be told from others here. Ask your administrator.',
+  ],
+  username_taken: ['CONFLICT', 'Your username belongs to another account here. Ask your administrator.'],
+  email_taken: ['CONFLICT', 'Your e-mail address belongs to another account here. Ask your administrator.'],
   wrong_password: ['UNPROCESSABLE_CONTENT', 'The current password is wrong.'],
   fresh_login_needed: ['FORBIDDEN', 'Sign in again to do this.'],
   registered_already: ['CONFLICT', 'There are keys of this account already. Sign in again to unlock them.'],
@@ -107,6 +121,20 @@ const errorKinds = {
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof errorKinds
+
+/** Why a sign-in fails whose password is right: the person is told, as only somebody else can change it. */
+const accountProblems: readonly ErrorCode[] = [
+  'account_disabled',
+  'account_without_username',
+  'account_username_invalid',
+  'account_without_email',
+  'account_email_invalid',
+  'account_without_subject',
+  'username_taken',
+  'email_taken',
+]
+export const isAccountProblem = (code: string): boolean => accountProblems.some((problem) => problem === code)
+
 export const errorCodes = Object.keys(errorKinds) as ErrorCode[]
 
 /** What the table says of a code. */

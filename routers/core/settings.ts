@@ -1,3 +1,5 @@
+import type { LoginSourceName } from '../../entities/identity/user.ts'
+
 /** The part of the settings that rules depend on. */
 export interface Settings {
   /** Of this service. */
@@ -5,6 +7,8 @@ export interface Settings {
   /** The word by which front ends know this service: in addresses, cookies, ids and titles. */
   brand: string
   baseUrl: string
+  /** The login source whose sign-ins bind people who are bound to none, by their username. */
+  bindingSource: LoginSourceName | undefined
   allowExternalCommunication: boolean
   allowExternalApps: boolean
   allowUserTokenCreation: boolean

@@ -1,19 +1,39 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { Session } from '../../entities/identity/session.ts'
+import { listTokenIds } from '../../entities/identity/access-token.sql.ts'
+import { endOtherSessionsOf, endSessionsOf, listSessionHashes } from '../../entities/identity/session.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
+import { sessionCredential, tokenCredential } from '../ports/credential-watch.ts'
+
+/** A transaction, and who takes note of what it ends. */
+interface Ending {
+  em: EntityManager
+  changes: ChangeRecorder
+}
 
 /** Ends all sessions of a person in a transaction that has locked or changed their row: a login meanwhile waits for its end. */
-export async function endSessions(em: EntityManager, userId: number): Promise<void> {
-  await em.nativeDelete(Session, { user: userId })
+export async function endSessions({ em, changes }: Ending, userId: number): Promise<void> {
+  const ended = await runNamed(em, endSessionsOf, [userId])
+  changes.addEnded(ended.map(({ hash }) => sessionCredential(hash)))
+}
+
+/** Ends what the sessions and tokens of a person have under way, who is about to go or to be kept out. The rows stay. */
+export async function endAccess({ em, changes }: Ending, userId: number): Promise<void> {
+  const sessions = await runNamed(em, listSessionHashes, [userId])
+  const tokens = await runNamed(em, listTokenIds, [userId])
+  changes.addEnded(sessions.map(({ hash }) => sessionCredential(hash)))
+  changes.addEnded(tokens.map(({ id }) => tokenCredential(id)))
 }
 
 /** Ends all sessions of a person but one; throws where that one has ended meanwhile. */
-export async function endOtherSessions(em: EntityManager, userId: number, handle: string): Promise<void> {
+export async function endOtherSessions({ em, changes }: Ending, userId: number, handle: string): Promise<void> {
   // Two sessions that end each other take turns.
   await em.execute(lockPerson, [userId])
   await holdSession(em, handle)
-  await em.nativeDelete(Session, { user: userId, hash: { $ne: handle } })
+  const ended = await runNamed(em, endOtherSessionsOf, [userId, handle])
+  changes.addEnded(ended.map(({ hash }) => sessionCredential(hash)))
 }
 
 /** Keeps a session from ending before the transaction does; throws where it has ended already. */

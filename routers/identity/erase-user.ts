@@ -2,11 +2,13 @@ import type { QueryResult } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
 import { Session } from '../../entities/identity/session.ts'
+import { lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
+import { endAccess } from './end-sessions.ts'
 import { deletePictures } from './pictures/picture-files.ts'
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
@@ -23,6 +25,8 @@ export async function eraseUser(
     await first(tx)
     await hooks.settle('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
     await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
+    await tx.execute(lockPerson, [user.id])
+    await endAccess({ em: tx, changes }, user.id)
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
       const count = await carryOut(tx, rule, user.id)

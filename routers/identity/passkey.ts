@@ -13,11 +13,12 @@ import { callerOfUser } from './session-caller.ts'
 
 /** What helps somebody who has lost their passkey. */
 export const passkeyRouter = router({
+  /** With the username that its key is derived with, where the person has another one by now. */
   backup: sessionUser.query(async ({ ctx }) => {
     const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.caller.person.id })
     if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
-    const { ciphertext, iv, tag } = backup
-    return { ciphertext, iv, tag }
+    const { ciphertext, iv, tag, derivedWith } = backup
+    return { ciphertext, iv, tag, ...(derivedWith && { username: derivedWith }) }
   }),
 
   /** Takes the place of the backup before: its code opens nothing any more. */
@@ -26,7 +27,7 @@ export const passkeyRouter = router({
       .em()
       .upsert(
         PasskeyBackup,
-        { user: ctx.caller.person.id, ...input, updatedAt: new Date() },
+        { user: ctx.caller.person.id, ...input, derivedWith: null, updatedAt: new Date() },
         { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
       )
   }),
@@ -37,7 +38,7 @@ export const passkeyRouter = router({
     if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
     const { id, username } = ctx.caller.person
     await changing(ctx, async (em, changes) => {
-      await endOtherSessions(em, id, session.handle)
+      await endOtherSessions({ em, changes }, id, session.handle)
       await em.nativeUpdate(User, { id }, { publicKey: null })
       await ctx.services.hooks.settle('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })

@@ -2,9 +2,11 @@ import { raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
+import { sourceOf } from '../ports/login.ts'
 import { endOtherSessions, endSessions } from './end-sessions.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
@@ -46,11 +48,11 @@ export const passwordRouter = router({
     if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw noAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
     await verifyCurrent(ctx, username, input.currentPassword, id)
-    await ctx.em().transactional(async (em) => {
+    await changing(ctx, async (em, changes) => {
       // Fails where the password was changed since the session was looked up, even in this very session.
       const { passwordChangedAt } = user
       if (!(await notePasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
-      await endOtherSessions(em, id, session.handle)
+      await endOtherSessions({ em, changes }, id, session.handle)
       if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
     })
     ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
@@ -61,16 +63,18 @@ export const passwordRouter = router({
   set: host
     .input(z.strictObject({ user: userChoice, password: newPassword }))
     .mutation(async ({ ctx, input: { user: choice, password } }) => {
-      const { id, username, email, name } = await findUser(ctx, choice)
+      const { id, username, email, name, subject } = await findUser(ctx, choice)
       if (id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no password.' })
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [username, email])
-      await ctx.em().transactional(async (em) => {
+      await changing(ctx, async (em, changes) => {
         if (!(await notePasswordChange(em, { id })))
           throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
-        await endSessions(em, id)
-        if (!(await ctx.services.localAccounts.setPassword(username, password)))
-          await ctx.services.localAccounts.add({ username, email, name }, password)
+        await endSessions({ em, changes }, id)
+        if (await ctx.services.localAccounts.setPassword(username, password)) return
+        if (subject && sourceOf(subject) !== 'local') throw boundElsewhere(username, subject)
+        const bound = await ctx.services.localAccounts.add({ username, email, name }, password)
+        await em.nativeUpdate(User, { id }, { subject: bound })
       })
       return { id, username }
     }),
@@ -83,6 +87,11 @@ export function assertLocalAccounts({ services }: Context): void {
     detail: 'Nobody signs in with a local account here: AUTHENTICATION_METHOD lacks local.',
   })
 }
+
+const boundElsewhere = (username: string, subject: string) =>
+  new Problem('conflict', {
+    detail: `${username} signs in by ${sourceOf(subject)}. Run svc bind-user for them first, which lets them sign in by another source.`,
+  })
 
 const noAccount = () => new Problem('not_found', { detail: 'You have no password here that could be changed.' })
 

@@ -2,16 +2,16 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
-import { findKnownUser } from '../../entities/identity/user.sql.ts'
+import { findKnownUser, findSignInUsers } from '../../entities/identity/user.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { takes } from '../core/body-size.ts'
-import type { Newcomer } from '../core/caller.ts'
 import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 import { registeringUser, router } from '../core/trpc.ts'
-import type { SessionRecord } from '../ports/session.ts'
+import type { SessionRecord, SessionSubject } from '../ports/session.ts'
 import { holdSession } from './end-sessions.ts'
 import { distinctSlots, keychainEntry, passkeyBackup } from './keychain.ts'
 import { withinQuota } from './keychain-quota.ts'
@@ -53,13 +53,13 @@ export const registrationRouter = router({
       if (!session) throw new Problem('signed_out')
       const quota = ctx.services.settings.keychain
       await changing(ctx, async (em, changes) => {
-        const { user, isNew } = await keep(em, caller, session, { ...input, quota })
+        const { user, isNew } = await keep(em, session, { ...input, quota })
         const { id, username: name } = user
         if (isNew) await ctx.services.hooks.settle('name-taken', { subject: 'user', id, name, em })
         await ctx.services.hooks.settle('user-registered', { userId: user.id, em, policy: input.policy })
         // Whoever made keys before may be in rooms, and can open none of them now.
         await ctx.services.hooks.settle('user-keys-changed', { userId: user.id, em, changes })
-      }).catch(translateConstraintError)
+      }).catch((error: unknown) => explainDuplicate(ctx, session, error))
       const [known] = await ctx.services.sql(findKnownUser, [caller.username])
       if (!known) throw new Problem('signed_out')
       await browser.replace(known)
@@ -70,18 +70,17 @@ export const registrationRouter = router({
 
 async function keep(
   em: EntityManager,
-  { username, name, email }: Newcomer,
-  { subject, handle }: SessionRecord,
+  { subject, handle, signedInAt }: SessionRecord,
   { publicKey, keychain, passkeyBackup, quota }: FirstKeys & { quota: KeychainQuota },
 ) {
   // Only one at a time may give a person their keys.
-  const found = await em.findOne(User, { username }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const found = await em.findOne(User, ownerOf(subject), { lockMode: LockMode.PESSIMISTIC_WRITE })
   await holdSession(em, handle)
-  if ('user' in subject && found?.id !== subject.user.id) throw new Problem('signed_out')
-  const user = found ?? em.create(User, { username, name, email, publicKey: null })
-  if ('registering' in subject && subject.registering.groups) user.groups = [...subject.registering.groups]
+  if ('user' in subject && !found) throw new Problem('signed_out')
+  const user = found ?? em.create(User, newcomer(subject))
   if (user.publicKey) throw new Problem('registered_already')
   user.publicKey = publicKey
+  user.signedInAt ??= new Date(signedInAt)
   await em.flush()
   await withinQuota(quota, { em, userId: user.id, member: 'keychain' }, async () => {
     for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
@@ -92,12 +91,32 @@ async function keep(
   return { user, isNew: !found }
 }
 
-function translateConstraintError(error: unknown): never {
-  if (!(error instanceof UniqueConstraintViolationException)) throw error
-  // Whoever came first with this name is the same person in another window.
-  if (!error.message.includes('users_email_unique')) throw new Problem('registered_already', { cause: error })
-  throw new Problem('conflict', {
-    detail: 'There is another account with your e-mail address. Please contact your administrator.',
-    cause: error,
-  })
+/** A session that an earlier version began says of a newcomer only what may change: they sign in again. */
+function ownerOf(subject: SessionSubject): { id: number } | { subject: string } {
+  if ('user' in subject) return { id: subject.user.id }
+  if (subject.registering.subject === undefined) throw new Problem('signed_out')
+  return { subject: subject.registering.subject }
+}
+
+function newcomer(subject: SessionSubject) {
+  if ('user' in subject) throw new Problem('signed_out')
+  const { groups = [], subject: bound = null, username, name, email } = subject.registering
+  return { subject: bound, username, name, email, publicKey: null, groups: [...groups] }
+}
+
+/** The username, the address or the person themselves came in another way since the sign-in. */
+async function explainDuplicate({ services }: Context, { subject }: SessionRecord, error: unknown): Promise<never> {
+  if (!(error instanceof UniqueConstraintViolationException) || 'user' in subject) throw error
+  const { registering } = subject
+  const rows = await services.sql(findSignInUsers, [registering.subject ?? null, null, registering.username])
+  // In another window.
+  if (rows.some((row) => row.subject === registering.subject)) throw new Problem('registered_already', { cause: error })
+  const [namesake] = rows
+  if (!namesake)
+    throw new Problem('conflict', {
+      detail: 'There is another account with your e-mail address. Please contact your administrator.',
+      cause: error,
+    })
+  // The next sign-in binds the person whom the host has made meanwhile.
+  throw new Problem(namesake.subject === null ? 'signed_out' : 'username_taken', { cause: error })
 }

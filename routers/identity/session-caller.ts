@@ -3,8 +3,11 @@ import type { Caller } from '../core/caller.ts'
 import type { SessionSubject } from '../ports/session.ts'
 
 /** Who calls in a session. */
-export const callerOf = (subject: SessionSubject): Caller =>
-  'user' in subject ? callerOfUser(subject.user) : { type: 'registering', ...subject.registering }
+export function callerOf(subject: SessionSubject): Caller {
+  if ('user' in subject) return callerOfUser(subject.user)
+  const { username, name, email } = subject.registering
+  return { type: 'registering', username, name, email }
+}
 
 /** Without keys a person is still registering. */
 export function callerOfUser({ id, username, name, email, role, groups, hasKeys }: KnownUser): Caller {

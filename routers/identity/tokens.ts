@@ -11,6 +11,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
+import { tokenCredential } from '../ports/credential-watch.ts'
 import { isInCalendar, notInCalendar } from '../ports/days.ts'
 import { untilFewer } from '../verbs/until-fewer.ts'
 import { findUser, resourceId, userChoice } from './user-selector.ts'
@@ -99,6 +100,7 @@ async function create(ctx: Context, userId: number, { name, abilities, expiresAt
 async function revoke(ctx: Context, where: { id: number; user: number }) {
   const revoked = await ctx.em().nativeDelete(AccessToken, where)
   if (!revoked) throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
+  await ctx.services.credentials.announce([tokenCredential(where.id)])
   ctx.services.log.info({ ...actorOf(ctx), tokenId: where.id, userId: where.user }, 'a token was revoked')
   return { id: where.id }
 }

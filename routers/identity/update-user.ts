@@ -6,7 +6,7 @@ import type { UpdateInput } from '../resource/record.ts'
 import { getRow } from '../verbs/read.ts'
 import { updateRow, type WrittenRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
-import { endSessions } from './end-sessions.ts'
+import { endAccess, endSessions } from './end-sessions.ts'
 import { keyOfPicture } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
 import { consumeProfileChange } from './profile-changes.ts'
@@ -14,21 +14,21 @@ import { users } from './users.ts'
 
 export type UserChange = UpdateInput<typeof users>
 
-/** Lets people change themselves, and administrators the role of anybody. */
+/** Lets people change themselves, and administrators the role of anybody, and whether they are kept out. */
 export const mayUpdateUser = middleware(({ ctx, input, next }) => {
-  const { id, role, displayName, bio, avatar } = input as UserChange
+  const { id, role, disabled, displayName, bio, avatar } = input as UserChange
   const { current } = ctx.callerContext
   const person = current.type === 'user' ? current.person : undefined
   const own = person?.id === Number(id)
   if (Number(id) === AI_USER_ID) throw new Problem('read_only')
-  if (role !== undefined && !isAdministrator(current)) throw new Problem('admin_only')
+  if ((role !== undefined || disabled !== undefined) && !isAdministrator(current)) throw new Problem('admin_only')
   if (!own && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
   return next()
 })
 
 /** Changes a person, and their picture with it where one is given. */
 export async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {
-  const { id, ifVersion: _, role: __, ...shown } = given
+  const { id, ifVersion: _, role: __, disabled: ___, ...shown } = given
   if (image !== undefined || Object.keys(shown).length > 0) await consumeProfileChange(ctx, Number(id))
   const { avatar } = await getRow(ctx, users, given.id)
   if (image === undefined) return write(ctx, given)
@@ -41,8 +41,9 @@ const write = (ctx: Context, change: RowChange) =>
 
 /** What stays the same is not among the given members. */
 async function afterFlush({ services }: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
-  const { role, ...shown } = given
-  if (role !== undefined) await endSessions(em, row.id)
+  const { role, disabled, ...shown } = given
+  if (disabled) await endAccess({ em, changes }, row.id)
+  if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
   if (Object.keys(shown).length > 0)
     await services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
 }

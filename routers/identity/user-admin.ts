@@ -1,16 +1,20 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { LockMode } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { setGroups } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
-import type { Context } from '../core/context.ts'
+import { changing } from '../core/changes.ts'
+import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
-import { email, groupNames, personName, username } from '../ports/login.ts'
-import { endSessions } from './end-sessions.ts'
+import { email, groupNames, personName, subject, username } from '../ports/login.ts'
+import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { imageBytes, storeAvatar } from './pictures/pictures.ts'
+import { renameUser } from './rename-user.ts'
 import { findUser, userChoice } from './user-selector.ts'
+import { users } from './users.ts'
 
 const newUser = z.strictObject({
   username,
@@ -32,7 +36,7 @@ export const adminRouter = router({
       const user = em.create(User, { ...input, role })
       await em.flush().catch(refuseDuplicate)
       await ctx.services.hooks.settle('name-taken', { subject: 'user', id: user.id, name: user.username, em })
-      if (password !== undefined) await ctx.services.localAccounts.add(input, password)
+      if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
       return user.id
     })
     return { id, ...input, role }
@@ -42,9 +46,9 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
       const { id, username } = await person(ctx, choice)
-      await ctx.em().transactional(async (em) => {
+      await changing(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
-        if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions(em, id)
+        if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions({ em, changes }, id)
       })
       return { id, username, role }
     }),
@@ -56,6 +60,54 @@ export const adminRouter = router({
       const { id, username } = await person(ctx, choice)
       await ctx.services.sql(setGroups, [id, groups])
       return { id, username, groups }
+    }),
+
+  /** Keeps a person out, or lets them in again. All that is theirs stays. */
+  setDisabled: host
+    .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
+    .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
+      const { id, username } = await person(ctx, choice, 'The AI user stays as it is.')
+      await changing(ctx, async (em, changes) => {
+        const other = { id, disabled: { $ne: disabled } }
+        const changed = await em.nativeUpdate(User, other, { disabled, updatedAt: new Date() })
+        if (!changed || !disabled) return
+        await endAccess({ em, changes }, id)
+        await endSessions({ em, changes }, id)
+      })
+      ctx.services.log.info({ ...actorOf(ctx), userId: id, disabled }, 'a user was disabled or enabled')
+      return { id, username, disabled }
+    }),
+
+  /** Gives a person another username, and so their local account. At their next sign-in it is again what their source says. */
+  renameUser: host
+    .input(z.strictObject({ user: userChoice, to: username }))
+    .mutation(async ({ ctx, input: { user: choice, to } }) => {
+      const { id, username: from } = await person(ctx, choice, 'The AI user stays as it is.')
+      if (from === to) return { id, username: to }
+      await changing(ctx, async (em, changes) => {
+        const user = await em.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+        await renameUser(ctx, em, user, to).catch(refuseDuplicate)
+        changes.addRow(users, 'updated', user)
+        await ctx.services.hooks.settle('user-profile-changed', { userId: id, em, changes })
+        // Last: where the account cannot be renamed, nothing else is.
+        if (await hasOwnAccount(ctx, user.subject ?? null, from)) await ctx.services.localAccounts.rename(from, to)
+      })
+      return { id, username: to }
+    }),
+
+  /** Binds a person to a subject, in place of the one before; without one their next sign-in binds them, by their username. */
+  bindUser: host
+    .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
+    .mutation(async ({ ctx, input: { user: choice, subject: bound = null } }) => {
+      const { id, username } = await person(ctx, choice, 'The AI user stays as it is.')
+      await changing(ctx, async (em, changes) => {
+        const other = { id, $or: [{ subject: { $ne: bound } }, { subject: null }] }
+        const changed = await em.nativeUpdate(User, other, { subject: bound, updatedAt: new Date() }).catch(refuseBound)
+        // Whoever was this person until now is signed out.
+        if (changed) await endSessions({ em, changes }, id)
+      })
+      ctx.services.log.info({ ...actorOf(ctx), userId: id, isBound: bound !== null }, 'a user was bound anew')
+      return { id, username, subject: bound }
     }),
 
   removeUser: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
@@ -77,10 +129,23 @@ export const adminRouter = router({
   }),
 })
 
-async function person(ctx: Context, choice: z.output<typeof userChoice>): Promise<User> {
+async function person(
+  ctx: Context,
+  choice: z.output<typeof userChoice>,
+  refusal = 'The AI user has no role.',
+): Promise<User> {
   const user = await findUser(ctx, choice)
-  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no role.' })
+  if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: refusal })
   return user
+}
+
+/** Whether the local account of the username is theirs, as it is where they are bound to nothing yet. */
+const hasOwnAccount = async ({ services: { localAccounts } }: Context, subject: string | null, username: string) =>
+  subject === null ? localAccounts.inUse : localAccounts.knows(username, subject)
+
+function refuseBound(error: unknown): never {
+  if (!(error instanceof UniqueConstraintViolationException)) throw error
+  throw new Problem('conflict', { detail: 'Another user is bound to this subject already.' })
 }
 
 function refuseDuplicate(error: unknown): never {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
-import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { AI_USER_ID, roles } from '../../entities/identity/user.ts'
 import { takes } from '../core/body-size.ts'
 import type { ExternalApp } from '../core/caller.ts'
 import { Problem } from '../core/problems.ts'
@@ -22,6 +22,8 @@ import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files
 import { mayUpdateUser, type UserChange, updateUser } from './update-user.ts'
 import { findUser, userChoice } from './user-selector.ts'
 import { users } from './users.ts'
+
+const USERS_PER_PAGE = 100
 
 export const usersRouter = router({
   ...reads(users),
@@ -86,10 +88,20 @@ export const usersRouter = router({
       meta: { people: await findPeople(ctx, ctx.caller.person.id, input.query) },
     })),
 
-  /** Everybody whose username, name or e-mail address holds the text. */
+  /** Whose username, name or e-mail address holds the text, page by page. */
   search: host
-    .input(z.strictObject({ text: z.string().max(254).default('') }))
-    .query(({ ctx, input: { text } }): Promise<ListedUser[]> => ctx.services.sql(findUsers, [text])),
+    .input(
+      z.strictObject({
+        text: z.string().max(254).default(''),
+        role: z.enum(roles).optional(),
+        page: z.int().min(1).max(1_000_000).default(1),
+      }),
+    )
+    .query(async ({ ctx, input: { text, role = null, page } }): Promise<{ users: ListedUser[]; hasMore: boolean }> => {
+      // One more than is shown tells whether there are more.
+      const found = await ctx.services.sql(findUsers, [text, role, USERS_PER_PAGE + 1, (page - 1) * USERS_PER_PAGE])
+      return { users: found.slice(0, USERS_PER_PAGE), hasMore: found.length > USERS_PER_PAGE }
+    }),
 
   /** What an administrator wants to know of somebody who asks for help. */
   show: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {

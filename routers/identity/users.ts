@@ -30,7 +30,7 @@ export const users = resource({
       sort: true,
     }),
     username: attribute(z.string().describe('Unique.'), { sort: true }),
-    email: attribute(z.email().describe('Only of oneself; administrators see all.'), {
+    email: attribute(z.string().describe('Only of oneself; administrators see all.'), {
       sparse: true,
       sql: ofOneself('email'),
     }),
@@ -50,6 +50,14 @@ export const users = resource({
       sparse: true,
       sql: ofOneself('role'),
     }),
+    disabled: attribute(
+      z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works. For administrators.'),
+      {
+        write: 'update',
+        sparse: true,
+        sql: (u, sql) => (sql.unrestricted ? `${u}.disabled` : 'null::boolean'),
+      },
+    ),
     createdAt: sortedTimestamps.createdAt,
     updatedAt: timestamps.updatedAt,
   },

@@ -13,8 +13,11 @@ export interface ChangeListener {
 export interface ChangeBus {
   /** Neither waits nor throws: who missed a row finds it in the log. */
   publish(changes: readonly LoggedChange[]): void
-  /** Tells the other replicas something that stands in no log: whoever misses it misses nothing that lasts. */
-  tell(topic: string, content: unknown): void
+  /**
+   * Tells the other replicas something that stands in no log: whoever misses it misses nothing that lasts. Resolves once it is
+   * on its way to them, or cannot be; never throws. What is told or published later comes later.
+   */
+  tell(topic: string, content: unknown): Promise<void>
   /** Whether other replicas are heard. */
   isConnected(): boolean
   /** Returns the way to stop listening. */

@@ -1,18 +1,29 @@
 import { z } from 'zod'
+import { type LoginSourceName, loginSourceNames, MAX_SUBJECT } from '../../entities/identity/user.ts'
 import type { RateLimitStatus } from './rate-limiter.ts'
 
-export const lower = () => z.string().max(1000).trim().toLowerCase()
+/** One spelling of letters that can be composed in several ways. */
+export const lower = () => z.string().max(1000).trim().toLowerCase().normalize('NFC')
+
+/** Marks that let a text look like another one, by turning what stands behind them round. */
+const BIDI_OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/g
 
 export const username = lower().regex(
-  /^[a-z0-9][a-z0-9._@-]{0,119}$/,
-  'must start with a letter or digit and hold only letters, digits and . _ @ -, at most 120',
+  /^(?!.*\p{Default_Ignorable_Code_Point})[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+'-]{0,119}$/u,
+  "must start with a letter or digit and hold only letters, digits and . _ @ + ' -, at most 120",
 )
 
-export const email = lower().pipe(z.email('must be an e-mail address').max(254))
+const EMAIL =
+  /^(?!\.)(?!.*\.\.)(?!.*\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_'+.-]*[\p{L}\p{M}\p{N}_+-]@(?:[\p{L}\p{N}][\p{L}\p{M}\p{N}-]*\.)+\p{L}[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}]$/u
+
+/** Also one with letters of any script, in front of the `@` and behind it. */
+export const email = lower().max(254).regex(EMAIL, 'must be an e-mail address')
 
 /** The name that others see. */
 export const personName = z
   .string()
+  .normalize('NFC')
+  .overwrite((name) => name.replace(BIDI_OVERRIDES, ''))
   .trim()
   .min(1, 'must not be empty')
   .max(120, 'must have at most 120 characters')
@@ -42,22 +53,53 @@ const groups = z
     distinct(told.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
   )
 
-/** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
-export const identity = z.object({
+/** The source, a colon, and what never changes there. */
+export const subject = z
+  .string()
+  .trim()
+  .max(MAX_SUBJECT, `must have at most ${MAX_SUBJECT} characters`)
+  .regex(
+    new RegExp(`^(?:${loginSourceNames.join('|')}):[^\\p{Cc}]+$`, 'u'),
+    `must begin with ${loginSourceNames.slice(0, -1).join(':, ')}: or ${loginSourceNames.at(-1)}:`,
+  )
+
+/** What a subject begins with. */
+export const sourceOf = (subject: string) => subject.slice(0, subject.indexOf(':')) as LoginSourceName
+
+/** What a source tells of a person. */
+export const personShape = {
   username,
   email,
   name: personName,
   /** Absent where the source does not tell. */
   groups: groups.optional(),
-})
-export type Identity = z.output<typeof identity>
+}
 
-/** What a person types as account: one spelling for each, so that throttles and sources mean the same. */
-export const account = z.union([username, email])
+/** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
+export interface Identity extends z.output<z.ZodObject<typeof personShape>> {
+  subject: string
+  /** What the subject was while the source told nothing that never changes. */
+  formerSubject?: string | undefined
+}
+
+/**
+ * What a person types as account: one spelling for each, so that throttles and sources mean the same. The domain of Windows in
+ * front of a username is left out.
+ */
+export const account = z.preprocess(
+  (typed) => (typeof typed === 'string' ? withoutDomain(typed) : typed),
+  z.union([username, email]),
+)
+
+/** Windows writes `DOMAIN\username`. */
+export const withoutDomain = (username: string) => username.replace(/^[^\\]*\\/, '')
 
 /** Asks for an account and a password. */
 export interface PasswordSource {
-  /** Undefined for every way of not knowing them. Throws the problem `unavailable` where the source does not answer. */
+  /**
+   * Undefined for every way of not knowing them. Throws the problem `unavailable` where the source does not answer, and
+   * another one where the password is right and what the source tells of the person cannot be used.
+   */
   verify(account: string, password: string): Promise<Identity | undefined>
 }
 
@@ -73,7 +115,7 @@ export interface AuthorizationState {
 /** Sends the browser elsewhere to sign in. */
 export interface RedirectSource {
   begin(): Promise<{ url: string; pending: AuthorizationState }>
-  /** `query` is what stands behind the `?` of the address the browser came back to. */
+  /** `query` is what stands behind the `?` of the address the browser came back to. Throws as `verify` does. */
   finish(query: string, pending: AuthorizationState): Promise<Identity | undefined>
   /** Where to sign out at the provider, if it offers that. Never throws. */
   logoutUrl(): Promise<string | undefined>
@@ -84,7 +126,7 @@ export type DistinctHeaders = Record<string, string[] | undefined>
 
 /** Believes a reverse proxy in front that has signed the person in. */
 export interface HeaderSource {
-  /** `remoteAddress` is the other end of the connection itself, never what a forwarding header says. */
+  /** `remoteAddress` is the other end of the connection itself, never what a forwarding header says. Throws as `verify` does. */
   read(headers: DistinctHeaders, remoteAddress: string | undefined): Identity | undefined
   loginUrl?: string | undefined
   logoutUrl?: string | undefined

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { LoginMethod } from '../../entities/identity/session.ts'
+import type { LoginMethod, Registrant } from '../../entities/identity/session.ts'
 import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Locale } from './locales.ts'
 import type { Identity } from './login.ts'
 
 /** Who a session belongs to: a person we know, or somebody who is still registering. */
-export type SessionSubject = { user: KnownUser } | { registering: Identity }
+export type SessionSubject = { user: KnownUser } | { registering: Registrant }
 
 export interface NewSession {
   /** A person as they were before they proved who they are. */

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { endLinks } from '../../entities/apps/ext-app-link.sql.ts'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { pictureIdentifier } from '../../entities/identity/picture.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { connectionOf } from '../apps/app-connection.ts'
-import { noteEnded } from '../apps/end-links.ts'
+import { endLinksOf } from '../apps/end-links.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { anyoneOrApp, externalApp, router } from '../core/trpc.ts'
@@ -100,9 +99,8 @@ export const connectionsRouter = router({
     .meta(exposes(connections, 'delete'))
     .input(z.strictObject({ id: userId, ifVersion: z.never().optional() }))
     .mutation(async ({ ctx, input: { id } }) => {
-      const ended = await ctx.services.sql(endLinks, [ctx.caller.appId, id, null])
-      if (ended.length === 0) throw new Problem('not_found', { detail: 'There is no such connection.' })
-      noteEnded(ctx, ctx.caller.appId, ended)
+      const ended = await endLinksOf(ctx, ctx.caller.appId, { externalId: id })
+      if (ended === 0) throw new Problem('not_found', { detail: 'There is no such connection.' })
       return { id }
     }),
 })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
+import type { Hooks } from '../core/hooks.ts'
 import { withTimeout } from '../core/timeout.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 import { deepChecks, type HealthCheckName, type HealthResult, healthResult } from '../ports/health.ts'
@@ -34,17 +35,30 @@ export const healthRouter = router({
     return health
   }),
 
-  /** Tells of this replica alone: Redis away would take all replicas from the balancer at once, though they go on serving. */
-  ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) =>
-    withTimeout(ctx.services.healthChecks.quick_database(), READY_TIMEOUT_MS).then(
-      () => ({ status: 'ready' as const }),
+  /**
+   * Tells of this replica alone: Redis away would take all replicas from the balancer at once, though they go on serving. A
+   * part that is not well says so beside it.
+   */
+  ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) => {
+    const troubles = troublesOf(ctx)
+    return withTimeout(ctx.services.healthChecks.quick_database(), READY_TIMEOUT_MS).then(
+      () => ({ status: 'ready' as const, ...troubles }),
       () => ({
         status: 'unavailable' as const,
         message: 'The database does not answer, or all connections are in use.',
+        ...troubles,
       }),
-    ),
-  ),
+    )
+  }),
 })
+
+/** The sentences of the parts of this replica that are not well. */
+function troublesOf({ services: { hooks } }: Context): Record<string, string> {
+  const parts: Hooks['replica-asked']['parts'] = {}
+  hooks.emit('replica-asked', { parts })
+  const troubles = Object.entries(parts).filter(([, { isWell }]) => !isWell)
+  return Object.fromEntries(troubles.map(([name, { message }]) => [name, message]))
+}
 
 async function run({ services: { healthChecks, log } }: Context, name: HealthCheckName): Promise<HealthResult> {
   const [ok, failed] = messages[name]

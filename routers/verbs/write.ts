@@ -75,7 +75,7 @@ export interface WrittenRow {
 interface Changing {
   validate?: Writing['validate']
   /** Does in the transaction what comes before the row, such as a lock, and throws where the change may not be. */
-  beforehand?: (em: EntityManager) => Promise<unknown>
+  beforehand?: (em: EntityManager, changes: ChangeRecorder) => Promise<unknown>
   /** The properties that nobody gives. */
   complete?: (given: Data) => Data
   /** Does what belongs to the change, in its transaction. */
@@ -90,7 +90,7 @@ export async function createRow<R extends Resource>(
 ): Promise<RecordOf<R>> {
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
   const id = await changing(ctx, async (em, changes) => {
-    await beforehand?.(em)
+    await beforehand?.(em, changes)
     await assertLinksVisible(ctx, em, of, given)
     const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
     assertSound(row, validate)
@@ -113,7 +113,7 @@ export async function updateRow<R extends Resource>(
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
   await changing(ctx, async (em, changes) => {
-    await beforehand?.(em)
+    await beforehand?.(em, changes)
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     if (Object.keys(given).length === 0) return
     await assertLinksVisible(ctx, em, of, given)

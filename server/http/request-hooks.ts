@@ -1,15 +1,14 @@
-import { once } from 'node:events'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { limitHeaders } from '../../facades/http/limit-headers.ts'
 import { tellWhenToRetry } from '../../facades/http/retry-after.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { withTimeout } from '../../routers/core/timeout.ts'
 import type { Env } from '../config/settings.ts'
 import { markDeprecatedRoutes } from './deprecated-routes.ts'
 import type { Drain } from './drain.ts'
 import { createAddressCheck } from './own-address.ts'
 import { assertFewParameters } from './request-url.ts'
+import { readUnreadBodies } from './unread-body.ts'
 
 interface RequestHookOptions {
   env: Env
@@ -25,10 +24,11 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   app.addHook('onRequest', (request, reply, done) => {
     checkAddress(request)
     reply.header('x-request-id', request.id)
-    if (drain.isRefusing() && !request.url.startsWith('/health')) return void refuseWork(request).catch(done)
+    if (drain.isRefusing() && !request.url.startsWith('/health')) throw new Problem('unavailable')
     assertFewParameters(request.url)
     done()
   })
+  readUnreadBodies(app)
   app.addHook('onSend', ({ context }, reply, _, done) => {
     const hints = context?.hints
     if (hints) reply.headers(limitHeaders(hints))
@@ -41,16 +41,6 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     done()
   })
 }
-
-/** Refuses a request while the service stops; another replica, or the next start, takes it. */
-async function refuseWork({ raw }: FastifyRequest): Promise<never> {
-  // The connection closes after the answer; an unread body would reset it before the answer arrives.
-  raw.resume()
-  await withTimeout(once(raw, 'end'), BODY_TIMEOUT_MS).catch(() => {})
-  throw new Problem('unavailable')
-}
-
-const BODY_TIMEOUT_MS = 1000
 
 /** The path as the route declares it: a real path may contain a secret. */
 function logRequest(request: FastifyRequest, reply: FastifyReply): void {

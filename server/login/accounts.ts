@@ -6,20 +6,27 @@ import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { createBulkhead } from '../../routers/core/load/bulkhead.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { identity } from '../../routers/ports/login.ts'
+import { personShape } from '../../routers/ports/login.ts'
 import type { Env } from '../config/settings.ts'
 
 const account = z.strictObject({
-  ...identity.shape,
+  /** By which its person is known for ever; an account that was written by hand may have none. */
+  id: z.uuid().optional(),
+  ...personShape,
   hash: z.string().regex(/^\$argon2id\$v=19\$[\w=,]+\$[\w+/]+\$[\w+/]+$/, 'must be an argon2id hash'),
 })
 export type Account = z.output<typeof account>
 
-const isUnique = (key: 'username' | 'email') => (list: Account[]) =>
-  new Set(list.map((entry) => entry[key])).size === list.length
+const isUnique = (key: 'id' | 'username' | 'email') => (list: Account[]) => {
+  const values = list.flatMap((entry) => entry[key] ?? [])
+  return new Set(values).size === values.length
+}
+
+const person = z.object(personShape)
 
 const accounts = z
   .array(account)
+  .refine(isUnique('id'), 'no two accounts may have one id')
   .refine(isUnique('username'), 'no two accounts may have one username')
   .refine(isUnique('email'), 'no two accounts may have one e-mail address')
 
@@ -40,19 +47,33 @@ export async function readAccounts(file: string): Promise<Account[]> {
   return checked(file, parsed(file, text) ?? [])
 }
 
-/** Adds an account or replaces the one with its username. */
-export async function putAccount(file: string, person: z.input<typeof identity>, password: string): Promise<void> {
-  await putHashedAccount(file, { ...identity.parse(person), hash: await hashPassword(password) })
+/** Adds an account, with an id of its own, or replaces the one with its username, whose id it keeps. */
+export async function putAccount(file: string, given: z.input<typeof person>, password: string): Promise<Account> {
+  return putHashedAccount(file, { ...person.parse(given), hash: await hashPassword(password) })
 }
 
 /** Adds an account whose password is hashed already; the file has the old list or the new one at any time. */
-export async function putHashedAccount(file: string, entry: Account): Promise<void> {
-  await change(file, (list) => {
-    const others = list.filter(({ username }) => username !== entry.username)
+export async function putHashedAccount(file: string, given: Account): Promise<Account> {
+  const entry = { ...given, id: given.id ?? randomUUID() }
+  const list = await change(file, (list) => {
+    const before = list.find(({ username }) => username === entry.username)
+    const others = list.filter((other) => other !== before)
     if (others.some(({ email }) => email === entry.email))
       throw new Problem('conflict', { detail: 'No two accounts may have one e-mail address.' })
-    return [...others, entry]
+    return [...others, { ...entry, ...(before?.id && { id: before.id }) }]
   })
+  return list.find(({ username }) => username === entry.username) as Account
+}
+
+/** Whether there was such an account, which has another username now. */
+export async function renameAccount(file: string, from: string, to: string): Promise<boolean> {
+  if (!(await readAccounts(file)).some((entry) => entry.username === from)) return false
+  await change(file, (list) => {
+    if (list.some((entry) => entry.username === to))
+      throw new Problem('conflict', { detail: 'There is an account with this username already.' })
+    return list.map((entry) => (entry.username === from ? { ...entry, username: to } : entry))
+  })
+  return true
 }
 
 /** Whether there is such an account, which then has the new password. */
@@ -91,13 +112,16 @@ export const hashPassword = (password: string) => hashing(async () => (await arg
 export const verifyPassword = (known: string, password: string) =>
   hashing(async () => (await argon2()).verify(known, passwordText(password)))
 
-async function change(file: string, edit: (list: Account[]) => Account[]): Promise<void> {
+/** Accounts without an id get one at the first change of the file. */
+async function change(file: string, edit: (list: Account[]) => Account[]): Promise<Account[]> {
   await mkdir(dirname(file), { recursive: true })
   const target = await realpath(file).catch(ifMissing(file))
   const unlock = await lock(target, { realpath: false, retries: { retries: 100, minTimeout: 20, maxTimeout: 100 } })
   try {
-    const list = checked(file, edit(await readAccounts(target)))
+    const edited = edit(await readAccounts(target)).map((entry) => ({ id: randomUUID(), ...entry }))
+    const list = checked(file, edited)
     await replace(target, target.endsWith('.json') ? `${JSON.stringify(list, null, 2)}\n` : stringify(list))
+    return list
   } finally {
     await unlock()
   }

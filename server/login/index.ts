@@ -101,6 +101,7 @@ async function ldapOptions(env: Env): Promise<LdapOptions> {
     base: search ?? base,
     filter: env.LDAP_FILTER ?? '',
     attributes: {
+      subject: env.LDAP_ATTR_SUBJECT,
       username: env.LDAP_ATTR_USERNAME,
       email: env.LDAP_ATTR_EMAIL,
       name: env.LDAP_ATTR_NAME,
@@ -139,6 +140,7 @@ function openProxy(env: Env, log: Log) {
     username: env.PROXY_USERNAME_HEADER ?? '',
     email: env.PROXY_EMAIL_HEADER ?? '',
     name: env.PROXY_NAME_HEADER ?? '',
+    subject: env.PROXY_SUBJECT_HEADER,
   }
   const { PROXY_ADDRESSES: addresses, PROXY_LOGIN_URL: loginUrl, PROXY_LOGOUT_URL: logoutUrl } = env
   return createProxy({ addresses, headers, loginUrl, logoutUrl }, log)

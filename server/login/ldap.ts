@@ -6,8 +6,8 @@ import { Problem } from '../../routers/core/problems.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { PasswordSource } from '../../routers/ports/login.ts'
-import { parseIdentity } from './identity.ts'
-import { identityOfEntry, type LdapAttributes } from './ldap-entry.ts'
+import { toIdentity } from './identity.ts'
+import { attributesToRead, binaryAttributes, type LdapAttributes, readEntry } from './ldap-entry.ts'
 
 export interface LdapOptions {
   /** Tried in this order: `ldap://` or `ldaps://`, with the port where it is not the usual one. */
@@ -34,19 +34,28 @@ export function createLdap(options: LdapOptions, log: Log): PasswordSource {
     async verify(account, password) {
       // A bind without a password succeeds on many servers: as nobody.
       if (account.trim() === '' || password === '' || /\p{Cc}/u.test(account)) return undefined
-      let cause: unknown
-      for (const url of options.urls) {
-        try {
-          const entry = await withClient(url, options, (steps) => authenticate(steps, options, account, password, log))
-          return entry && parseIdentity('ldap', identityOfEntry(entry, options.attributes), log)
-        } catch (error) {
-          cause = error
-          log.warn({ server: url, error }, 'an LDAP server failed')
-        }
-      }
-      throw new Problem('unavailable', { cause })
+      const entry = await askServers(options, log, (steps) => authenticate(steps, options, account, password, log))
+      return entry && toIdentity('ldap', readEntry(entry, options.attributes), log)
     },
   }
+}
+
+/** Asks the first server that answers. */
+async function askServers<Result>(
+  options: LdapOptions,
+  log: Log,
+  work: (steps: Steps) => Promise<Result>,
+): Promise<Result> {
+  let cause: unknown
+  for (const url of options.urls) {
+    try {
+      return await withClient(url, options, work)
+    } catch (error) {
+      cause = error
+      log.warn({ server: url, error }, 'an LDAP server failed')
+    }
+  }
+  throw new Problem('unavailable', { cause })
 }
 
 /** Runs one step after another on a connection. */
@@ -93,12 +102,8 @@ async function authenticate(
     client.search(base, {
       scope: 'sub',
       filter: filter.replace(/=username(?=\))/g, () => `=${Filter.escape(account)}`),
-      attributes: [
-        attributes.username,
-        attributes.email,
-        ...attributes.name,
-        ...(attributes.groups ? [attributes.groups] : []),
-      ],
+      attributes: attributesToRead(attributes),
+      explicitBufferAttributes: binaryAttributes(attributes),
       sizeLimit: 2,
       timeLimit: Math.ceil(timeout / 1000),
     }),

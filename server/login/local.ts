@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
+import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
 import type { LocalAccounts } from '../../routers/ports/local-accounts.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { identity } from '../../routers/ports/login.ts'
+import { type Identity, personShape } from '../../routers/ports/login.ts'
 import {
   type Account,
   AccountsError,
@@ -11,6 +12,7 @@ import {
   putAccount,
   readAccounts,
   removeAccount,
+  renameAccount,
   setAccountPassword,
   verifyPassword,
 } from './accounts.ts'
@@ -53,17 +55,22 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       const unknown = await hashOfNobody()
       const matches = await verifyPassword(account?.hash ?? unknown, password)
       if (!account || !matches) return undefined
-      const { hash: _, ...person } = account
-      return person
+      return identityOf(account)
     },
     has: async (username) => (await find(username)) !== undefined,
+    async knows(username, subject) {
+      const account = await find(username)
+      const known = account && identityOf(account)
+      return known !== undefined && [known.subject, known.formerSubject].includes(subject)
+    },
     async add(person, password) {
       if (!allowExamples && isExample(person)) throw new Problem('invalid', { detail: NO_EXAMPLES })
-      if (!identity.safeParse(person).success) throw new Problem('invalid', { detail: NO_IDENTITY })
-      await guard(putAccount(file, person, password))
+      if (!z.object(personShape).safeParse(person).success) throw new Problem('invalid', { detail: NO_IDENTITY })
+      return identityOf(await guard(putAccount(file, person, password))).subject
     },
     setPassword: async (username, password) =>
       (await find(username)) !== undefined && guard(setAccountPassword(file, usernameOf(username), password)),
+    rename: (from, to) => guard(renameAccount(file, from, to)),
     remove: (username) => guard(removeAccount(file, usernameOf(username))),
   }
 }
@@ -73,7 +80,14 @@ const NO_EXAMPLES = 'An account with an address for examples, as at example.org,
 const NO_IDENTITY = 'An account needs a username, an e-mail address and a name of one line.'
 const ONLY_EXAMPLES = 'Production does not take accounts of the example, with addresses at example.org.'
 
-const usernameOf = (typed: string) => typed.trim().toLowerCase()
+function identityOf({ hash: _, id, ...person }: Account): Identity {
+  const byName = `local:username ${person.username}`
+  return id === undefined
+    ? { subject: byName, ...person }
+    : { subject: `local:${id}`, formerSubject: byName, ...person }
+}
+
+const usernameOf = (typed: string) => typed.trim().toLowerCase().normalize('NFC')
 
 /** A hash to verify in place of an unknown account's, so that this takes as long as a wrong password. */
 function onceHashed(): () => Promise<string> {

@@ -2,8 +2,8 @@ import * as client from 'openid-client'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { AuthorizationState, RedirectSource } from '../../routers/ports/login.ts'
-import { parseIdentity } from './identity.ts'
-import { type Claims, identityOfClaims, type OidcClaims } from './oidc-claims.ts'
+import { toIdentity } from './identity.ts'
+import { type Claims, hasNeededClaims, type OidcClaims, readClaims } from './oidc-claims.ts'
 import { codeOf, isRefusal } from './oidc-failure.ts'
 
 export interface OidcOptions {
@@ -49,9 +49,10 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
       const back = new URL(redirectUri)
       back.search = query
       try {
-        const claims = await claimsOf(await provider(), back, pending)
-        return parseIdentity('oidc', identityOfClaims(claims, names), log)
+        const claims = await fetchClaims(await provider(), { back, pending, names }, log)
+        return toIdentity('oidc', readClaims(claims, names), log)
       } catch (error) {
+        if (error instanceof Problem) throw error
         if (!isRefusal(error)) fail(error, log)
         log.info({ source: 'oidc', code: codeOf(error) }, 'a login at the provider was refused')
         return undefined
@@ -104,16 +105,33 @@ const newPending = (): AuthorizationState => ({
   until: Date.now() + MINUTES_TO_RETURN * 60_000,
 })
 
-/** Exchanges the authorization code for the claims of the person, from the ID token and the userinfo endpoint. */
-async function claimsOf(config: client.Configuration, back: URL, pending: AuthorizationState): Promise<Claims> {
+interface Return {
+  /** The address at which the browser came back. */
+  back: URL
+  pending: AuthorizationState
+  names: OidcClaims
+}
+
+/**
+ * Exchanges the authorization code for the claims of the person, from the ID token and the userinfo endpoint. That endpoint is
+ * not needed where the ID token has them. The issuer and the subject are those of the ID token, which is signed.
+ */
+async function fetchClaims(config: client.Configuration, { back, pending, names }: Return, log: Log): Promise<Claims> {
   const tokens = await client.authorizationCodeGrant(config, back, {
     expectedState: pending.state,
     expectedNonce: pending.nonce,
     pkceCodeVerifier: pending.verifier,
   })
-  const signed = tokens.claims()
-  if (!signed || !config.serverMetadata().userinfo_endpoint) return { ...signed }
-  return { ...signed, ...(await client.fetchUserInfo(config, tokens.access_token, signed.sub)) }
+  const signed: Claims = { ...tokens.claims() }
+  if (!config.serverMetadata().userinfo_endpoint) return signed
+  try {
+    const told = await client.fetchUserInfo(config, tokens.access_token, String(signed['sub']))
+    return { ...signed, ...told, iss: signed['iss'], sub: signed['sub'] }
+  } catch (error) {
+    if (!hasNeededClaims(signed, names)) throw error
+    log.warn({ source: 'oidc', code: codeOf(error) }, 'the userinfo endpoint failed; the ID token has what is needed')
+    return signed
+  }
 }
 
 /** Sends the client id and the return address but no id_token_hint, for which the token would have to be stored. */

@@ -2,13 +2,13 @@ import ipaddr from 'ipaddr.js'
 import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
 import { networkOf } from '../config/settings/addresses.ts'
-import { parseIdentity } from './identity.ts'
+import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface ProxyOptions {
   /** Addresses and networks of the reverse proxy. */
   addresses: readonly string[]
   /** The exact names of its headers, in lower case. */
-  headers: { username: string; email: string; name: string }
+  headers: { username: string; email: string; name: string; subject?: string | undefined }
   loginUrl?: string | undefined
   logoutUrl?: string | undefined
 }
@@ -25,18 +25,29 @@ export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: 
         log.warn({ source: 'proxy' }, 'an untrusted address sent the headers of the login proxy')
         return undefined
       }
-      const told = {
-        username: single(headers, names.username),
-        email: single(headers, names.email),
-        name: single(headers, names.name),
-      }
-      return parseIdentity('proxy', told, log)
+      const username = readHeader(headers, names.username)
+      if (username !== undefined) return toIdentity('proxy', readPerson(headers, names, username), log)
+      log.warn({ source: 'proxy' }, 'the username header of the login proxy is not UTF-8, or came twice')
+      return undefined
     },
   }
 }
 
+/** Who has no subject where there is a header for it is nobody: the username alone is not asked instead. */
+function readPerson(headers: DistinctHeaders, names: ProxyOptions['headers'], username: string): SourceRecord {
+  const id = names.subject === undefined ? undefined : (readHeader(headers, names.subject) ?? '').trim()
+  return {
+    subject: id === undefined ? undefined : `proxy:${id}`,
+    // With the domain, which is no part of the username: another domain has another person of the name.
+    formerSubject: `proxy:username ${username.trim().toLowerCase().normalize('NFC')}`,
+    usernames: [username],
+    emails: [readHeader(headers, names.email)],
+    names: [readHeader(headers, names.name)],
+  }
+}
+
 /** A header that comes twice was also sent by the client, so it is ignored. */
-function single(headers: DistinctHeaders, name: string): string | undefined {
+function readHeader(headers: DistinctHeaders, name: string): string | undefined {
   const [value, ...more] = headers[name] ?? []
   if (value === undefined || more.length > 0) return undefined
   return utf8(value)

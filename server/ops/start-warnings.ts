@@ -15,6 +15,11 @@ export async function warnAtStart(services: Services, env: Env): Promise<void> {
   const { password, redirect, header } = await loginSources()
   if (!password && !redirect && !header)
     log.warn({}, 'Nobody can sign in, because AUTHENTICATION_METHOD is not set. It may be local, ldap, oidc or proxy.')
+  if (header && !env.PROXY_SUBJECT_HEADER)
+    log.warn(
+      {},
+      'PROXY_SUBJECT_HEADER is not set, so the login proxy binds people to their username: whoever gets the username of somebody who has left gets their account, too.',
+    )
   if (isOpenToReaders(env))
     log.warn(
       {},

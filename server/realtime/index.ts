@@ -4,11 +4,11 @@ import type { WebSocket } from 'ws'
 import type { Refusal } from '../../facades/realtime/address.ts'
 import { codes } from '../../facades/realtime/close-codes.ts'
 import { established } from '../../facades/realtime/frames.ts'
+import type { Hooks } from '../../routers/core/hooks.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
-import type { HealthResult } from '../../routers/ports/health.ts'
 import type { Places } from '../../routers/ports/places.ts'
 import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
@@ -66,7 +66,7 @@ export class Realtime {
     this.#subscriptions = services.subscriptions
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
-    this.#stopReporting = hooks.on('health-check', ({ results }) => this.#report(results, bus))
+    this.#stopReporting = hooks.on('replica-asked', ({ parts }) => this.#report(parts, bus))
     this.#connections = new Connections({
       places,
       max: env.REVERB_APP_MAX_CONNECTIONS,
@@ -138,13 +138,15 @@ export class Realtime {
     return { connections, people, channels, subscriptions, behind, lagMs: this.#channels.takeLag() }
   }
 
-  #report(results: Map<string, HealthResult>, bus: ChangeBus): void {
+  #report(parts: Hooks['replica-asked']['parts'], bus: ChangeBus): void {
     const { size, people } = this.#connections
     const open = `${size} connections of ${people} people to ${this.#channels.size} channels.`
-    results.set('realtime', { name: 'realtime', status: 'ok', message: open })
-    const isHeard = bus.isConnected()
-    const message = isHeard ? 'Changes reach all replicas.' : 'Changes reach other replicas late.'
-    results.set('change_bus', { name: 'change_bus', status: isHeard ? 'ok' : 'error', message })
+    const isWell = bus.isConnected()
+    parts['realtime'] = { isWell: true, message: open }
+    parts['changeBus'] = {
+      isWell,
+      message: isWell ? 'Changes reach all replicas.' : 'Changes reach other replicas late.',
+    }
   }
 
   #disconnect(connection: Connection): void {

@@ -12,7 +12,7 @@ function inProcess(log: Log): ChangeBus {
   const listeners = new ChangeListeners(log)
   return {
     publish: (changes) => listeners.changed(changes),
-    tell() {},
+    async tell() {},
     isConnected: () => true,
     subscribe: (listener) => listeners.add(listener),
     close: async () => {},

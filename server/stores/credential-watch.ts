@@ -2,6 +2,7 @@ import DataLoader from 'dataloader'
 import { findEndedCredentials } from '../../entities/identity/credential.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { Roster } from '../../routers/core/load/roster.ts'
+import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 
 /** How often it is asked which sessions and tokens have ended, in milliseconds, whoever ended them. */
@@ -15,8 +16,21 @@ interface Watcher {
   onEnded(): void
 }
 
-/** Asks the database about all that are watched, in one statement for many. `sessionLifetime` is in milliseconds. */
-export function watchCredentials(sql: Sql, sessionLifetime: number): CredentialWatch {
+/** By which replicas tell each other what has ended. */
+const TOPIC = 'credentials-ended'
+
+interface WatchOptions {
+  sql: Sql
+  bus: ChangeBus
+  /** In milliseconds. */
+  sessionLifetime: number
+}
+
+/**
+ * Hears what is announced to have ended, and asks the database about all that are watched, in one statement for many: time ends
+ * some of them, and an announcement may be lost.
+ */
+export function watchCredentials({ sql, bus, sessionLifetime }: WatchOptions): CredentialWatch {
   const watchers = new Roster<Watcher>()
   const ended = (credentials: readonly string[]) => findEnded(sql, sessionLifetime, credentials)
   const loader = new DataLoader<string, boolean>(
@@ -26,26 +40,57 @@ export function watchCredentials(sql: Sql, sessionLifetime: number): CredentialW
     },
     { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate },
   )
-  const tell = (over: ReadonlySet<string>) => {
-    const told = [...watchers].filter(({ credential }) => over.has(credential))
-    for (const watcher of told) watchers.delete(watcher)
-    for (const { onEnded } of told) onEnded()
+  const notify = (over: ReadonlySet<string>) => {
+    const concerned = [...watchers].filter(({ credential }) => over.has(credential))
+    for (const watcher of concerned) watchers.delete(watcher)
+    for (const { onEnded } of concerned) onEnded()
   }
-  const stop = everyInterval(async () => {
+  const stopAsking = everyInterval(async () => {
     const all = [...new Set(Array.from(watchers, ({ credential }) => credential))]
-    for (let from = 0; from < all.length; from += MAX_BATCH) tell(await ended(all.slice(from, from + MAX_BATCH)))
+    for (let from = 0; from < all.length; from += MAX_BATCH) notify(await ended(all.slice(from, from + MAX_BATCH)))
   })
-  const follow = (credential: string, onEnded: () => void) => {
-    const watcher = { credential, onEnded }
+  const stopListening = hearOthers(bus, notify)
+  const add = (watcher: Watcher) => {
     watchers.add(watcher)
     return () => watchers.delete(watcher)
   }
   return {
-    watch: async (credential, onEnded) => ((await loader.load(credential)) ? follow(credential, onEnded) : undefined),
-    follow,
-    close: stop,
+    async watch(credential, onEnded) {
+      // What is announced while the database is asked is heard, too.
+      const watcher: Watcher = { credential, onEnded() {} }
+      const stop = add(watcher)
+      const holds = await loader.load(credential).catch((error: unknown) => {
+        stop()
+        throw error
+      })
+      if (holds && watchers.has(watcher)) {
+        watcher.onEnded = onEnded
+        return stop
+      }
+      stop()
+      return undefined
+    },
+    follow: (credential, onEnded) => add({ credential, onEnded }),
+    async announce(over) {
+      if (over.length > 0) notify(new Set(over))
+      for (let from = 0; from < over.length; from += MAX_BATCH)
+        await bus.tell(TOPIC, over.slice(from, from + MAX_BATCH))
+    },
+    close() {
+      stopAsking()
+      stopListening()
+    },
   }
 }
+
+const hearOthers = (bus: ChangeBus, notify: (ended: ReadonlySet<string>) => void) =>
+  bus.subscribe({
+    changed() {},
+    interrupted() {},
+    told: (topic, content) => {
+      if (topic === TOPIC) notify(new Set(content as string[]))
+    },
+  })
 
 /** Runs one at a time; one that fails is tried again at the next. */
 function everyInterval(run: () => Promise<void>): () => void {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { ChangeListeners } from './change-listeners.ts'
@@ -14,6 +16,11 @@ interface Message {
 
 /** Publications that Redis has not yet taken: with more, something is wrong, and the log has what was not told. */
 const MAX_UNDER_WAY = 1000
+
+/** How long somebody waits until Redis has taken what they tell, in milliseconds. */
+const MAX_WAIT_MS = 1000
+
+const isOpening = ({ status }: Redis) => status === 'connecting' || status === 'connect'
 
 const connection = { enableOfflineQueue: false, maxRetriesPerRequest: 1, keepAlive: 10_000 }
 
@@ -44,10 +51,12 @@ export function overRedis(url: string, log: Log): ChangeBus {
       listeners.changed(changes)
       tell(changes)
     },
-    tell(topic, content) {
+    async tell(topic, content) {
+      // A command may be over before its first connection is there.
+      if (isOpening(sender)) await withTimeout(once(sender, 'ready'), MAX_WAIT_MS).catch(() => {})
       if (!outbox.isOpen) return
       const message: Message = { from: name, told: { topic, content } }
-      outbox.send(JSON.stringify(message)).catch(() => {})
+      await withTimeout(outbox.send(JSON.stringify(message)), MAX_WAIT_MS).catch(() => {})
     },
     isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
     subscribe: (listener) => listeners.add(listener),

@@ -13,6 +13,7 @@ import {
 } from '../../entities/identity/session.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { Problem } from '../../routers/core/problems.ts'
+import { type CredentialWatch, sessionCredential } from '../../routers/ports/credential-watch.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
 import type { SessionRecord } from '../../routers/ports/session.ts'
 
@@ -33,7 +34,11 @@ declare module 'fastify' {
 const MAX_SESSIONS = 100
 
 /** The sessions of all replicas, as rows. `lifetime` is in milliseconds, from the last use. */
-export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
+export function createSessionStore(
+  sql: Sql,
+  lifetime: number,
+  credentials: Pick<CredentialWatch, 'announce'>,
+): SessionStore {
   const since = () => Date.now() - lifetime
 
   async function find(handle: string): Promise<SessionRow | undefined> {
@@ -42,9 +47,10 @@ export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
   }
 
   async function save(session: Session, record: RequestSession, handle: string): Promise<void> {
-    const [saved] = await write(sql, record, handle)
+    const { saved, ended } = await write(sql, record, handle)
     // A session that has ended meanwhile must not come back.
     if (!saved) throw new Problem('signed_out')
+    await credentials.announce(ended.map(sessionCredential))
     session.record = { ...record, handle }
   }
 
@@ -58,23 +64,29 @@ export function createSessionStore(sql: Sql, lifetime: number): SessionStore {
     set: callbackify(async (id: string, session: Session) => {
       if (session.record) await save(session, session.record, handleOf(id))
     }),
-    destroy: callbackify(async (id: string) => void (await sql(endSession, [handleOf(id)]))),
+    destroy: callbackify(async (id: string) => {
+      await sql(endSession, [handleOf(id)])
+      await credentials.announce([sessionCredential(handleOf(id))])
+    }),
   }
 }
 
-/** Lets the time of a session run anew, adds one, or moves one that was stored under another id. */
-function write(sql: Sql, record: RequestSession, handle: string): Promise<{ hash: string }[]> {
+/** Lets the time of a session run anew, adds one, or moves one that was stored under another id. Tells which ended by that. */
+async function write(sql: Sql, record: RequestSession, handle: string): Promise<{ saved: boolean; ended: string[] }> {
   const { subject, method, signedInAt, csrfToken, userAgent = null, locale = null } = record
   const renewedAt = new Date(record.renewedAt)
-  if (record.handle === handle) return sql(renewSession, [handle, renewedAt])
+  if (record.handle === handle) return { saved: (await sql(renewSession, [handle, renewedAt])).length > 0, ended: [] }
   const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
   if ('registering' in subject)
-    return sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS])
+    return started(await sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS]))
   const { id, passwordChangedAt } = subject.user
-  return record.handle === undefined
-    ? sql(startSession, [...values, id, MAX_SESSIONS, passwordChangedAt])
-    : sql(replaceSession, [record.handle, handle, csrfToken, renewedAt, id])
+  if (record.handle === undefined)
+    return started(await sql(startSession, [...values, id, MAX_SESSIONS, passwordChangedAt]))
+  const [moved] = await sql(replaceSession, [record.handle, handle, csrfToken, renewedAt, id])
+  return { saved: moved !== undefined, ended: [record.handle] }
 }
+
+const started = ([session]: { ended: string[] }[]) => ({ saved: session !== undefined, ended: session?.ended ?? [] })
 
 function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
   const { handle, method, signedInAt, renewedAt, csrfToken, ...user } = row

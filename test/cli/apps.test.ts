@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { host, run, unreachable } from '../kit/command-line.ts'
@@ -26,6 +26,23 @@ test('a command makes an external app, and tells its credential and its private 
   for (const { stdout } of [shown, listed]) {
     expect(stdout).not.toContain(made.credential.slice(10))
     expect(stdout).not.toContain(made.privateKey.slice(0, 40))
+  }
+})
+
+test('a command prints a private key as PEM, and gives keys of people only where told', async () => {
+  await using machine = await host()
+  const needsKeys = async () => (await machine.rows('select name, needs_keys from ext_apps order by id')).at(-1)
+
+  const { stdout } = await machine.run(['app', 'create', ...portal])
+  const [pem = ''] = /-----BEGIN PRIVATE KEY-----[\s\S]+-----END PRIVATE KEY-----/.exec(stdout) ?? []
+  expect(createPrivateKey(pem).asymmetricKeyType).toBe('rsa')
+  expect(await needsKeys()).toEqual({ name: 'Portal', needs_keys: false })
+  for (const [name, flag, needs_keys] of [
+    ['Mail', '--with-keys', true],
+    ['Chess', '--without-keys', false],
+  ] as const) {
+    await machine.json('app', 'create', '--name', name, '--url', 'https://a.example', '--public-key', key(), flag)
+    expect(await needsKeys()).toEqual({ name, needs_keys })
   }
 })
 

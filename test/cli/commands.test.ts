@@ -57,13 +57,19 @@ test('a command lists users, finds them by any of their names, and shows one', a
   expect(await names('--search', 'EXAMPLE.ORG')).toEqual(['ada', 'bob'])
   expect(await names('--search', '0% b')).toEqual(['bob'])
   expect(await names('--search', '_')).toEqual([])
-  expect((await machine.run(['users'])).stdout).toMatch(/^id +username +name +email +role\n2 +ada +Ada Example/)
+  expect((await machine.run(['users'])).stdout).toMatch(
+    /^id +username +name +email +role +groups +signedInAt +state\n2 +ada +Ada Example .* user +- +- +registering\n/,
+  )
   expect(await machine.json('users', 'show', '--username', 'ada')).toEqual({
     id: 2,
     username: 'ada',
     name: 'Ada Example',
     email: 'ada@example.org',
     role: 'user',
+    groups: [],
+    subject: null,
+    disabled: false,
+    signedInAt: null,
     createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
     hasKeys: false,
     tokens: 1,

@@ -140,7 +140,10 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'mcpServers.create mcpServers.update mcpServers.delete' },
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
-  { open: 'the host', to: 'admin.addUser admin.setRole admin.removeUser admin.updateAiAvatar migrations.register' },
+  {
+    open: 'the host',
+    to: 'admin.addUser admin.setRole admin.setDisabled admin.renameUser admin.bindUser admin.removeUser admin.updateAiAvatar migrations.register',
+  },
   {
     open: 'the host',
     to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp files.sweep',

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Hooks } from '../../routers/core/hooks.ts'
 import type { TestApp } from './app.ts'
 
 type Check = { name: string; status: string; message: string; response_time?: number | null }
@@ -14,9 +15,15 @@ export async function health(svc: TestApp, options = {}) {
 export const namesOf = ({ checks }: Report) => checks.map(({ name }) => name)
 export const checkOf = ({ checks }: Report, name: string) => checks.find((check) => check.name === name)
 
-/** The names of the checks of a deep check: those of the specification, and what the service adds. */
-export const builtIn = ['database', 'cache', 'kvstore', 'storage']
-export const deep = [...builtIn, 'realtime', 'change_bus']
+/** The names of the checks of a deep check of an installation without extensions. */
+export const deep = ['database', 'cache', 'kvstore', 'storage']
+
+/** What a part of a replica says of itself. */
+export function partOf({ services }: TestApp, name: 'realtime' | 'changeBus'): string | undefined {
+  const parts: Hooks['replica-asked']['parts'] = {}
+  services.hooks.emit('replica-asked', { parts })
+  return parts[name]?.message
+}
 
 /** The file of the health timer. */
 export const markerOf = (folder: string) => join(folder, 'svc_health_timer_marker.json')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
-import { checkOf, health } from '../kit/health.ts'
+import { partOf } from '../kit/health.ts'
 import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { send } from '../kit/rooms/messages.ts'
@@ -79,7 +79,7 @@ describe('a subscription ends on every replica', () => {
       await expect.poll(() => frames.at(-1)?.event).toBe('pusher:subscription_error')
       expect(frames.at(-2)).toMatchObject({ event: 'change', data: { kind: 'rooms.deleted', subject: room.id } })
     }
-    const open = async () => checkOf(await health(svc), 'realtime')?.message
+    const open = () => partOf(svc, 'realtime')
     await expect.poll(open).toMatch(/ to 0 channels/)
   })
 })
@@ -106,7 +106,7 @@ test('whoever gives up a subscription that is on its way and asks again is subsc
   await socket.settle()
 
   expect(seqsOf(socket)).toEqual(before)
-  const open = async () => checkOf(await health(svc), 'realtime')?.message
+  const open = () => partOf(svc, 'realtime')
   await expect.poll(open).toMatch(/ to 0 channels/)
 })
 

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { TestApp } from '../kit/app.ts'
 import { run } from '../kit/command-line.ts'
-import { checkOf, health } from '../kit/health.ts'
+import { partOf } from '../kit/health.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
@@ -107,7 +107,7 @@ describe('who is here', () => {
     await held.begun
 
     here.pusher.disconnect()
-    await expect.poll(async () => checkOf(await health(svc), 'realtime')?.message).toMatch(/^0 connections/)
+    await expect.poll(() => partOf(svc, 'realtime')).toMatch(/^0 connections/)
     // What is not written one after the other is written by now.
     await pause(100)
     await held.release()
@@ -153,9 +153,7 @@ describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
   test('shows what is open at each replica', async () => {
     const { svc } = pair
     // Those of the tests before are closed on their own.
-    await expect
-      .poll(async () => checkOf(await health(svc), 'realtime')?.message)
-      .toMatch(/^0 connections.* to 0 channels/)
+    await expect.poll(() => partOf(svc, 'realtime')).toMatch(/^0 connections.* to 0 channels/)
     const room = await newChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(room.channel)

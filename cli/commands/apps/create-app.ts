@@ -2,10 +2,11 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { appAbilities } from '../../../entities/apps/ext-app.ts'
 import { type CommandContext, json } from '../../command-context.ts'
+import { UsageError } from '../../errors.ts'
 import { lifetime } from '../../lifetime.ts'
 import { parseFlag } from '../../prompts.ts'
 import { typedNumber } from '../../typed-number.ts'
-import { credentialExpires } from './rotate-app.ts'
+import { credentialExpires, pemOf } from './rotate-app.ts'
 
 const words = z.string().transform((text) => text.split(',').map((part) => part.trim()))
 const abilities = words.pipe(z.array(z.enum(appAbilities)))
@@ -29,18 +30,27 @@ export const createApp = (context: CommandContext) =>
         description: `What it may ask for, of ${appAbilities.join(',')}; ai,user when absent`,
       },
       'public-key': { type: 'string', description: 'Its RSA key, as SPKI in base64; a pair is made when absent' },
-      'without-keys': { type: 'boolean', description: 'It can do without the passkey of people' },
+      'with-keys': {
+        type: 'boolean',
+        description: 'It gets the passkey of people, and can read all that is encrypted for them',
+      },
+      'without-keys': {
+        type: 'boolean',
+        description: 'Changes nothing: it gets no passkey unless --with-keys is given',
+      },
       days: { type: 'string', description: 'How many days a link holds; 90 when absent' },
       expires: credentialExpires,
       json,
     },
     async run({ args }) {
       const { prompts } = context
+      if (args['with-keys'] && args['without-keys'])
+        throw new UsageError('--with-keys does not go with --without-keys.')
       const name = await prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said })
       const url = await prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said })
       const given = { name, url, redirectUrls: [url], ...optionsOf(args) }
       const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(given))
-      const key = privateKey ? `\n\nPrivate key:\n\n${privateKey}` : ''
+      const key = privateKey ? `\n\nPrivate key:\n\n${pemOf(privateKey)}` : ''
       const text = `App ${id} is made. Copy this now, it is not shown again.\n\nCredential:\n\n${credential}${key}`
       context.print({ record: { id, name, credential, ...(privateKey && { privateKey }) }, text })
     },
@@ -52,6 +62,7 @@ interface Options {
   logo?: string | undefined
   abilities?: string | undefined
   'public-key'?: string | undefined
+  'with-keys'?: boolean | undefined
   'without-keys'?: boolean | undefined
   days?: string | undefined
   expires?: string | undefined
@@ -63,7 +74,7 @@ const optionsOf = ({ redirect, description, logo, abilities: asked, days: held, 
   ...(logo !== undefined && { logoUrl: logo }),
   ...(asked !== undefined && { abilities: parseFlag(abilities, asked, '--abilities') }),
   ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
-  ...(args['without-keys'] && { needsKeys: false }),
+  ...(args['with-keys'] && { needsKeys: true }),
   ...(held !== undefined && { linkDays: parseFlag(days, held, '--days') }),
   ...(expires !== undefined && { credentialExpiresAt: parseFlag(lifetime, expires, '--expires').toISOString() }),
 })

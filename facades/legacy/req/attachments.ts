@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { drainBody, readUpload } from '../../http/upload.ts'
+import { readUpload } from '../../http/upload.ts'
 import { bodyIn } from './errors.ts'
 import { fileAddress } from './shapes.ts'
 
@@ -36,15 +36,10 @@ export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, p
   })
 }
 
-/** Stores the file of a form. What is left of one that is refused passes by first. */
+/** Stores the file of a form. */
 async function uploadOf(request: FastifyRequest, reply: FastifyReply, { contextOf }: FacadeOptions) {
   const ctx = await contextOf(request, reply)
-  try {
-    const { input, content } = await readUpload(request)
-    if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
-    return await createCaller(ctx).attachments.upload(input as { name: string })
-  } catch (error) {
-    if (!(await drainBody(request))) reply.header('connection', 'close')
-    throw error
-  }
+  const { input, content } = await readUpload(request)
+  if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
+  return createCaller(ctx).attachments.upload(input as { name: string })
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../routers/core/context.ts'
+import { isAccountProblem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { failureOf } from '../../http/failure.ts'
 import { routeTo } from '../../http/procedures.ts'
@@ -16,7 +17,13 @@ interface Coming {
 /** Routes to sign in, with the bodies that existing front ends expect. */
 export async function login(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
-  app.setErrorHandler(errorHandler(({ message: error }) => ({ error, message: 'Login Failed!' })))
+  app.setErrorHandler(
+    errorHandler(({ code, message: error }) => ({
+      error,
+      message: 'Login Failed!',
+      ...(isAccountProblem(code) && { code }),
+    })),
+  )
 
   for (const path of ['/req/login', '/req/login-ldap'])
     app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async ({ body, context }, reply) => {

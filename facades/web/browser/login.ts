@@ -27,7 +27,8 @@ const { translate } = await boot()
 onSubmit(translate, 'login', async () => {
   const credentials = { account: entered('account'), password: entered('password'), redirectUri: wayOn() }
   const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/login', credentials).catch((error) => {
-    const key = error instanceof ServerError ? errorTexts[error.status] : undefined
+    // A code tells what is wrong with the account itself.
+    const key = error instanceof ServerError && error.code === '' ? errorTexts[error.status] : undefined
     throw key === undefined ? error : new PageError(key)
   })
   return go(redirectUri)

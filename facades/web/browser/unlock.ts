@@ -37,8 +37,12 @@ onSubmit(translate, 'recover', async () => {
   const { salts, userinfo } = connection
   if (!crypto.subtle) throw new PageError('page.insecure')
   if (!salts || !userinfo) throw new PageError('page.error')
-  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed }>('GET', '/req/profile/passkey-backup')
-  const passkey = await recover(entered('code'), userinfo.username, passkeyBackup, salts).catch(() => {
+  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed & { username?: string } }>(
+    'GET',
+    '/req/profile/passkey-backup',
+  )
+  const { username = userinfo.username } = passkeyBackup
+  const passkey = await recover(entered('code'), username, passkeyBackup, salts).catch(() => {
     throw new PageError('page.unlock.wrongCode')
   })
   await open(passkey)

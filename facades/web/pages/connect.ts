@@ -11,12 +11,13 @@ ${asked.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="
   .replace(':app', () => asked.name)
   .replace(':username', () => asked.username)}</p>
 <p class="hint">${asked.description ?? ''} <span>${translate('page.connect.at')} <code>${asked.url}</code></span></p>
+${asked.needsKeys && html`<p class="notice loud" role="alert">${translate('page.connect.needsKeys')}</p>`}
 <form id="connect" data-key="${asked.publicKey}" data-accepted="${asked.acceptedUrl}">
 <fieldset>
 <legend>${translate('page.connect.may')}</legend>
 ${asked.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', value: ability, label: translate(`page.profile.ability.${ability}`), checked: true }))}
 </fieldset>
-${asked.needsKeys ? html`<p class="notice">${translate('page.connect.needsKeys')}</p>` : keyChoice(translate)}
+${!asked.needsKeys && keyChoice(translate)}
 <fieldset id="keys"${!asked.needsKeys && html` hidden disabled`}>
 ${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: typedOnly(translate, mayPaste) })}
 </fieldset>

@@ -1,3 +1,4 @@
+import { isAccountProblem } from '../../../routers/core/problems.ts'
 import { type Html, html } from '../html.ts'
 import { field, outcome, type Translate } from '../layout.ts'
 
@@ -41,7 +42,13 @@ const failures: Record<string, string> = {
   unavailable: 'page.error.unavailable',
 }
 const failureText = (translate: Translate, code: string) =>
-  translate(Object.hasOwn(failures, code) ? (failures[code] ?? '') : 'page.login.elsewhereFailed')
+  translate(
+    isAccountProblem(code)
+      ? `page.error.${code}`
+      : Object.hasOwn(failures, code)
+        ? (failures[code] ?? '')
+        : 'page.login.elsewhereFailed',
+  )
 
 const passwordForm = (translate: Translate): Html => html`<form id="login" method="post" action="/req/login">
 ${field({ id: 'account', label: translate('page.login.account'), autocomplete: 'username' })}

@@ -5,8 +5,10 @@ import {
   type ListedSession,
   listSessions,
 } from '../../../entities/identity/session.sql.ts'
+import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
 import { sessionUser } from '../../core/trpc.ts'
+import { sessionCredential } from '../../ports/credential-watch.ts'
 import { endOtherSessions } from '../end-sessions.ts'
 import { signOut } from './sign-out.ts'
 import { type Device, readUserAgent } from './user-agent.ts'
@@ -36,20 +38,23 @@ export const ownSessions = {
       if (handle === ctx.browser.session?.handle) return signOut(ctx)
       const [ended] = await ctx.services.sql(endOwnSession, [ctx.caller.person.id, handle])
       if (!ended) throw new Problem('not_found', { detail: 'You have no such session.' })
+      await ctx.services.credentials.announce([sessionCredential(handle)])
       return {}
     }),
 
   /** Ends all sessions of the person but this one, which goes on under another id. */
-  endOthers: sessionUser.mutation(async ({ ctx: { browser, em, caller } }) => {
+  endOthers: sessionUser.mutation(async ({ ctx }) => {
+    const { browser, caller } = ctx
     const { session } = browser
     if (!session || !('user' in session.subject)) throw new Problem('signed_out')
-    await em().transactional((tx) => endOtherSessions(tx, caller.person.id, session.handle))
+    await changing(ctx, (em, changes) => endOtherSessions({ em, changes }, caller.person.id, session.handle))
     await browser.replace(session.subject.user)
   }),
 
   /** Ends all sessions of the person, this one too. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
-    await ctx.services.sql(endSessionsOf, [ctx.caller.person.id])
+    const ended = await ctx.services.sql(endSessionsOf, [ctx.caller.person.id])
+    await ctx.services.credentials.announce(ended.map(({ hash }) => sessionCredential(hash)))
     return signOut(ctx)
   }),
 }

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { LoginMethod } from '../../../entities/identity/session.ts'
-import { findKnownUser, type KnownUser, setGroups } from '../../../entities/identity/user.sql.ts'
-import { AI_USER_ID } from '../../../entities/identity/user.ts'
+import type { KnownUser } from '../../../entities/identity/user.sql.ts'
 import type { Context } from '../../core/context.ts'
-import { Problem } from '../../core/problems.ts'
+import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { about, anyone, browserProcedure, router } from '../../core/trpc.ts'
 import type { Identity } from '../../ports/login.ts'
 import type { BrowserSession, SessionSubject } from '../../ports/session.ts'
 import { callerOf } from '../session-caller.ts'
 import { rememberBrowser } from './known-browser.ts'
+import { matchIdentity } from './match-identity.ts'
 import { redirectLogin } from './oidc-login.ts'
 import { ownSessions } from './own-sessions.ts'
 import { credentials, redirectUri, verifyPassword } from './password-login.ts'
@@ -84,17 +84,22 @@ interface Entry {
 
 /** Starts the session of somebody whom a source has told of: a person we know, or who is to register. */
 async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: Entry) {
-  // Nobody looks a person up twice: a session starts only where its user is as they were when they were looked up.
-  const known = before ?? (await ctx.services.sql(findKnownUser, [identity.username]))[0]
-  // Nobody is the AI user, and nobody is somebody else, whatever a directory says.
-  if (known && (known.id === AI_USER_ID || known.username !== identity.username)) throw loginRefused(ctx, method)
-  if (known && identity.groups) await ctx.services.sql(setGroups, [known.id, identity.groups])
+  const matched = await matchIdentity(ctx, identity).catch((error: unknown) => {
+    throw isProblem(error, 'login_failed') ? loginRefused(ctx, method) : error
+  })
+  // Somebody removed the person while their password was compared: nobody begins anew by it.
+  if (!matched && before?.username === identity.username) throw loginRefused(ctx, method)
+  // A session starts only where the password is the one that was compared.
+  const known =
+    matched && (before?.id === matched.id ? { ...matched, passwordChangedAt: before.passwordChangedAt } : matched)
   const subject: SessionSubject = known ? { user: known } : { registering: identity }
   await ctx.browser.start({ subject, method }).catch((error: unknown) => {
-    // The person was removed, or got another password, since they were looked up.
-    throw error instanceof Problem && error.problem === 'signed_out' ? loginRefused(ctx, method) : error
+    // The person was removed or disabled, or got another password, since they were looked up.
+    throw isProblem(error, 'signed_out') ? loginRefused(ctx, method) : error
   })
   ctx.callerContext.become(callerOf(subject), 'login')
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }
+
+const isProblem = (error: unknown, code: ErrorCode) => error instanceof Problem && error.problem === code

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { type LoginSourceName, loginSourceNames } from '../../../entities/identity/user.ts'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { count, flag, list, networks } from './kinds.ts'
 
-const methods = ['local', 'ldap', 'oidc', 'proxy'] as const
-type Method = (typeof methods)[number]
+const methods = loginSourceNames
+type Method = LoginSourceName
 
 const text = z.string().min(1).optional()
 const webAddress = z.url({ protocol: /^https?$/, error: 'must begin with https:// or http://' }).optional()
@@ -18,7 +19,13 @@ export const loginShape = {
     .transform((names) => names.map((name) => name.toLowerCase()))
     .pipe(z.array(z.enum(methods)))
     .describe(
-      'Where accounts are kept, comma separated: `local`, `ldap`, `oidc`, `proxy`; each of them may sign in any username. `local` in development and none in production when absent',
+      'Where accounts are kept, comma separated: `local`, `ldap`, `oidc`, `proxy`; a person signs in by the one that they are bound to. `local` in development and none in production when absent',
+    ),
+  BIND_EXISTING_FROM: z
+    .enum(methods)
+    .optional()
+    .describe(
+      'The source whose sign-ins bind people that are bound to none yet, once and by their username; needed where AUTHENTICATION_METHOD names several',
     ),
   LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe(
     'Failed tries to sign in to one account in a LOGIN_WINDOW; a browser that signed in before counts for itself',
@@ -52,9 +59,18 @@ export const loginShape = {
     .refine((filter) => filter.split('(').length === filter.split(')').length, 'has brackets that do not match')
     .optional()
     .describe('Filter that finds one entry; `=username` in it becomes `=` and the account that was typed'),
+  LDAP_ATTR_SUBJECT: list
+    .prefault('entryUUID,objectGUID')
+    .describe(
+      'Attributes that never change for a person: the first that an entry has binds it, its DN where it has none',
+    ),
   LDAP_ATTR_USERNAME: z.string().default('cn').describe('Attribute of the username'),
   LDAP_ATTR_EMAIL: z.string().default('mail').describe('Attribute of the e-mail address'),
-  LDAP_ATTR_NAME: list.prefault('displayname').describe('Attributes of the display name, joined by blanks'),
+  LDAP_ATTR_NAME: list
+    .prefault('displayname')
+    .describe(
+      'Attributes of the display name, joined by blanks; `cn`, given name and surname, or the username where they are empty',
+    ),
   LDAP_ATTR_GROUPS: text.describe('Attribute of the groups, for usage limits; commands set them when absent'),
   LDAP_INVERT_NAME: flag(true).describe('Whether `Last, First` in a single LDAP_ATTR_NAME becomes `First Last`'),
   LDAP_TIMEOUT: timerDuration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
@@ -76,6 +92,9 @@ export const loginShape = {
   PROXY_USERNAME_HEADER: headerName.describe('Header of the login proxy with the username'),
   PROXY_EMAIL_HEADER: headerName.describe('Header of the login proxy with the e-mail address'),
   PROXY_NAME_HEADER: headerName.describe('Header of the login proxy with the display name'),
+  PROXY_SUBJECT_HEADER: headerName.describe(
+    'Header of the login proxy with what never changes for a person; the username binds them when absent, which is unsafe where usernames are given again',
+  ),
   PROXY_LOGIN_URL: text.describe('URL where the login proxy signs people in, if it does so on demand'),
   PROXY_LOGOUT_URL: text.describe('URL where the login proxy signs people out'),
 }
@@ -88,6 +107,12 @@ interface Choice {
 export function chosenMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: Choice): readonly Method[] {
   if (chosen.length > 0) return [...new Set(chosen)]
   return NODE_ENV === 'development' ? ['local'] : []
+}
+
+/** The source that may bind people by their username: the only one, unless a setting names it. */
+export function bindingSource(env: Choice & { BIND_EXISTING_FROM?: Method | undefined }): Method | undefined {
+  const [only, ...others] = chosenMethods(env)
+  return env.BIND_EXISTING_FROM ?? (others.length === 0 ? only : undefined)
 }
 
 export const usesLocalAccounts = (env: Choice) => chosenMethods(env).includes('local')
@@ -133,4 +158,9 @@ export const loginRules = [
   needs('proxy', 'PROXY_USERNAME_HEADER'),
   needs('proxy', 'PROXY_EMAIL_HEADER'),
   needs('proxy', 'PROXY_NAME_HEADER'),
+  z.refine<Values>(
+    ({ BIND_EXISTING_FROM: from, AUTHENTICATION_METHOD: chosen }) =>
+      from === undefined || [chosen].flat().length === 0 || [chosen].flat().includes(from),
+    { path: ['BIND_EXISTING_FROM'], message: 'must be one of AUTHENTICATION_METHOD', when: () => true },
+  ),
 ]

@@ -76,6 +76,24 @@ test('signing in at a provider puts people in the groups that it tells of, and i
   expect(await t.svc.rows(`select groups from users where username = 'ann'`)).toEqual([{ groups: ['ann'] }])
 })
 
+test('signing in at a provider opens no account of a former owner of the username', async () => {
+  await using t = await withProvider()
+  await t.svc.user({ username: 'ann' })
+  const come = async (login: string) => {
+    const { headers } = await t.browser.send('GET', await t.comeBack((await t.begin()).location, login))
+    await t.browser.send('POST', '/logout')
+    return headers.get('location')
+  }
+
+  expect(await come('ann')).toBe('/handshake')
+  expect(await come('bea as ann')).toBe('/login?error=username_taken')
+  expect(await come('ann')).toBe('/handshake')
+
+  expect(await t.svc.rows('select username, subject, email from users where id > 1')).toEqual([
+    { username: 'ann', subject: expect.stringMatching(/^oidc:http:\S+ ann$/), email: 'ann@example.org' },
+  ])
+})
+
 test('signing in at a provider lets the logout go to the provider, too', async () => {
   await using t = await withProvider()
   await t.browser.send('GET', await t.comeBack((await t.begin()).location))

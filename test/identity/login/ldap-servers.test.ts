@@ -121,7 +121,7 @@ describeWith('slapd')('LDAP servers', () => {
     await source.verify('ann', "Ann's password")
     await source.verify('ann', 'wrong')
     await source.verify('twin', 'wrong')
-    await source.verify('nomail', "nomail's password")
+    await expect(source.verify('nomail', "nomail's password")).rejects.toMatchObject({ code: 'FORBIDDEN' })
 
     expect(relay.connections).toHaveLength(4)
     await expect.poll(() => relay.open.size).toBe(0)

@@ -54,7 +54,7 @@ describeWith('slapd')('LDAP', () => {
   test('a directory knows people whose names have every special character', async () => {
     const { source } = await open()
 
-    expect(await source.verify('o.brien', "o.brien's password")).toEqual({
+    expect(await source.verify('o.brien', "o.brien's password")).toMatchObject({
       username: 'o.brien',
       email: 'o.brien@example.org',
       name: 'Seán "the" O\'Brien <x> (ext.)',
@@ -99,17 +99,32 @@ describeWith('slapd')('LDAP', () => {
     expect(await narrow.verify('twin', "twin's password")).toMatchObject({ email: 'twin2@example.org' })
   })
 
-  test.for(['many', 'ann.too', 'nomail', 'badmail', 'noname', 'CANARY man'])(
-    'a directory that tells rubbish of %s is not believed, and the log has no value',
-    async (uid) => {
+  test.for([
+    ['nomail', 'account_without_email'],
+    ['badmail', 'account_email_invalid'],
+    ['CANARY man', 'account_username_invalid'],
+  ] as const)(
+    'a directory whose data of %s cannot be used says so, without a value in the log',
+    async ([uid, problem]) => {
       const log = keepLog()
-      const password = uid === 'ann.too' ? "many's password" : `${uid}'s password`
+      const source = createLdap(direct(), log)
 
-      expect(await createLdap(direct(), log).verify(uid, password)).toBeUndefined()
+      await expect(source.verify(uid, `${uid}'s password`)).rejects.toMatchObject({ problem })
+      expect(await source.verify(uid, 'wrong')).toBeUndefined()
       expect(log.lines).toHaveLength(1)
       expect(log.lines.join()).not.toMatch(new RegExp(`CANARY|${uid}`))
     },
   )
+
+  test.for([
+    ['many', 'many', 'The many'],
+    ['ann.too', 'many', 'The many'],
+    ['noname', 'noname', 'cn of noname'],
+  ] as const)('a directory may tell of %s more or less than one name', async ([uid, username, name]) => {
+    const password = uid === 'ann.too' ? "many's password" : `${uid}'s password`
+
+    expect(await createLdap(direct(), keepLog()).verify(uid, password)).toMatchObject({ username, name })
+  })
 
   test('a directory gives the name from one attribute or several, turned round or not', async () => {
     const nameBy = async (more: Record<string, string>) =>

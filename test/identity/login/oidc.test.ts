@@ -8,7 +8,12 @@ import { type OidcProvider, openBrowser, startOidcProvider } from '../../kit/par
 
 const SVC = 'https://svc.example.org/ai'
 const unavailable = { problem: 'unavailable' }
-const ann = { username: 'ann', email: 'ann@example.org', name: 'The ann' }
+const ann = {
+  subject: expect.stringMatching(/^oidc:http:\/\/127\.0\.0\.1:\d+ ann$/),
+  username: 'ann',
+  email: 'ann@example.org',
+  name: 'The ann',
+}
 
 let provider: OidcProvider
 beforeAll(async () => {
@@ -143,12 +148,41 @@ test('an OpenID provider that says it is out of order is unavailable', async () 
   await expect(source.finish(query, another)).rejects.toMatchObject(unavailable)
 })
 
-test('an OpenID provider that tells rubbish is not believed, and the log has no value', async () => {
+test('an ID token that has the claims is enough where userinfo fails', async () => {
+  await using telling = await startOidcProvider(SVC, { CLAIMS_IN_ID_TOKEN: 'true' })
+  const { source, log } = await open({ OIDC_IDP: telling.issuer })
+  const { query, pending } = await goAs(source, 'broken')
+
+  expect(await source.finish(query, pending)).toEqual({
+    subject: `oidc:${telling.issuer} broken`,
+    username: 'broken',
+    email: 'broken@example.org',
+    name: 'The broken',
+  })
+  expect(log.lines).toEqual([expect.stringContaining('userinfo')])
+
+  const { source: withGroups } = await open({ OIDC_IDP: telling.issuer, OIDC_GROUPS_VAR: 'groups' })
+  const again = await goAs(withGroups, 'broken')
+  await expect(withGroups.finish(again.query, again.pending)).rejects.toMatchObject(unavailable)
+})
+
+test.for([
+  ['blank', { username: 'blank', name: 'Ann Müller' }],
+  ['listed', { username: 'listed', email: 'listed@example.org' }],
+  ['bea as ann', { subject: expect.stringMatching(/ bea as ann$/), username: 'ann', email: 'bea@example.org' }],
+] as const)('an OpenID provider may tell of %s in another shape', async ([login, expected]) => {
+  const { source } = await open()
+  const { query, pending } = await goAs(source, login)
+
+  expect(await source.finish(query, pending)).toMatchObject(expected)
+})
+
+test('an OpenID provider whose data cannot be used says so, without a value in the log', async () => {
   const { source, log } = await open()
   for (const login of ['CANARY', 'CANARY with blanks']) {
     const { query, pending } = await goAs(source, login)
 
-    expect(await source.finish(query, pending)).toBeUndefined()
+    await expect(source.finish(query, pending)).rejects.toMatchObject({ code: 'FORBIDDEN' })
   }
   expect(log.lines).toHaveLength(2)
   expect(log.lines.join()).not.toContain('CANARY')
@@ -161,7 +195,7 @@ test('an OpenID provider may have other claims for who it is', async () => {
     return source.finish(query, pending)
   }
 
-  expect(await by({ OIDC_USERNAME_VAR: 'email', OIDC_NAME_VAR: 'preferred_username' })).toEqual({
+  expect(await by({ OIDC_USERNAME_VAR: 'email', OIDC_NAME_VAR: 'preferred_username' })).toMatchObject({
     username: 'ann@example.org',
     email: 'ann@example.org',
     name: 'ann',
@@ -171,9 +205,9 @@ test('an OpenID provider may have other claims for who it is', async () => {
   })
   expect(await by({ OIDC_GROUPS_VAR: 'email' })).toMatchObject({ groups: ['ann@Example.org'] })
   expect(await by({ OIDC_GROUPS_VAR: 'absent' })).toMatchObject({ groups: [] })
-  expect(await by({ OIDC_EMAIL_VAR: 'mail' })).toBeUndefined()
-  expect(await by({ OIDC_USERNAME_VAR: '__proto__' })).toBeUndefined()
-  expect(await by({ OIDC_SCOPES: 'openid' })).toBeUndefined()
+  await expect(by({ OIDC_EMAIL_VAR: 'mail' })).rejects.toMatchObject({ problem: 'account_without_email' })
+  await expect(by({ OIDC_USERNAME_VAR: '__proto__' })).rejects.toMatchObject({ problem: 'account_without_username' })
+  await expect(by({ OIDC_SCOPES: 'openid' })).rejects.toMatchObject({ problem: 'account_without_username' })
 })
 
 test('an OpenID provider may know us without a secret, and not with a wrong one', async () => {

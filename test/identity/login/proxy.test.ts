@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
+import type { Problem } from '../../../routers/core/problems.ts'
 import type { Identity } from '../../../routers/ports/login.ts'
 import { readEnv } from '../../../server/config/env.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
@@ -16,7 +17,7 @@ const settings = {
   PROXY_LOGOUT_URL: '/oauth2/sign_out',
 }
 const ann = { 'x-login-user': 'ann', 'x-login-mail': 'ann@example.org', 'x-login-name': 'Ann' }
-const identity = { username: 'ann', email: 'ann@example.org', name: 'Ann' }
+const identity = { subject: 'proxy:username ann', username: 'ann', email: 'ann@example.org', name: 'Ann' }
 
 async function open(more: Record<string, string> = {}) {
   const log = keepLog()
@@ -28,8 +29,13 @@ async function open(more: Record<string, string> = {}) {
 async function overTheWire(headers: Record<string, string | string[]>, more: Record<string, string> = {}) {
   const { source, log } = await open(more)
   let read: Identity | undefined
+  let problem: unknown
   const server = createServer((asked, answer) => {
-    read = source.read(asked.headersDistinct, asked.socket.remoteAddress)
+    try {
+      read = source.read(asked.headersDistinct, asked.socket.remoteAddress)
+    } catch (error) {
+      problem = (error as Problem).problem
+    }
     answer.end()
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -40,7 +46,7 @@ async function overTheWire(headers: Record<string, string | string[]>, more: Rec
   await once(answer, 'end')
   server.closeAllConnections()
   server.close()
-  return { read, log }
+  return { read, problem, log }
 }
 
 const distinct = (headers: Record<string, string>) =>
@@ -86,25 +92,47 @@ test('the headers of a login proxy are normalised, and read as UTF-8', async () 
 })
 
 test.for([
-  ['a username twice', { ...ann, 'x-login-user': ['ann', 'root'] }],
-  ['a name twice', { ...ann, 'x-login-name': ['Ann', 'Root'] }],
-  ['joined usernames', { ...ann, 'x-login-user': 'ann, root' }],
-  ['a username that is a path', { ...ann, 'x-login-user': '../ann' }],
-  ['an empty username', { ...ann, 'x-login-user': '' }],
-  ['no e-mail address', { 'x-login-user': 'ann', 'x-login-name': 'Ann' }],
-  ['no valid e-mail address', { ...ann, 'x-login-mail': 'ann' }],
-  ['no name', { 'x-login-user': 'ann', 'x-login-mail': 'ann@example.org' }],
-  ['bytes that are not UTF-8', { ...ann, 'x-login-name': 'Ann \xff\xfe' }],
-  ['a name too long', { ...ann, 'x-login-name': 'A'.repeat(121) }],
-  ['a username too long', { ...ann, 'x-login-user': 'a'.repeat(121) }],
-  ['an e-mail address too long', { ...ann, 'x-login-mail': `${'a'.repeat(250)}@example.org` }],
-  ['an unseen control character', { ...ann, 'x-login-name': bytes('Ann\u0085root') }],
-] as const)('the headers of a login proxy with %s are nobody, and the log has no value', async ([, sent]) => {
-  const { read, log } = await overTheWire(sent as unknown as Record<string, string | string[]>)
+  ['a username twice', undefined, { ...ann, 'x-login-user': ['ann', 'root'] }],
+  ['joined usernames', 'account_username_invalid', { ...ann, 'x-login-user': 'ann, root' }],
+  ['a username that is a path', 'account_username_invalid', { ...ann, 'x-login-user': '../ann' }],
+  ['an empty username', 'account_without_username', { ...ann, 'x-login-user': '' }],
+  ['no e-mail address', 'account_without_email', { 'x-login-user': 'ann', 'x-login-name': 'Ann' }],
+  ['an e-mail address twice', 'account_without_email', { ...ann, 'x-login-mail': ['a@b.cd', 'c@b.cd'] }],
+  ['no valid e-mail address', 'account_email_invalid', { ...ann, 'x-login-mail': 'ann' }],
+  ['a username too long', 'account_username_invalid', { ...ann, 'x-login-user': 'a'.repeat(121) }],
+  ['an e-mail address too long', 'account_email_invalid', { ...ann, 'x-login-mail': `${'a'.repeat(250)}@example.org` }],
+] as const)('the headers of a login proxy with %s are nobody, and the log has no value', async ([, word, sent]) => {
+  const { read, problem, log } = await overTheWire(sent as unknown as Record<string, string | string[]>)
 
-  expect(read).toBeUndefined()
+  expect([read, problem]).toEqual([undefined, word])
   expect(log.lines).toHaveLength(1)
   expect(log.lines.join()).not.toMatch(/\b(ann|root)/i)
+})
+
+test.for([
+  ['twice', 'ann', { ...ann, 'x-login-name': ['Ann', 'Root'] }],
+  ['missing', 'ann', { 'x-login-user': 'ann', 'x-login-mail': 'ann@example.org' }],
+  ['of bytes that are not UTF-8', 'ann', { ...ann, 'x-login-name': 'Ann \xff\xfe' }],
+  ['too long', 'A'.repeat(120), { ...ann, 'x-login-name': 'A'.repeat(121) }],
+  ['with an unseen control character', 'Ann root', { ...ann, 'x-login-name': bytes('Ann\u0085root') }],
+  ['with a bidi override', 'Anntoor', { ...ann, 'x-login-name': bytes('Ann\u202etoor') }],
+] as const)('a display name of a login proxy that is %s keeps nobody out', async ([, name, sent]) => {
+  const { read } = await overTheWire(sent as unknown as Record<string, string | string[]>)
+
+  expect(read?.name).toBe(name)
+})
+
+test.for([
+  ['an id in its own header', { 'x-login-id': 'A-17' }, { subject: 'proxy:A-17', formerSubject: 'proxy:username ann' }],
+  ['no id', {}, 'account_without_subject'],
+  ['two ids', { 'x-login-id': ['A-17', 'A-18'] }, 'account_without_subject'],
+] as const)('the headers of a login proxy with %s bind to the id alone', async ([, more, expected]) => {
+  const headers = { ...ann, ...more } as unknown as Record<string, string | string[]>
+
+  const { read, problem } = await overTheWire(headers, { PROXY_SUBJECT_HEADER: 'X-Login-Id' })
+
+  if (typeof expected === 'string') expect([read, problem]).toEqual([undefined, expected])
+  else expect(read).toEqual({ ...identity, ...expected })
 })
 
 test('the headers of a login proxy with other names, or none, are no login and no word in the log', async () => {

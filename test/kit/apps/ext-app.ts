@@ -22,7 +22,14 @@ type AppInput = Parameters<TestApp['host']['extApps']['create']>[0]
 export async function addApp(svc: TestApp, given: Partial<AppInput> = {}) {
   const name = given.name ?? 'Campus portal'
   const app = await svc.host.extApps.create({
-    ...{ name, url: 'https://portal.example', redirectUrls: ['https://portal.example/back'], publicKey, ...given },
+    ...{
+      name,
+      url: 'https://portal.example',
+      redirectUrls: ['https://portal.example/back'],
+      publicKey,
+      needsKeys: true,
+      ...given,
+    },
   })
   const connection = async (user: string) => {
     const answer = await svc.send('GET', `${CONNECTIONS}/${encodeURIComponent(user)}`, {

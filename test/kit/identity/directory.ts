@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
 import { keepLog } from '../log.ts'
@@ -51,10 +51,23 @@ export const entries = [
   person('uid=noname,ou=people', 'noname', { displayName: [] }),
   person('uid=nopassword,ou=people', 'nopassword', { userPassword: [] }),
   person('uid=open,ou=open', 'open'),
+  person('uid=müller,ou=people', 'müller', { mail: 'jürgen@müller.example', userPassword: 'pässwörd' }),
+  person('uid=firstbad,ou=people', 'firstbad', { mail: ['not-an-address', 'good@example.org'] }),
+  person('uid=a.b-c_d\\+e@uni.example,ou=people', 'a.b-c_d+e@uni.example', { mail: 'eppn@example.org' }),
+  person("uid=o'neil,ou=people", "o'neil"),
+  person('uid=long,ou=people', 'long', { displayName: 'N'.repeat(400) }),
+  person('uid=comma,ou=people', 'comma', { displayName: 'Meier, Dr., Hans' }),
+  person('uid=unnamed,ou=people', 'unnamed', { displayName: [], cn: 'Un Named' }),
 ].join('\n')
 
 /** Ann, as a login source tells of her. */
-export const ann = { username: 'ann', email: 'ann@example.org', name: 'Ann  Kim Müller-Łukasz' }
+export const ann = {
+  subject: expect.stringMatching(/^ldap:[\da-f-]{36}$/),
+  formerSubject: `ldap:dn uid=Ann,ou=people,${BASE}`,
+  username: 'ann',
+  email: 'ann@example.org',
+  name: 'Ann  Kim Müller-Łukasz',
+}
 
 /** Settings of a connection that is not encrypted. */
 export const plain = (port: number) => ({ LDAP_HOST: `ldap://localhost:${port}`, LDAP_ALLOW_PLAIN: 'true' })
@@ -93,7 +106,7 @@ export function useDirectory() {
     bind: { dn: `cn=service,${BASE}`, password: SECRET },
     base: BASE,
     filter: '(&(objectClass=inetOrgPerson)(|(uid=username)(mail=username)))',
-    attributes: { username: 'uid', email: 'mail', name: ['displayName'], invertName: true },
+    attributes: { subject: ['entryUUID'], username: 'uid', email: 'mail', name: ['displayName'], invertName: true },
     timeout: 20_000,
   })
   return {

@@ -1,0 +1,114 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql'
+import {
+  findEmailOwner,
+  findSignInUsers,
+  type KnownUser,
+  type SignInUser,
+  setSignedIn,
+} from '../../../entities/identity/user.sql.ts'
+import { AI_USER_ID, User } from '../../../entities/identity/user.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { type Identity, sourceOf } from '../../ports/login.ts'
+import { renameUser } from '../rename-user.ts'
+import { users } from '../users.ts'
+
+/**
+ * Finds the person whom a login source describes, by their subject, and brings their row up to date with the source. A person
+ * who is bound to no subject yet is bound by their username, once. Undefined where nobody knows them yet.
+ */
+export async function matchIdentity(ctx: Context, identity: Identity): Promise<KnownUser | undefined> {
+  const { user, namesake } = await findUsers(ctx, identity)
+  // Nobody is the AI user, whatever a directory says.
+  if (namesake?.id === AI_USER_ID || user?.id === AI_USER_ID) throw new Problem('login_failed')
+  const matched = user ?? (namesake && mayBind(ctx, identity, namesake) ? namesake : undefined)
+  if (namesake && namesake.id !== matched?.id) throw usernameTaken(ctx, identity, namesake)
+  if (!matched) {
+    await assertEmailFree(ctx, identity)
+    return undefined
+  }
+  if (matched.disabled) throw new Problem('account_disabled')
+  await updateFromSource(ctx, matched, identity)
+  const [known] = await ctx.services.sql(findSignInUsers, [identity.subject, null, null])
+  if (!known) throw new Problem('login_failed')
+  return known
+}
+
+/** The person who is bound to the subject, and who has the username. */
+async function findUsers(ctx: Context, { subject, formerSubject, username }: Identity) {
+  const rows = await ctx.services.sql(findSignInUsers, [subject, formerSubject ?? null, username])
+  const ofSubject = (wanted: string | undefined) => rows.find((row) => row.subject !== null && row.subject === wanted)
+  return {
+    user: ofSubject(subject) ?? ofSubject(formerSubject),
+    namesake: rows.find((row) => row.username === username),
+  }
+}
+
+const mayBind = ({ services: { settings } }: Context, { subject }: Identity, namesake: SignInUser): boolean =>
+  namesake.subject === null && settings.bindingSource === sourceOf(subject)
+
+function usernameTaken(ctx: Context, { subject }: Identity, { id, subject: bound }: SignInUser): Problem {
+  const details = { source: sourceOf(subject), userId: id, boundTo: bound && sourceOf(bound), requestId: ctx.requestId }
+  ctx.services.log.warn(
+    details,
+    bound
+      ? 'a sign-in was refused: this user has its username, and is bound to another subject. `svc bind-user` binds the user to this one where it is the same person, `svc rename-user` makes the username free where it is not.'
+      : 'a sign-in was refused: this user has its username and is bound to nothing yet, and BIND_EXISTING_FROM does not name its source. `svc bind-user` binds the user.',
+  )
+  return new Problem('username_taken')
+}
+
+/** Whoever registers with the address of somebody else would be refused only after they have made their keys. */
+async function assertEmailFree(ctx: Context, { subject, email }: Identity): Promise<void> {
+  const [owner] = await ctx.services.sql(findEmailOwner, [email, 0])
+  if (!owner) return
+  const details = { source: sourceOf(subject), userId: owner.id, requestId: ctx.requestId }
+  ctx.services.log.warn(details, 'a sign-in was refused: this user has its e-mail address')
+  throw new Problem('email_taken')
+}
+
+/** Username, name, e-mail address and groups are what the source says; two sign-ins at once take turns. */
+async function updateFromSource(ctx: Context, matched: SignInUser, identity: Identity): Promise<void> {
+  await changing(ctx, async (em, changes) => {
+    const user = await lockMatched(em, matched, identity)
+    const before = { username: user.username, name: user.name }
+    user.subject = identity.subject
+    user.name = identity.name
+    await changeEmail(ctx, em, user, identity.email)
+    if (identity.groups && !isSame(user.groups, identity.groups)) user.groups = [...identity.groups]
+    if (user.username !== identity.username) await renameUser(ctx, em, user, identity.username)
+    await em.flush()
+    await runNamed(em, setSignedIn, [user.id])
+    if (before.username === user.username && before.name === user.name) return
+    changes.addRow(users, 'updated', user)
+    await ctx.services.hooks.settle('user-profile-changed', { userId: user.id, em, changes })
+  }).catch((error: unknown) => {
+    // Somebody else took the username, or was bound to the subject, between two lines.
+    throw error instanceof UniqueConstraintViolationException ? new Problem('login_failed', { cause: error }) : error
+  })
+}
+
+/** The person as they are now; throws where somebody removed them since they were looked up, or bound them to another subject. */
+async function lockMatched(em: EntityManager, matched: SignInUser, { subject }: Identity): Promise<User> {
+  const user = await em.findOne(User, { id: matched.id }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+  if (!user || ![matched.subject, subject].includes(user.subject ?? null)) throw new Problem('login_failed')
+  return user
+}
+
+/** The address of somebody else is left to them: the person keeps the one before, and gets in. */
+async function changeEmail(ctx: Context, em: EntityManager, user: User, email: string): Promise<void> {
+  if (user.email === email) return
+  const [owner] = await runNamed(em, findEmailOwner, [email, user.id])
+  if (!owner) user.email = email
+  else
+    ctx.services.log.warn(
+      { userId: user.id, ownerId: owner.id, requestId: ctx.requestId },
+      'a login source gives a user an e-mail address that another user has; the user keeps the one before',
+    )
+}
+
+const isSame = (some: readonly string[], others: readonly string[]) =>
+  some.length === others.length && some.every((group, at) => group === others[at])
