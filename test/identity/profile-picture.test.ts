@@ -193,10 +193,9 @@ test('the picture of a person lies encrypted on the disk, as no other picture, a
 
 test('the picture of a person that was stored before pictures were encrypted is sent in both sizes as it is', async () => {
   const ada = await signInWithPicture()
-  const [{ avatar } = { avatar: '' }] = await svc.rows<{ avatar: string }>(
-    'select avatar from users where id = $1',
-    [ada.id],
-  )
+  const [{ avatar } = { avatar: '' }] = await svc.rows<{ avatar: string }>('select avatar from users where id = $1', [
+    ada.id,
+  ])
   const old = await sharp(await picture('#0000ff'))
     .resize(256, 256)
     .webp()
