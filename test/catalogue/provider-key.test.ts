@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { model, provider, startWith } from '../kit/ai/model-config.ts'
 import { type Behaviour, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+
+let app: Awaited<ReturnType<typeof startWith>>
+beforeAll(async () => {
+  app = await startWith({ providers: [] })
+})
+afterEach(() => emptyCatalogue(app.svc))
+afterAll(() => app[Symbol.asyncDispose]())
 
 describe("a provider's key", () => {
   const keyOf = async (svc: TestApp) =>
@@ -15,7 +23,7 @@ describe("a provider's key", () => {
     const config = (apiKey?: string) => ({
       providers: [provider('p', [model('mock-1')], { apiUrl: upstream.url, ...(apiKey && { apiKey }) })],
     })
-    await using app = await startWith(config('CANARY-KEY-1'))
+    await app.sync(config('CANARY-KEY-1'))
     const { token } = await app.svc.user()
     const used = async () => {
       expect((await app.svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
@@ -41,19 +49,16 @@ describe("a provider's key", () => {
       providers: [provider('p', [model('mock-1')], { apiUrl, apiKey, ...more })],
     })
 
-    /** Two providers, and a service that knows the first by its file. */
-    async function startWithTwo(more: object = {}, behave?: Behaviour) {
+    /** Two providers, the first of which the service knows by its file. */
+    async function startTwo(more: object = {}, behave?: Behaviour) {
       await using resources = new AsyncDisposableStack()
       const [first, second] = [resources.use(await startProvider(behave)), resources.use(await startProvider(behave))]
-      const app = resources.use(await startWith(file(first.url, 'key-of-file', more)))
-      const [admin, ada] = [
-        await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }),
-        await app.svc.user({ username: 'ada' }),
-      ]
+      await app.sync(file(first.url, 'key-of-file', more))
+      const [admin, ada] = [await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }), await app.svc.user()]
       const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_providers')
+      const logged = app.svc.log.length
       const kept = resources.move()
       return {
-        ...app,
         first,
         second,
         /** What an administrator does. */
@@ -72,74 +77,74 @@ describe("a provider's key", () => {
         },
         servers: () =>
           app.svc.rows('select api_url as "apiUrl", from_file as "fromFile" from provider_servers order by id'),
-        warnings: () => app.svc.log.filter((line) => line.includes('do not take effect')).length,
+        warnings: () => app.svc.log.slice(logged).filter((line) => line.includes('do not take effect')).length,
         [Symbol.asyncDispose]: () => kept.disposeAsync(),
       }
     }
 
     test('a key that an administrator set stays with its address when the file names another', async () => {
-      await using app = await startWithTwo()
-      await app.change({ apiKey: 'key-of-admin' })
+      await using two = await startTwo()
+      await two.change({ apiKey: 'key-of-admin' })
 
-      await app.sync(file(app.second.url, 'key-of-file'))
-      await app.sync(file(app.second.url, 'key-of-file'))
+      await app.sync(file(two.second.url, 'key-of-file'))
+      await app.sync(file(two.second.url, 'key-of-file'))
 
-      expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
-      expect(app.warnings()).toBe(1)
+      expect(await two.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+      expect(two.warnings()).toBe(1)
     })
 
     test('a new key of the file does not go to an address that an administrator set', async () => {
-      await using app = await startWithTwo()
-      await app.change({ apiUrl: app.second.url, apiKey: 'key-of-file' })
+      await using two = await startTwo()
+      await two.change({ apiUrl: two.second.url, apiKey: 'key-of-file' })
 
-      await app.sync(file(app.first.url, 'new-key-of-file'))
+      await app.sync(file(two.first.url, 'new-key-of-file'))
 
-      expect(await app.keys()).toEqual({ first: [], second: ['Bearer key-of-file'] })
+      expect(await two.keys()).toEqual({ first: [], second: ['Bearer key-of-file'] })
     })
 
     test('a file that changes both is followed', async () => {
-      await using app = await startWithTwo()
+      await using two = await startTwo()
 
-      await app.sync(file(app.second.url, 'new-key-of-file'))
+      await app.sync(file(two.second.url, 'new-key-of-file'))
 
-      expect(await app.keys()).toEqual({ first: [], second: ['Bearer new-key-of-file'] })
-      expect(app.warnings()).toBe(0)
+      expect(await two.keys()).toEqual({ first: [], second: ['Bearer new-key-of-file'] })
+      expect(two.warnings()).toBe(0)
     })
 
     test('a key that an administrator set follows the file to another path of the same server', async () => {
-      await using app = await startWithTwo()
-      await app.change({ apiKey: 'key-of-admin' })
+      await using two = await startTwo()
+      await two.change({ apiKey: 'key-of-admin' })
 
-      await app.sync(file(`${app.first.url}/other`, 'key-of-file'))
+      await app.sync(file(`${two.first.url}/other`, 'key-of-file'))
 
-      expect(await app.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
-      expect(app.first.asked[0]?.path).toBe('/v1/other/chat/completions')
+      expect(await two.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
+      expect(two.first.asked[0]?.path).toBe('/v1/other/chat/completions')
     })
 
     test('the further servers of the file are left with its address, and come back with it', async () => {
       const servers = { servers: [{ apiKey: 'server-key' }] }
-      await using app = await startWithTwo(servers, refuses(401))
-      await app.change({ apiUrl: app.second.url, apiKey: 'key-of-admin' })
+      await using two = await startTwo(servers, refuses(401))
+      await two.change({ apiUrl: two.second.url, apiKey: 'key-of-admin' })
 
-      expect(await app.keys()).toEqual({ first: [], second: ['Bearer key-of-admin'] })
-      await app.sync(file(app.first.url, 'key-of-file', servers))
-      expect(await app.keys()).toEqual({ first: [], second: Array(2).fill('Bearer key-of-admin') })
+      expect(await two.keys()).toEqual({ first: [], second: ['Bearer key-of-admin'] })
+      await app.sync(file(two.first.url, 'key-of-file', servers))
+      expect(await two.keys()).toEqual({ first: [], second: Array(2).fill('Bearer key-of-admin') })
 
-      await app.change({ apiUrl: app.first.url, apiKey: 'key-of-file' })
-      await app.sync(file(app.first.url, 'key-of-file', servers))
-      expect((await app.keys()).first).toEqual(['Bearer key-of-file', 'Bearer server-key'])
+      await two.change({ apiUrl: two.first.url, apiKey: 'key-of-file' })
+      await app.sync(file(two.first.url, 'key-of-file', servers))
+      expect((await two.keys()).first).toEqual(['Bearer key-of-file', 'Bearer server-key'])
     })
 
     test('a further server keeps the usual address of the adapter in the file, and goes with another adapter', async () => {
       const usual = { adapter: 'openai', apiUrl: undefined, servers: [{ apiKey: 'server-key' }] }
-      await using app = await startWithTwo(usual)
-      expect(await app.servers()).toMatchObject([{ apiUrl: 'https://api.openai.com/v1' }])
+      await using two = await startTwo(usual)
+      expect(await two.servers()).toMatchObject([{ apiUrl: 'https://api.openai.com/v1' }])
 
-      await app.change({ adapter: 'anthropic', apiKey: 'key-of-admin' })
-      expect(await app.servers()).toEqual([])
+      await two.change({ adapter: 'anthropic', apiKey: 'key-of-admin' })
+      expect(await two.servers()).toEqual([])
       await app.sync(file('', 'key-of-file', usual))
 
-      expect(await app.servers()).toEqual([])
+      expect(await two.servers()).toEqual([])
     })
   })
 
@@ -202,14 +207,23 @@ describe("a provider's key", () => {
 
   test('of one server that cannot be opened leaves the others of the provider to answer and to be checked', async () => {
     await using upstream = await startProvider()
-    await using config = await configFor(upstream.url, { provider: { servers: [{ apiKey: 'server-key' }] } })
-    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { svc } = app
+    const logged = svc.log.length
+    await app.sync({
+      providers: [
+        provider('p', [model('mock-1')], {
+          apiUrl: upstream.url,
+          apiKey: 'provider-key',
+          servers: [{ apiKey: 'server-key' }],
+        }),
+      ],
+    })
     const { token } = await svc.user()
     await svc.rows(`update ai_providers set api_key = overlay(api_key placing 'AAAA' from length(api_key) - 8)`)
 
     expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
     expect(upstream.asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer server-key'])
-    expect(svc.log.filter((line) => line.includes('cannot be opened'))).toHaveLength(1)
+    expect(svc.log.slice(logged).filter((line) => line.includes('cannot be opened'))).toHaveLength(1)
     upstream.listing = { data: [{ id: 'mock-1' }] }
     expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'online' }])
 
@@ -219,8 +233,8 @@ describe("a provider's key", () => {
 
   test('that was tampered with fails the call and nothing else', async () => {
     await using upstream = await startProvider()
-    await using config = await configFor(upstream.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { svc } = app
+    await app.sync({ providers: [provider('p', [model('mock-1')], { apiUrl: upstream.url, apiKey: 'provider-key' })] })
     const { token } = await svc.user()
     await svc.rows(`update ai_providers set api_key = overlay(api_key placing 'AAAA' from length(api_key) - 8)`)
 

@@ -1,12 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
 import { configFor } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { run } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
+import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
+
+let app: Awaited<ReturnType<typeof startWith>>
+beforeAll(async () => {
+  app = await startWith({ providers: [] })
+})
+afterEach(() => emptyCatalogue(app.svc))
+afterAll(() => app[Symbol.asyncDispose]())
 
 const externals = async (svc: TestApp) =>
   (
@@ -22,7 +30,7 @@ test('a synchronisation writes providers, models, rules and tasks, and changes n
     systemModels: { default: 'a' },
     systemModelsExternal: { default: 'b' },
   }
-  await using app = await startWith(config)
+  await app.sync(config)
   const look = async () => [
     await app.svc.rows('select * from ai_providers order by id'),
     await app.svc.rows('select * from ai_models order by id'),
@@ -46,7 +54,7 @@ test('a synchronisation writes providers, models, rules and tasks, and changes n
 })
 
 test('a synchronisation follows the file', async () => {
-  await using app = await startWith({ providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } })])] })
+  await app.sync({ providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } })])] })
 
   await app.sync({
     providers: [
@@ -69,7 +77,7 @@ test('a synchronisation follows the file', async () => {
 })
 
 test('a synchronisation leaves what an administrator changed, and goes on with the rest', async () => {
-  await using app = await startWith({
+  await app.sync({
     providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } }), model('b')], { apiKey: 'first' })],
     systemModels: { default: 'a', summary: 'a' },
   })
@@ -121,7 +129,7 @@ test('a synchronisation takes the settings of models from the file, and leaves t
   const file = (settings?: object) => ({
     providers: [provider('p', [model('a', { settings }), model('b', { settings })])],
   })
-  await using app = await startWith(file({ toolCalling: true, maxToolCallingRounds: 3 }))
+  await app.sync(file({ toolCalling: true, maxToolCallingRounds: 3 }))
   const settingsOf = async () =>
     (await app.svc.rows<{ settings: unknown }>('select settings from ai_models order by model_id')).map(
       ({ settings }) => settings,
@@ -137,7 +145,7 @@ test('a synchronisation takes the settings of models from the file, and leaves t
 
 test('a synchronisation takes settings of a model from the file that the last synchronisation did not know yet', async () => {
   const file = (settings?: object) => ({ providers: [provider('p', [model('a', { settings })])] })
-  await using app = await startWith(file())
+  await app.sync(file())
   await app.svc.rows(`update ai_models set synced = synced - 'settings'`)
 
   await app.sync(file({ toolCalling: true }))
@@ -150,7 +158,7 @@ test('a synchronisation switches off what is no longer in the file, and on again
     providers: [provider('p', [model('a'), model('b')]), provider('q', [model('c')])],
     systemModels: { default: 'c', summary: 'a' },
   }
-  await using app = await startWith(whole)
+  await app.sync(whole)
 
   const { deactivated } = await app.sync({ providers: [provider('p', [model('a')])], systemModels: { summary: 'a' } })
 
@@ -169,7 +177,7 @@ test('a synchronisation switches off what is no longer in the file, and on again
 test('a synchronisation never switches against an administrator', async () => {
   const whole = { providers: [provider('p', [model('a'), model('b')])] }
   const less = { providers: [provider('p', [model('a')])] }
-  await using app = await startWith(whole)
+  await app.sync(whole)
   await app.svc.rows(`update ai_models set active = false where model_id = 'b'`)
 
   await app.sync(whole)
@@ -187,7 +195,7 @@ test('a synchronisation never switches against an administrator', async () => {
 })
 
 test('a synchronisation leaves alone what an administrator made', async () => {
-  await using app = await startWith({ providers: [provider('p', [model('a')])] })
+  await app.sync({ providers: [provider('p', [model('a')])] })
   await app.svc.rows(`insert into ai_providers (provider_id, adapter, name) values ('own', 'demo', 'Own')`)
   await app.svc.rows(
     `insert into ai_models (provider_id, model_id, label) select id, 'own', 'Own' from ai_providers where provider_id = 'own'`,
@@ -203,7 +211,7 @@ test('a synchronisation and a check of providers that are away lose nothing', as
   const config = {
     providers: [provider('away', [model('a')], { apiUrl: `http://127.0.0.1:${await freePort()}/v1` })],
   }
-  await using app = await startWith(config)
+  await app.sync(config)
 
   expect((await app.sync(config)).deactivated).toEqual([])
   expect(await app.svc.host.models.check()).toEqual([

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { host } from '../kit/command-line.ts'
 
@@ -13,10 +13,18 @@ const cells = (stdout: string) =>
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
+let machine: Awaited<ReturnType<typeof host>>
+beforeAll(async () => {
+  machine = await host()
+})
+// The next test finds no limit, and nobody for whom one could be.
+afterEach(async () => {
+  for (const table of ['usage_limits', 'ext_apps', 'users where id > 1']) await machine.rows(`delete from ${table}`)
+})
+afterAll(() => machine[Symbol.asyncDispose]())
+
 describe('svc limits', () => {
   test('svc limits makes, changes, lists and removes a limit', async () => {
-    await using machine = await host()
-
     expect(await machine.json(...set('--cap', '12.50', '--unit', 'EUR'))).toEqual({ name: 'lecture' })
     expect(await machine.json('limits', 'list')).toEqual([
       expect.objectContaining({
@@ -37,7 +45,6 @@ describe('svc limits', () => {
   })
 
   test('svc limits shows one limit and none of the others, and says where there is none of that name', async () => {
-    await using machine = await host()
     for (const name of ['one', 'other'])
       await machine.json('limits', 'set', name, '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests')
 
@@ -84,10 +91,8 @@ describe('svc limits', () => {
       ['--cap', '1', '--unit', 'tokens', '--time-zone=-0330'],
     ],
   ])('svc limits refuses %s and makes nothing', async ([, message, flags]) => {
-    await using machine = await host()
-
     expect(await machine.run(set(...flags))).toEqual({ exitCode: 2, stdout: '', stderr: `${message}\n` })
-    expect(await machine.json('limits', 'list')).toEqual([])
+    expect(await machine.rows('select name from usage_limits')).toEqual([])
   })
 
   test.for<[what: string, message: string, unit: string, amount: string]>([
@@ -97,7 +102,6 @@ describe('svc limits', () => {
     ['less than nothing', '--amount must be more than 0.', 'tokens', '-5'],
     ['more than a cap may be', '--amount is too large.', 'EUR', '9000000000'],
   ])('svc limits refuses to top a limit up by %s, and changes nothing', async ([, message, unit, amount]) => {
-    await using machine = await host()
     await machine.run(set('--cap', '1', '--unit', unit))
     await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
       select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month', 0, cap, cap
@@ -111,7 +115,6 @@ describe('svc limits', () => {
   })
 
   test('svc limits tops a limit up again and again, until it were more than a cap may be', async () => {
-    await using machine = await host()
     await machine.run(set('--cap', '1', '--unit', 'EUR'))
     await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
       select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month', 0, cap, cap
@@ -158,7 +161,6 @@ describe('svc limits', () => {
     ['model', 'gpt', "There is no model named 'gpt'."],
     ['provider', 'local', "There is no provider named 'local'."],
   ])('svc limits gives a %s that is not there no more, and says so', async ([kind, id, message]) => {
-    await using machine = await host()
     await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
 
     const { exitCode, stderr } = await machine.run(['limits', 'top-up', 'each', '--id', id, '--amount', '5'])
@@ -168,7 +170,6 @@ describe('svc limits', () => {
   })
 
   test('svc limits tells people money in its currency, and programs in millionths of it', async () => {
-    await using machine = await host()
     await machine.run(set('--cap', '7.000001', '--unit', 'EUR'))
     const topUp = ['limits', 'top-up', 'lecture', '--amount', '50.5']
 
@@ -189,7 +190,6 @@ describe('svc limits', () => {
   })
 
   test('svc limits tells people how many requests more a limit has', async () => {
-    await using machine = await host()
     await machine.run(set('--cap', '5', '--unit', 'requests'))
 
     expect((await machine.run(['limits', 'top-up', 'lecture', '--amount', '3'])).stdout).toBe(
@@ -198,7 +198,6 @@ describe('svc limits', () => {
   })
 
   test('svc limits says whom to top up where a limit counts each of a kind', async () => {
-    await using machine = await host()
     await machine.run(['limits', 'set', 'each', '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests'])
 
     expect(await machine.run(['limits', 'top-up', 'each', '--amount', '5'])).toMatchObject({
@@ -208,7 +207,6 @@ describe('svc limits', () => {
   })
 
   test('svc limits names a person by username, and says when there is none', async () => {
-    await using machine = await host()
     const flags = ['--for', 'user:ada', '--cap', '5', '--unit', 'requests', '--per', 'day']
 
     const { exitCode, stderr } = await machine.run(['limits', 'set', 'of ada', ...flags])
@@ -225,7 +223,6 @@ describe('the file that LIMITS names', () => {
   }
 
   test('the file that LIMITS names makes limits that commands leave alone, and switches off what it names no more', async () => {
-    await using machine = await host()
     const yaml = 'timeZone: Europe/Berlin\nlimits:\n  - { name: lecture, for: user, cap: 3, unit: tokens, per: week }\n'
     const LIMITS = await file(machine.folder, yaml)
     const start = () => startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
@@ -261,7 +258,6 @@ describe('the file that LIMITS names', () => {
   })
 
   test('a limit of the file for a person or an app that is not there yet holds from the moment that they are', async () => {
-    await using machine = await host()
     const LIMITS = await file(
       machine.folder,
       `limits:
@@ -287,7 +283,6 @@ describe('the file that LIMITS names', () => {
   })
 
   test('a limit of the file for a person who is not there yet is topped up once they are', async () => {
-    await using machine = await host()
     const yaml = 'limits:\n  - { name: hers, for: "user:ada", cap: 3, unit: tokens, per: week }\n'
     const LIMITS = await file(machine.folder, yaml)
     await (await startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS }))[Symbol.asyncDispose]()
@@ -313,7 +308,6 @@ describe('the file that LIMITS names', () => {
   ] as const)(
     'the file that LIMITS names takes for a %s a name as long as there can be, and refuses longer ones',
     async ([kind, longest]) => {
-      await using machine = await host()
       const { DATABASE_URL } = machine.env
       const start = async (name: string) => {
         const entry = { name: 'long', for: `${kind}:${name}`, cap: 3, unit: 'tokens', per: 'week' }
@@ -329,7 +323,6 @@ describe('the file that LIMITS names', () => {
   )
 
   test('the file that LIMITS names is refused at start with a time zone that the database does not know', async () => {
-    await using machine = await host()
     const LIMITS = await file(machine.folder, 'timeZone: SystemV/AST4\nlimits: []\n')
 
     const start = startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
@@ -354,14 +347,12 @@ describe('the file that LIMITS names', () => {
       'line 2, limits.0.cap: is too small\n  line 2, limits.0.unpriced: is too small',
     ],
   ])('the file that LIMITS names is refused at start with %s, and its line and path', async ([, yaml, message]) => {
-    await using machine = await host()
     const LIMITS = await file(machine.folder, yaml)
 
     await expect(startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })).rejects.toThrow(message)
   })
 
   test('the file that LIMITS names is refused at start with line and path of all that is wrong', async () => {
-    await using machine = await host()
     const yaml =
       'limits:\n  - { name: a, for: nobody, cap: 3, unit: tokens, per: week }\n  - { name: a, for: user, cap: -1 }\n' +
       '  - { name: b, for: "role:USER", cap: 3, unit: tokens, per: week }\n'

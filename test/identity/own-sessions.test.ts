@@ -23,7 +23,6 @@ const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 afterEach(() => void vi.useRealTimers())
 
-/** One for all tests but those that look at all there is, or at the time. */
 const shared = await startApp()
 afterAll(() => shared[Symbol.asyncDispose]())
 
@@ -33,13 +32,6 @@ beforeEach(async () => {
   account = `ada-${++accounts}`
   await addAccount(shared, account)
 })
-
-/** A service of a test's own, to which the same person has access. */
-async function start() {
-  const svc = await startApp()
-  await addAccount(svc, account)
-  return svc
-}
 
 const come = (svc: TestApp, userAgent = FIREFOX) => comeAs(svc, userAgent, account)
 
@@ -155,7 +147,7 @@ test.for([
 })
 
 test('the sessions of a person are not listed once their time is over', async () => {
-  await using svc = await start()
+  const svc = shared
   await come(svc, CHROME)
 
   later(121 * MINUTE)
@@ -164,7 +156,7 @@ test('the sessions of a person are not listed once their time is over', async ()
 })
 
 test('the sessions of a person stay listed while they are used', async () => {
-  await using svc = await start()
+  const svc = shared
   const here = await come(svc)
 
   for (let use = 0; use < 3; use++) {
@@ -176,7 +168,7 @@ test('the sessions of a person stay listed while they are used', async () => {
 })
 
 test('the sessions of a person are listed with the last used first', async () => {
-  await using svc = await start()
+  const svc = shared
   const there = await come(svc, CHROME)
   const here = await come(svc, FIREFOX)
 
@@ -202,27 +194,31 @@ test('the sessions of a person are all listed when they begin at the same moment
 })
 
 test('the sessions of a person leave nothing in the database when the person is removed, whose removal counts them', async () => {
-  await using svc = await start()
+  const svc = shared
   await come(svc)
   await come(svc, CHROME)
+  const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>('select id from users where username = $1', [account])
 
   const { report } = await svc.host.admin.removeUser({ user: { username: account } })
 
   expect(report['sessions']).toEqual({ deleted: 2, kept: 0 })
-  expect(await svc.rows('select * from sessions')).toEqual([])
+  expect(await svc.rows('select * from sessions where user_id = $1', [id])).toEqual([])
 })
 
 test('the sessions of a person of somebody who is registering are over when that person is removed', async () => {
-  await using svc = await start()
-  const { browser: late } = await signIn(svc, 'newcomer', { known: false })
-  const { browser } = await signIn(svc, 'newcomer', { known: false })
+  const svc = shared
+  const newcomer = `newcomer-${account}`
+  const { browser: late } = await signIn(svc, newcomer, { known: false })
+  const { browser } = await signIn(svc, newcomer, { known: false })
   await browser.send('POST', '/handshake', { body: firstKeys() })
+  const mine = `select * from sessions s where subject->>'username' = $1 or exists (select from users u where u.id = s.user_id and username = $1)`
+  expect(await svc.rows(mine, [newcomer])).toHaveLength(2)
   expect(await standings(late, browser)).toEqual(['internal_registering_user', user])
 
-  await svc.host.admin.removeUser({ user: { username: 'newcomer' } })
+  await svc.host.admin.removeUser({ user: { username: newcomer } })
 
   expect(await standings(late, browser)).toEqual([guest, guest])
-  expect(await svc.rows('select * from sessions')).toEqual([])
+  expect(await svc.rows(mine, [newcomer])).toEqual([])
 })
 
 test('the sessions of others are neither seen nor ended', async () => {

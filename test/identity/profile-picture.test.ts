@@ -1,11 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { copyFile, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import sharp from 'sharp'
-import { expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { removeEverybody } from '../kit/identity/first-keys.ts'
+import { newName } from '../kit/identity/names.ts'
 import { whileChanging } from '../kit/while-changing.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+  await mkdir(join(svc.folder, 'files'), { recursive: true })
+})
+// The next test finds nobody and no picture, the AI user's included.
+afterEach(async () => {
+  await removeEverybody(svc)
+  await svc.changeCatalogue('update users set avatar = null where id = 1')
+  for (const path of await filesOf(svc)) await rm(path)
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 const picture = (colour: string) =>
   sharp({ create: { width: 40, height: 30, channels: 3, background: colour } })
@@ -41,16 +56,14 @@ async function colourOf(bytes: Buffer): Promise<number[]> {
   return [...data.subarray(middle, middle + 3)]
 }
 
-async function withPicture() {
-  const svc = await startApp()
-  const ada = await signIn(svc)
+async function signInWithPicture() {
+  const ada = await signIn(svc, newName())
   expect(await change(ada.browser, ada.id, await picture('#ff0000'))).toBe(200)
-  return { svc, ada, [Symbol.asyncDispose]: () => svc[Symbol.asyncDispose]() }
+  return ada
 }
 
 test('the picture of a person is sent to themselves as a square, to be kept by nobody between', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
 
   const { status, headers, bytes } = await look(svc, ada.id, ada.browser)
 
@@ -64,8 +77,7 @@ test('the picture of a person is sent to themselves as a square, to be kept by n
 })
 
 test('the picture of a person comes in two sizes, and is not sent again to a browser that has it', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
 
   const [large, small] = [
     await look(svc, ada.id, ada.browser),
@@ -85,9 +97,8 @@ const filesOf = async ({ folder }: TestApp) =>
     .map(({ parentPath, name }) => join(parentPath, name))
 
 test('the picture of a person is downloaded by its identifier by who knows them, and by nobody else', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
-  const { token: stranger } = await signIn(svc, 'bob')
+  const ada = await signInWithPicture()
+  const { token: stranger } = await signIn(svc, newName('bob'))
   const { avatar } = attributesOf((await ada.browser.send('GET', `/api/svc/v1/users/${ada.id}`)).body)
   expect(avatar).toMatch(/^profile_avatars-[0-9a-f-]{36}$/)
   const { avatar_id } = (await (await svc.send('GET', '/api/user', { token: ada.token })).json()) as {
@@ -123,10 +134,10 @@ async function leftAfterSweep(svc: TestApp) {
 }
 
 test('the picture of a person that fails at any step leaves the one before, and no file for longer than an hour', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
   const { storage } = svc.services
   const { put: store, delete: remove } = storage
+  onTestFinished(() => void Object.assign(storage, { put: store, delete: remove }))
   const broken = async () => {
     throw new Error('broken')
   }
@@ -160,8 +171,7 @@ test('the picture of a person that fails at any step leaves the one before, and 
 })
 
 test('the picture of a person lies encrypted on the disk, as no other picture, and goes with the person', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
   const stored = await filesOf(svc)
   const bytes = await Promise.all(stored.map((path) => readFile(path)))
 
@@ -182,11 +192,10 @@ test('the picture of a person lies encrypted on the disk, as no other picture, a
 })
 
 test('the picture of a person that was stored before pictures were encrypted is sent in both sizes as it is', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
-  const [{ avatar } = { avatar: '' }] = await svc.rows<{ avatar: string }>(
-    'select avatar from users where avatar is not null',
-  )
+  const ada = await signInWithPicture()
+  const [{ avatar } = { avatar: '' }] = await svc.rows<{ avatar: string }>('select avatar from users where id = $1', [
+    ada.id,
+  ])
   const old = await sharp(await picture('#0000ff'))
     .resize(256, 256)
     .webp()
@@ -201,9 +210,8 @@ test('the picture of a person that was stored before pictures were encrypted is 
 })
 
 test('the picture of a person is nothing to who does not know them, as if there were no such person', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
-  const { browser: bob, token } = await signIn(svc, 'bob')
+  const ada = await signInWithPicture()
+  const { browser: bob, token } = await signIn(svc, newName('bob'))
 
   for (const id of [ada.id, 999_999]) {
     const message = `There is no resource of the type users with the id ${id}.`
@@ -214,26 +222,23 @@ test('the picture of a person is nothing to who does not know them, as if there 
 })
 
 test('the picture of a person is nothing to guests and to people who are registering', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
-  const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
+  const ada = await signInWithPicture()
+  const { browser: newcomer } = await signIn(svc, newName('carol'), { known: false })
 
   expect((await openBrowser(svc.url).send('GET', pathOf(ada.id))).status).toBe(401)
   expect((await newcomer.send('GET', pathOf(ada.id))).status).toBe(403)
 })
 
 test('the picture of a person is seen with an access token of their own, if it may read', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
 
   expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(200)
-  await svc.rows("update access_tokens set abilities = '{ai}'")
+  await svc.rows("update access_tokens set abilities = '{ai}' where user_id = $1", [ada.id])
   expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(403)
 })
 
 test('the picture of a person is another one once they change it, and none once they remove it', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
 
   await change(ada.browser, ada.id, await picture('#0000ff'))
   const [, , blue = 0] = await colourOf((await look(svc, ada.id, ada.browser)).bytes)
@@ -244,8 +249,7 @@ test('the picture of a person is another one once they change it, and none once 
 })
 
 test('the picture of a person is seen by everybody who has signed in, where it is that of the AI user', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
   const builtIn = await look(svc, 1, ada.browser)
 
   await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
@@ -258,8 +262,7 @@ test('the picture of a person is seen by everybody who has signed in, where it i
 })
 
 test('the picture of a person is told of the AI user before it was given one, and afterwards', async () => {
-  await using test = await withPicture()
-  const { svc, ada } = test
+  const ada = await signInWithPicture()
   const told = async () => {
     const { body: config } = await ada.browser.send('GET', '/api/svc/v1/configs/ai')
     const { body: user } = await ada.browser.send('GET', '/api/svc/v1/users/1')
@@ -283,8 +286,7 @@ test('the picture of a person is told of the AI user before it was given one, an
 test.for([['..%2F..%2Fapp.key'], ['0'], ['-1'], ['1e3'], ['1%00'], ['99999999999999999999'], ["1' or 1=1"], ['x']])(
   'the picture of a person is not found by %s',
   async ([id]) => {
-    await using svc = await startApp()
-    const { browser } = await signIn(svc)
+    const { browser } = await signIn(svc, newName())
 
     expect([404, 422]).toContain((await look(svc, id, browser)).status)
   },

@@ -5,13 +5,22 @@ import { question } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 import { administer } from '../kit/database.ts'
+import { newName } from '../kit/identity/names.ts'
 import { publicKeyOf } from '../kit/identity/public-key.ts'
 
+const APP_KEY = randomBytes(32).toString('base64')
+
 let svc: TestApp
+/** Another installation, which answers one question of each person in a minute. */
+let hurried: TestApp
 beforeAll(async () => {
-  svc = await startApp()
+  svc = await startApp({ APP_KEY })
+  hurried = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
 })
-afterAll(() => svc[Symbol.asyncDispose]())
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await hurried[Symbol.asyncDispose]()
+})
 
 const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
   svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
@@ -81,10 +90,11 @@ describe('a personal access token', () => {
   })
 
   test('a personal access token leaves a line in the log when it is made and when it is revoked, with ids and no word of anybody', async () => {
-    await using svc = await startApp()
-    const { browser, id } = await signIn(svc, 'ada')
+    const { browser, id } = await signIn(svc, newName())
     const told = () =>
-      svc.log.map((line) => JSON.parse(line)).filter(({ tokenId, msg }) => tokenId && msg.startsWith('a token was'))
+      svc.log
+        .map((line) => JSON.parse(line))
+        .filter(({ tokenId, userId, msg }) => tokenId && userId === id && msg.startsWith('a token was'))
     const send = (path: string, body: object) => browser.send('POST', `/req/profile/${path}`, { body })
     const [before] = told()
     expect(before).toMatchObject({ msg: 'a token was made', by: 'host', userId: id, abilities: ['ai', 'user', 'read'] })
@@ -102,13 +112,17 @@ describe('a personal access token', () => {
   })
 
   test('a personal access token is deleted a month after it expired, and what was asked with it stays', async () => {
-    await using svc = await startApp()
     const people = [await svc.user(), await svc.user(), await svc.user()]
+    const ids = people.map(({ id }) => id)
     const expired = (id: number | undefined, ago: string) =>
       svc.rows('update access_tokens set expires_at = now() - $2::interval where user_id = $1', [id, ago])
-    const owners = () => svc.rows('select user_id as id from access_tokens order by id')
+    const owners = () => svc.rows('select user_id as id from access_tokens where user_id = any($1) order by id', [ids])
     for (const { token } of people) expect((await ask(svc, token)).status).toBe(200)
-    const records = () => svc.rows<{ token_id: number | null }>('select token_id from usage_records order by user_id')
+    const records = () =>
+      svc.rows<{ token_id: number | null }>(
+        'select token_id from usage_records where user_id = any($1) order by user_id',
+        [ids],
+      )
     await expect.poll(async () => (await records()).length).toBe(3)
     const [old, recent, endless] = people
     await expired(old?.id, '31 days')
@@ -123,7 +137,6 @@ describe('a personal access token', () => {
   })
 
   test('tokens that expired long ago are deleted however many there are, but not those that apps hold', async () => {
-    await using svc = await startApp()
     const { id } = await svc.user()
     await svc.rows(
       `insert into access_tokens (user_id, name, hash, holder, abilities, expires_at)
@@ -133,16 +146,14 @@ describe('a personal access token', () => {
     )
 
     expect(await svc.host.tokens.deleteExpired()).toEqual({ deleted: 250 })
-    expect(await svc.rows('select holder from access_tokens order by id')).toEqual([
+    expect(await svc.rows('select holder from access_tokens where user_id = $1 order by id', [id])).toEqual([
       { holder: 'person' },
       { holder: 'app' },
     ])
   })
 
   test('a personal access token is no longer valid on any replica once it is revoked', async () => {
-    const key = { APP_KEY: randomBytes(32).toString('base64') }
-    await using svc = await startApp(key)
-    await using replica = await startApp({ ...key, DATABASE_URL: svc.env.DATABASE_URL ?? '' })
+    await using replica = await startApp({ APP_KEY, DATABASE_URL: svc.env.DATABASE_URL ?? '' })
     const { id, token } = await svc.user()
     expect((await ask(replica, token)).status).toBe(200)
 
@@ -161,9 +172,10 @@ describe('a personal access token', () => {
   })
 
   test('a personal access token of another installation is refused', async () => {
-    await using other = await startApp()
-    await svc.user()
-    const { token } = await other.user()
+    const { token } = await hurried.user()
+    const tokenId = Number(token.split('_')[1])
+    const last = async () => Number((await svc.user()).token.split('_')[1])
+    while ((await last()) < tokenId);
 
     expect((await ask(svc, token)).status).toBe(401)
   })
@@ -216,34 +228,39 @@ describe('a personal access token', () => {
 describe('the checks before a model is asked', () => {
   const bodies = { fine: question('Hello', 'demo'), wrong: {} }
 
-  test('the checks before a model is asked begin with the external switch: off is 403, whatever else is wrong', async () => {
-    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
-    const { token } = await svc.user()
+  describe('while the external switch is off', () => {
+    let svc: TestApp
+    beforeAll(async () => {
+      svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+    })
+    afterAll(() => svc[Symbol.asyncDispose]())
 
-    for (const bearer of [undefined, 'bad', token]) {
-      for (const body of [bodies.fine, bodies.wrong, '{"']) {
-        const response = await svc.send('POST', '/api/ai-req', { token: bearer, body })
+    test('the checks before a model is asked begin with the external switch: off is 403, whatever else is wrong', async () => {
+      const { token } = await svc.user()
 
-        expect(response.status).toBe(403)
-        expect(await response.json()).toMatchObject({ success: false, code: 'external_communication_off' })
+      for (const bearer of [undefined, 'bad', token]) {
+        for (const body of [bodies.fine, bodies.wrong, '{"']) {
+          const response = await svc.send('POST', '/api/ai-req', { token: bearer, body })
+
+          expect(response.status).toBe(403)
+          expect(await response.json()).toMatchObject({ success: false, code: 'external_communication_off' })
+        }
       }
-    }
-  })
+    })
 
-  test('the checks before a model is asked refuse the profile as well while the switch is off', async () => {
-    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
-    const { token } = await svc.user()
+    test('the checks before a model is asked refuse the profile as well while the switch is off', async () => {
+      const { token } = await svc.user()
 
-    expect((await svc.send('GET', '/api/user', { token })).status).toBe(403)
-    expect((await svc.send('GET', '/api/user')).status).toBe(403)
+      expect((await svc.send('GET', '/api/user', { token })).status).toBe(403)
+      expect((await svc.send('GET', '/api/user')).status).toBe(403)
+    })
   })
 
   test('the checks before a model is asked go on with the token, then its ability, then the body, then the limit', async () => {
-    await using svc = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
-    const { token } = await svc.user()
-    const { token: reader } = await svc.user({ abilities: ['read', 'user'] })
+    const { token } = await hurried.user()
+    const { token: reader } = await hurried.user({ abilities: ['read', 'user'] })
     const statusOf = async (bearer: string | undefined, body: unknown) =>
-      (await svc.send('POST', '/api/ai-req', { token: bearer, body })).status
+      (await hurried.send('POST', '/api/ai-req', { token: bearer, body })).status
 
     expect(await statusOf(undefined, bodies.wrong)).toBe(401)
     expect(await statusOf('bad', '{"')).toBe(401)
@@ -271,9 +288,13 @@ describe('the checks before a model is asked', () => {
   })
 
   test('the checks before a model is asked leave no usage record of anything they refuse', async () => {
-    await using svc = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
+    const svc = hurried
     const { token } = await svc.user()
     const { token: reader } = await svc.user({ abilities: ['read'] })
+    await svc.services.usageLedger.flush()
+    const [{ last } = { last: 0 }] = await svc.rows<{ last: number }>(
+      'select coalesce(max(id), 0)::int as last from usage_records',
+    )
     for (const bearer of [undefined, 'bad', reader]) await ask(svc, bearer)
     await svc.send('POST', '/api/ai-req', { token, body: bodies.wrong })
     await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'unknown') })
@@ -282,7 +303,9 @@ describe('the checks before a model is asked', () => {
 
     await svc.services.usageLedger.flush()
 
-    expect(await svc.rows('select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
+    expect(await svc.rows('select outcome from usage_records where id > $1', [last])).toEqual([
+      { outcome: 'completed' },
+    ])
   })
 })
 

@@ -1,9 +1,10 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { run } from '../kit/command-line.ts'
+import { newName } from '../kit/identity/names.ts'
 
 let svc: TestApp
 let env: Record<string, string>
@@ -156,12 +157,22 @@ test('the newest policy for everybody is the latest, in the language of who asks
 })
 
 describe('a forced announcement', () => {
+  let own: TestApp
+  beforeAll(async () => {
+    own = await startApp()
+    return () => own[Symbol.asyncDispose]()
+  })
+  // The next test finds no announcement, and none of its texts.
+  afterEach(async () => {
+    await own.rows('delete from announcements')
+    await rm(join(own.folder, 'announcements'), { recursive: true })
+  })
+
   test('a forced announcement keeps people from writing and asking until they accept it, and programs are told so by a code', async () => {
-    await using own = await startApp()
     const text = join(own.folder, 'announcements', 'rules')
     await mkdir(text, { recursive: true })
     await writeFile(join(text, 'en_US.md'), 'Be kind.')
-    const { browser, token } = await signIn(own, 'ada')
+    const { browser, id: userId, token } = await signIn(own, newName())
     const forced = { title: 'Rules', view: 'rules', force: true }
     await own.host.announcements.publish({ ...forced, anchor: 'FileUpload' })
     const { id } = await own.host.announcements.publish({ ...forced, type: 'policy' })
@@ -185,18 +196,17 @@ describe('a forced announcement', () => {
     expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
     // Records are written behind the answer; the refused call has none.
     await own.services.usageLedger.flush()
-    expect(await own.rows('select id from usage_records')).toHaveLength(1)
+    expect(await own.rows('select id from usage_records where user_id = $1', [userId])).toHaveLength(1)
   })
 
   test('a forced announcement whose text is lost stays in force, and nobody can accept it before the text is there again', async () => {
-    await using own = await startApp()
     const text = join(own.folder, 'announcements', 'rules')
     const restore = async (content: string) => {
       await mkdir(text, { recursive: true })
       await writeFile(join(text, 'en_US.md'), content)
     }
     await restore('Be kind.')
-    const { browser, token } = await signIn(own, 'ada')
+    const { browser, token } = await signIn(own, newName())
     const { id } = await own.host.announcements.publish({ title: 'Rules', view: 'rules', type: 'policy', force: true })
     const profile = async () => (await browser.send('GET', '/profile')).text
     const ask = async () => {
@@ -204,7 +214,7 @@ describe('a forced announcement', () => {
       const answer = await own.send('POST', '/api/ai-req', { token, body: { payload } })
       return [answer.status, await answer.text()]
     }
-    const accepted = () => own.rows('select version from announcement_receipts')
+    const accepted = () => own.rows('select version from announcement_receipts where announcement_id = $1', [id])
     const read = /data-version="(\w{64})"/.exec(await profile())?.[1]
 
     for (const lose of [() => rm(text, { recursive: true }), () => restore(' \n')]) {
@@ -231,19 +241,23 @@ describe('a forced announcement', () => {
   })
 
   test('a text that cannot be read is missing for people, and the log says why, once for each of its languages', async () => {
-    await using own = await startApp()
     const text = join(own.folder, 'announcements', 'rules')
     await mkdir(text, { recursive: true })
     await writeFile(join(text, 'en_US.md'), 'Be kind.')
-    const { browser } = await signIn(own, 'ada')
+    const { browser } = await signIn(own, newName())
     await own.host.announcements.publish({ title: 'Rules', view: 'rules', force: true })
     await rm(text, { recursive: true })
     await writeFile(text, 'no folder')
+    const logged = own.log.length
 
     const { status, text: page } = await browser.send('GET', '/profile')
     expect([status, page]).toEqual([200, expect.stringContaining('The text is missing.')])
     await browser.send('GET', '/profile')
-    const told = own.log.join('').match(/rules.{1,3}\w+\.md: the text of an announcement cannot be read/g) ?? []
+    const told =
+      own.log
+        .slice(logged)
+        .join('')
+        .match(/rules.{1,3}\w+\.md: the text of an announcement cannot be read/g) ?? []
     expect([told.length > 0, told]).toEqual([true, [...new Set(told)]])
   })
 })

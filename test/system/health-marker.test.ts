@@ -1,14 +1,20 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createHealthTimer } from '../../server/ops/health-timer.ts'
-import { startApp } from '../kit/app.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { deep, failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
+
+/** A service whose every third check is deep. */
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp({ HEALTH_DEEP_EVERY: '3' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
   'the marker of the health timer counts as absent when it says %j',
   async (content) => {
-    await using svc = await startApp({ HEALTH_DEEP_EVERY: '3' })
     await writeFile(markerOf(svc.folder), content)
 
     expect(namesOf(await health(svc))).toEqual(['quick_database'])
@@ -17,7 +23,6 @@ test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":fa
 )
 
 test('the marker of the health timer resets the timer when it is deleted', async () => {
-  await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
   await writeFile(markerOf(svc.folder), failed)
   await rm(markerOf(svc.folder))
 

@@ -1,9 +1,15 @@
 import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
-import { startJsonApi } from '../kit/json-api/client.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
 
 async function folderWith(files: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-labels-'))
@@ -12,7 +18,6 @@ async function folderWith(files: Record<string, string>) {
 }
 
 test('labels are a flat map of texts by dotted key, for everybody', async () => {
-  await using svc = await startJsonApi()
   for (const [locale, tag] of [
     ['en_US', 'en-US'],
     ['de_DE', 'de-DE'],
@@ -47,7 +52,6 @@ test('labels are there for every key that the pages and the routers name', async
 })
 
 test('labels are found by any way of writing a locale, and by its language', async () => {
-  await using svc = await startJsonApi()
   for (const wish of ['de_DE', 'de-DE', 'de-de', 'DE_de', 'de', 'DE', 'de_AT'])
     expect((await svc.guest.get(`/translation-labels/${wish}`)).one.id).toBe('de_DE')
   for (const wish of [

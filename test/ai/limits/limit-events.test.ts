@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ReachedLimit } from '../../../entities/ai/usage-notice.sql.ts'
 import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { newName } from '../../kit/identity/names.ts'
 import { SLOW } from '../../kit/started.ts'
 
 const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'month' } as const
@@ -18,9 +19,25 @@ async function startTwo() {
   const told: ReachedLimit[] = []
   for (const { services } of [one, two]) services.hooks.on('usage-limit-reached', (reached) => void told.push(reached))
   const kept = resources.move()
-  const lines = () => [...one.log, ...two.log].filter((line) => line.includes('a usage limit is used up to'))
-  return { one, two, told, lines, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  const toldOf = ({ id }: { id: number }) => told.filter(({ subjectId }) => subjectId === `${id}`)
+  const linesOf = ({ id }: { id: number }) =>
+    [...one.log, ...two.log]
+      .filter((line) => line.includes('a usage limit is used up to'))
+      .map((line) => JSON.parse(line) as ReachedLimit)
+      .filter(({ subjectId }) => subjectId === `${id}`)
+  return { one, two, toldOf, linesOf, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
+
+type World = Awaited<ReturnType<typeof startTwo>>
+let world: World
+beforeAll(async () => {
+  world = await startTwo()
+})
+afterEach(async () => {
+  for (const { name } of await world.one.rows<{ name: string }>('select name from usage_limits'))
+    await world.one.host.limits.remove({ name })
+})
+afterAll(() => world[Symbol.asyncDispose]())
 
 const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
 
@@ -28,57 +45,64 @@ const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { t
 const askOften = ({ one, two }: { one: TestApp; two: TestApp }, token: string, often: number) =>
   Promise.all(Array.from({ length: often }, (_, index) => ask(index % 2 ? one : two, token)))
 
-/** Until what has ended is settled and looked at. */
-const lookAt = async ({ one, two }: { one: TestApp; two: TestApp }) => {
-  await Promise.all([one, two].map(({ services }) => services.usageLedger.flush()))
-  await new Promise((done) => setTimeout(done, 1500))
+/** Until both replicas have looked at what has ended: they tell of what ends last after all that ended before. */
+async function lookAt({ one, two, toldOf }: World): Promise<void> {
+  for (const svc of [one, two]) {
+    const probe = await one.user()
+    await one.host.limits.set({ ...limit, name: newName('probe'), for: `user:${probe.username}`, cap: 1 })
+    await svc.services.usageLedger.flush()
+    expect((await ask(svc, probe.token)).status).toBe(200)
+    await vi.waitFor(() => expect(toldOf(probe)).not.toEqual([]), SLOW)
+  }
 }
 
 describe('when a limit is nearly or wholly used up', () => {
   test('log and listeners are told once of each part of a limit that is used up, on all replicas together', async () => {
-    await using world = await startTwo()
-    const { one, told, lines } = world
+    const { one, toldOf, linesOf } = world
     await one.host.limits.set(limit)
     const ada = await one.user()
     await askOften(world, ada.token, 7)
     await lookAt(world)
-    expect(told).toEqual([])
+    expect(toldOf(ada)).toEqual([])
 
     await askOften(world, ada.token, 1)
-    await vi.waitFor(() => expect(told).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(toldOf(ada)).toHaveLength(1), SLOW)
     await askOften(world, ada.token, 4)
-    await vi.waitFor(() => expect(told).toHaveLength(2), SLOW)
+    await vi.waitFor(() => expect(toldOf(ada)).toHaveLength(2), SLOW)
     await askOften(world, ada.token, 4)
     await lookAt(world)
 
     const each = { limit: 'each', subject: 'user', subjectId: `${ada.id}`, unit: 'requests', mode: 'enforce', cap: 10 }
-    expect(told).toEqual([
+    expect(toldOf(ada)).toEqual([
       { ...each, currency: null, period: 'month', percent: 80, used: 8, resetsAt: expect.stringMatching(/-01T00:00/) },
       { ...each, currency: null, period: 'month', percent: 100, used: 10, resetsAt: expect.any(String) },
     ])
-    const logged = lines().map((line) => JSON.parse(line) as ReachedLimit)
-    expect(logged.toSorted((a, b) => a.percent - b.percent)).toMatchObject([
+    expect(linesOf(ada).toSorted((a, b) => a.percent - b.percent)).toMatchObject([
       { level: 30, ...each, percent: 80, msg: 'a usage limit is used up to 80 percent' },
       { level: 30, ...each, percent: 100, msg: 'a usage limit is used up to 100 percent' },
     ])
   })
 
   test('log and listeners are told of a limit of each user for every person apart, and anew in the next period', async () => {
-    await using world = await startTwo()
-    const { one, told } = world
+    const { one, toldOf } = world
     await one.host.limits.set({ ...limit, cap: 2, mode: 'observe' })
     const [ada, bob] = [await one.user(), await one.user()]
 
     await askOften(world, ada.token, 3)
     await askOften(world, bob.token, 2)
-    await vi.waitFor(() => expect(told).toHaveLength(2), SLOW)
+    const told = () => [...toldOf(ada), ...toldOf(bob)]
+    await vi.waitFor(() => expect(told()).toHaveLength(2), SLOW)
     await one.rows(
       `update usage_counters set starts_at = starts_at - interval '1 month', ends_at = now() - interval '1 second'`,
     )
     await askOften(world, ada.token, 2)
-    await vi.waitFor(() => expect(told).toHaveLength(3), SLOW)
+    await vi.waitFor(() => expect(told()).toHaveLength(3), SLOW)
 
-    expect(told.map(({ subjectId, percent, mode }) => [Number(subjectId), percent, mode]).toSorted()).toEqual([
+    expect(
+      told()
+        .map(({ subjectId, percent, mode }) => [Number(subjectId), percent, mode])
+        .toSorted(),
+    ).toEqual([
       [ada.id, 100, 'observe'],
       [ada.id, 100, 'observe'],
       [bob.id, 100, 'observe'],

@@ -1,8 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { testWith } from '../../kit/parts/with-parts.ts'
+
+let provider: Awaited<ReturnType<typeof startProvider>>
+let config: Awaited<ReturnType<typeof configFor>>
+/** A service that answers each person five times in a minute. */
+let svc: TestApp
+beforeAll(async () => {
+  provider = await startProvider()
+  config = await configFor(provider.url)
+  svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' })
+})
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await config[Symbol.asyncDispose]()
+  await provider[Symbol.asyncDispose]()
+})
 
 const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
 
@@ -10,8 +25,6 @@ describe('a rate limit', () => {
   const statuses = (answers: Response[]) => answers.map(({ status }) => status)
 
   test('a rate limit is off by default', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
 
@@ -22,24 +35,22 @@ describe('a rate limit', () => {
   })
 
   test('a rate limit counts what is asked in a minute, and says what is left', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '3' })
     const { token } = await svc.user()
+    const before = provider.asked.length
     const first = await ask(svc, token)
     const streamed = await svc.send('POST', '/api/ai-req', {
       token,
       body: question(),
       headers: { accept: 'text/event-stream' },
     })
-    await ask(svc, token)
+    for (let more = 0; more < 3; more++) await ask(svc, token)
     const refused = await ask(svc, token)
 
     const told = (response: Response) =>
       ['limit', 'remaining'].map((name) => response.headers.get(`ratelimit-${name}`)).join(' of ')
-    expect(told(first)).toBe('3 of 2')
-    expect(told(streamed)).toBe('3 of 1')
-    expect(told(refused)).toBe('3 of 0')
+    expect(told(first)).toBe('5 of 4')
+    expect(told(streamed)).toBe('5 of 3')
+    expect(told(refused)).toBe('5 of 0')
     expect(refused.status).toBe(429)
     const wait = Number(refused.headers.get('retry-after'))
     expect(wait).toBeGreaterThan(0)
@@ -52,28 +63,22 @@ describe('a rate limit', () => {
       code: 'too_many_requests',
       requestId: refused.headers.get('x-request-id'),
     })
-    expect(provider.asked).toHaveLength(3)
+    expect(provider.asked.length - before).toBe(5)
   })
 
   test('a rate limit holds for all tokens of a person together, and for nobody else', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '2' })
     const ada = await svc.user()
     const bob = await svc.user()
     const { token: second } = await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'second' })
 
-    expect((await ask(svc, ada.token)).status).toBe(200)
-    expect((await ask(svc, second)).status).toBe(200)
+    for (const token of [ada.token, second, ada.token, second, ada.token])
+      expect((await ask(svc, token)).status).toBe(200)
     expect((await ask(svc, ada.token)).status).toBe(429)
     expect((await ask(svc, second)).status).toBe(429)
     expect((await ask(svc, bob.token)).status).toBe(200)
   })
 
   test('a rate limit lets through no more than it says when all come at once', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' })
     const { token } = await svc.user()
 
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(svc, token)))
@@ -83,8 +88,6 @@ describe('a rate limit', () => {
   })
 
   testWith('redis')('a rate limit is one over two replicas that share a Redis', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
     const shared = {
       AI_CONFIG: config.file,
       RATE_LIMIT_AI_PER_MINUTE: '10',

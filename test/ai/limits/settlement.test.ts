@@ -1,7 +1,9 @@
 import { expect, test, vi } from 'vitest'
-import { type Behaviour, completion, configFor, inTurn, json, question, startProvider } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { shareLimited } from '../../kit/ai/limited.ts'
+import { type Behaviour, completion, inTurn, json, question } from '../../kit/ai/provider.ts'
+import type { TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
+import { emptyCatalogue } from '../../kit/json-api/empty-catalogue.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { SLOW } from '../../kit/started.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
@@ -14,15 +16,25 @@ const takes =
 
 const limit = { name: 'all', for: 'installation', cap: 1_000_000, unit: 'tokens', per: 'month' }
 
+const limited = shareLimited()
+
 async function started(behave: Behaviour) {
-  await using resources = new AsyncDisposableStack()
-  const provider = resources.use(await startProvider(behave))
-  const config = resources.use(await configFor(provider.url))
-  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  const world = await limited([])
+  const { svc, provider } = world
+  provider.behave = behave
   const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
-  const ask = () => svc.send('POST', '/api/ai-req', { token: admin.token, body: question() })
-  const kept = resources.move()
-  return { svc, ask, admin: clientOf(svc, admin.token), [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  return {
+    svc,
+    ask: () => svc.send('POST', '/api/ai-req', { token: admin.token, body: question() }),
+    admin: clientOf(svc, admin.token),
+    async [Symbol.asyncDispose]() {
+      await world[Symbol.asyncDispose]()
+      // Of a record that was dropped its hold is left.
+      await svc.rows('delete from usage_holds')
+      for (const name of ['refuse', 'wait_for_test']) await svc.rows(`drop function if exists ${name} cascade`)
+      await emptyCatalogue(svc)
+    },
+  }
 }
 
 async function stateOf(svc: TestApp) {
@@ -71,12 +83,14 @@ test('a call whose record the database refuses keeps no other call from being se
     begin if new.user_id = ${id} then raise exception 'refused'; end if; return new; end $$`)
   await world.svc.rows('create trigger refuse before insert on usage_records for each row execute function refuse()')
 
+  const logged = world.svc.log.length
   const askRefused = () => world.svc.send('POST', '/api/ai-req', { token, body: question() })
   const asking = [0, 1, 2, 3, 4, 5, 6, 7].map((call) => (call % 4 === 1 ? askRefused() : world.ask()))
   const answers = await Promise.all(asking)
 
   expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
-  const dropped = () => world.svc.log.filter((line) => line.includes('an item cannot be written, and is dropped'))
+  const dropped = () =>
+    world.svc.log.slice(logged).filter((line) => line.includes('an item cannot be written, and is dropped'))
   await vi.waitFor(() => expect(dropped()).toHaveLength(2), SLOW)
   expect(await world.svc.rows('select count(*)::int as calls from usage_records')).toEqual([{ calls: 6 }])
 })

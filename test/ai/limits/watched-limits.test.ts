@@ -1,25 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import { answers, configFor, question, startProvider } from '../../kit/ai/provider.ts'
-import { startApp } from '../../kit/app.ts'
+import { shareLimited } from '../../kit/ai/limited.ts'
+import { question } from '../../kit/ai/provider.ts'
 import { watchStatements } from '../../kit/statements.ts'
 
 const statements = watchStatements()
 
 const limit = { name: 'all', for: 'installation', cap: 10, unit: 'requests', per: 'day', mode: 'observe' }
 
-async function startWith(more: object = {}) {
-  await using resources = new AsyncDisposableStack()
-  const upstream = resources.use(await startProvider(answers('Good day.')))
-  const config = resources.use(await configFor(upstream.url))
-  const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
-  const set = (values: object) => svc.host.limits.set({ ...limit, ...values } as never)
-  await set(more)
+const limited = shareLimited()
+
+async function withLimit(more: object = {}) {
+  const world = await limited([{ ...limit, ...more }])
+  const { svc } = world
   const { token } = await svc.user()
   const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: question() })).status
-  const kept = resources.move()
   return {
     svc,
-    set,
+    set: (values: object) => svc.host.limits.set({ ...limit, ...values } as never),
     /** How many of so many calls at once are answered. */
     async answered(count: number) {
       const statuses = await Promise.all(Array.from({ length: count }, ask))
@@ -30,13 +27,13 @@ async function startWith(more: object = {}) {
       const [found] = await svc.host.limits.list()
       return { used: found?.used, held: found?.held, refused: found?.refused }
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   }
 }
 
 describe('a limit that only observes', () => {
   test('a limit that only observes counts all that it would have refused of calls at once, and locks no other counter for it', async () => {
-    await using world = await startWith()
+    await using world = await withLimit()
     await world.answered(1)
     statements.taken()
 
@@ -51,7 +48,7 @@ describe('a limit that only observes', () => {
   })
 
   test('a limit that only observed and then is enforced lets through what is left of it, and no more', async () => {
-    await using world = await startWith()
+    await using world = await withLimit()
     await world.answered(13)
 
     await world.set({ mode: 'enforce', cap: 12 })
@@ -63,7 +60,7 @@ describe('a limit that only observes', () => {
   })
 
   test('a limit in money that only observes counts a call without a price as refused, and nothing of it as used', async () => {
-    await using world = await startWith({ unit: 'EUR' })
+    await using world = await withLimit({ unit: 'EUR' })
 
     expect(await world.answered(4)).toBe(4)
 
@@ -73,7 +70,7 @@ describe('a limit that only observes', () => {
 
 describe('what is left of a limit with many counters', () => {
   test('what is left of a limit with many counters is told to each call, and no call asks a second time for it', async () => {
-    await using world = await startWith({ mode: 'enforce', cap: 100 })
+    await using world = await withLimit({ mode: 'enforce', cap: 100 })
     const { token } = await world.svc.user()
     const left = async () => {
       const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: question() })
@@ -92,7 +89,7 @@ describe('what is left of a limit with many counters', () => {
   })
 
   test('what is left of a limit is a number that a structured field may have, however great it is', async () => {
-    await using world = await startWith({ mode: 'enforce', unit: 'EUR', cap: 9e9, unpriced: 1 })
+    await using world = await withLimit({ mode: 'enforce', unit: 'EUR', cap: 9e9, unpriced: 1 })
     const { token } = await world.svc.user()
 
     const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: question() })

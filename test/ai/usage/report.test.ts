@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { usageGroupings } from '../../../entities/ai/usage-report.sql.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { host } from '../../kit/command-line.ts'
@@ -11,7 +11,7 @@ const addCalls = (rows: Rows, days: string) =>
   rows(
     `insert into usage_records (user_id, room_id, app_id, context, provider, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
                                 reasoning_tokens, web_searches, web_fetches, estimated, outcome, duration_ms, cost_micros, currency, request_id, created_at)
-     select case n % 3 when 0 then null else n % 3 + 1 end, nullif(n % 2, 0), nullif(n % 4, 0), 'api', case n % 2 when 0 then 'here' else 'there' end,
+     select (select id from users where username = case n % 3 when 1 then 'ada' when 2 then 'bob' end), nullif(n % 2, 0), nullif(n % 4, 0), 'api', case n % 2 when 0 then 'here' else 'there' end,
             'm' || n % 4, 10 + n, n, n % 5, n % 2, n % 4, n % 3, n % 5, n % 6 = 0, case n % 10 when 0 then 'failed' else 'completed' end, 1,
             case n % 7 when 0 then null else 1000 + n end, case n % 7 when 0 then null when 1 then 'USD' else 'EUR' end,
             'r' || n, d + n * interval '13 minutes'
@@ -23,6 +23,17 @@ const addPeople = (rows: Rows) =>
     `insert into users (username, email, name) select name, name || '@example.org', name from unnest('{ada,bob}'::text[]) name`,
   )
 
+/** A service that keeps records for ever, and has two connections. */
+let narrow: TestApp
+beforeAll(async () => {
+  narrow = await startApp({ DATABASE_POOL: '2' })
+})
+afterEach(async () => {
+  await narrow.rows('delete from usage_records')
+  await narrow.rows('delete from users where id > 1')
+})
+afterAll(() => narrow[Symbol.asyncDispose]())
+
 const whole = { from: '2020-01-01', to: '2100-01-01' }
 
 async function grouped({ host }: TestApp, by: (typeof usageGroupings)[number]): Promise<object[]> {
@@ -32,21 +43,31 @@ async function grouped({ host }: TestApp, by: (typeof usageGroupings)[number]): 
 }
 
 describe('svc usage --by', () => {
-  async function machineWithCalls() {
-    const machine = await host()
-    await addPeople(machine.rows)
+  let machine: Awaited<ReturnType<typeof host>>
+  beforeAll(async () => {
+    machine = await host()
+  })
+  afterEach(async () => {
+    await machine.rows('delete from usage_records')
+    await machine.rows('delete from users where id > 1')
+  })
+  afterAll(() => machine[Symbol.asyncDispose]())
+
+  async function addPricedCalls() {
+    await machine.rows(
+      `insert into users (id, username, email, name) values (2, 'ada', 'ada@example.org', 'ada'), (3, 'bob', 'bob@example.org', 'bob')`,
+    )
     await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, outcome,
         duration_ms, cost_micros, currency, request_id, created_at, estimated, web_searches, web_fetches)
       values (2, 'api', 'local', 'small', 7, 3, 'completed', 5, 12, 'EUR', 'r1', '2026-03-01T23:59:59Z', false, 2, 0),
              (2, 'api', 'local', 'large', 7, 3, 'aborted', 5, 15, 'EUR', 'r2', '2026-03-02T00:00:00Z', true, 1, 4),
              (3, 'api', 'local', 'small', 1, 1, 'failed', 5, null, null, 'r3', '2026-03-02T12:00:00Z', false, 0, 0),
              (null, 'api', 'cloud', '"big", = or not', 2, 2, 'completed', 5, 9, 'USD', 'r4', '2026-03-03T00:00:00Z', false, 0, 0)`)
-    return machine
   }
   const march = ['--from', '2026-03-01', '--to', '2026-03-03']
 
   test('svc usage --by sums up by person, model, provider or day, each currency for itself', async () => {
-    await using machine = await machineWithCalls()
+    await addPricedCalls()
     const by = (grouping: string, ...period: string[]) =>
       machine.json('usage', '--by', grouping, ...(period.length > 0 ? period : march))
 
@@ -81,7 +102,7 @@ describe('svc usage --by', () => {
   })
 
   test('svc usage --by prints values that a spreadsheet reads as they are', async () => {
-    await using machine = await machineWithCalls()
+    await addPricedCalls()
     await machine.rows(`update users set username = '=1+1' where username = 'bob'`)
 
     const { stdout } = await machine.run(['usage', '--by', 'user', '--csv', ...march])
@@ -95,7 +116,7 @@ describe('svc usage --by', () => {
   })
 
   test('svc usage --by prints a table for people, and says that there is more', async () => {
-    await using machine = await machineWithCalls()
+    await addPricedCalls()
     expect((await machine.run(['usage', '--by', 'day', ...march])).stdout).toMatch(/^day +requests .*\n2026-03-01 +1 /)
     await machine.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id, created_at)
       select 'api', 'p', 'model ' || n, 'completed', 1, 'r', '2026-03-01' from generate_series(1, 1500) n`)
@@ -110,8 +131,6 @@ describe('svc usage --by', () => {
   })
 
   test('svc usage --by refuses another thing, days in disorder, and values without a thing to sum up by', async () => {
-    await using machine = await host()
-
     expect(await machine.run(['usage', '--by', 'mood'])).toMatchObject({ exitCode: 2, stdout: '' })
     expect(await machine.run(['usage', '--by', 'day', '--from', '2026-02-01', '--to', '2026-01-01'])).toMatchObject({
       exitCode: 2,
@@ -122,24 +141,33 @@ describe('svc usage --by', () => {
 })
 
 test('a report is read some rows at a time, and whoever stops early gives the connection back', async () => {
-  await using svc = await startApp({ DATABASE_POOL: '2' })
-  await svc.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
+  await narrow.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
     select 'api', 'p', 'model ' || n, 'completed', 1, 'r' from generate_series(1, 2500) n`)
   const sizes: number[] = []
 
-  for await (const batch of await svc.host.usage.by({ by: 'model', ...whole })) sizes.push(batch.length)
+  for await (const batch of await narrow.host.usage.by({ by: 'model', ...whole })) sizes.push(batch.length)
   for (let round = 0; round < 5; round++) {
-    for await (const batch of await svc.host.usage.by({ by: 'model', ...whole })) {
+    for await (const batch of await narrow.host.usage.by({ by: 'model', ...whole })) {
       expect(batch).toHaveLength(1000)
       break
     }
   }
 
   expect(sizes).toEqual([1000, 1000, 500])
-  expect(await svc.rows('select 1 as one')).toEqual([{ one: 1 }])
+  expect(await narrow.rows('select 1 as one')).toEqual([{ one: 1 }])
 })
 
 describe('calls that are older than records are kept', () => {
+  let svc: TestApp
+  beforeAll(async () => {
+    svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
+  })
+  afterEach(async () => {
+    for (const table of ['usage_records', 'usage_rollups']) await svc.rows(`delete from ${table}`)
+    await svc.rows('delete from users where id > 1')
+  })
+  afterAll(() => svc[Symbol.asyncDispose]())
+
   const monthly = `select date_trunc('month', now() at time zone 'utc') at time zone 'utc' - m * interval '1 month'
                      from generate_series(0, 4) m`
   const counts = async ({ rows }: TestApp) =>
@@ -153,7 +181,6 @@ describe('calls that are older than records are kept', () => {
   }
 
   test('calls that are older than records are kept become sums by day, and every report says the same as before', async () => {
-    await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
     await addPeople(svc.rows)
     await addCalls(svc.rows, monthly)
     const before = await reports(svc)
@@ -168,7 +195,7 @@ describe('calls that are older than records are kept', () => {
   })
 
   test('calls that are older than records are kept are counted once, however many replicas sum them up at once', async () => {
-    await using one = await startApp({ RETENTION_USAGE_MONTHS: '2' })
+    const one = svc
     await using two = await startApp({ RETENTION_USAGE_MONTHS: '2', DATABASE_URL: one.env.DATABASE_URL ?? '' })
     await addPeople(one.rows)
     await addCalls(one.rows, monthly)
@@ -181,7 +208,6 @@ describe('calls that are older than records are kept', () => {
   })
 
   test('calls that are older than records are kept stay in the summary of whoever asked them, and of nobody else', async () => {
-    await using svc = await startApp({ RETENTION_USAGE_MONTHS: '2' })
     const ada = await svc.user()
     const bob = await svc.user()
     await svc.rows(
@@ -205,13 +231,12 @@ describe('calls that are older than records are kept', () => {
   })
 
   test('calls that are older than records are kept stay as they are where nobody said how long they are kept', async () => {
-    await using svc = await startApp()
-    await addPeople(svc.rows)
-    await addCalls(svc.rows, monthly)
+    await addPeople(narrow.rows)
+    await addCalls(narrow.rows, monthly)
 
-    expect(await svc.host.usage.rollUp()).toEqual({ days: 0 })
+    expect(await narrow.host.usage.rollUp()).toEqual({ days: 0 })
 
-    expect(await counts(svc)).toEqual([{ records: 300, sums: null }])
+    expect(await counts(narrow)).toEqual([{ records: 300, sums: null }])
   })
 })
 
@@ -242,11 +267,10 @@ test('a report and a summary have their rows in one order, whichever way the dat
 })
 
 test('a report from the year 0, which the calendar of the database lacks, is bad input', async () => {
-  await using svc = await startApp()
-  const { token } = await svc.user()
+  const { token } = await narrow.user()
   const input = encodeURIComponent(JSON.stringify({ from: '0000-01-01' }))
 
-  const { status } = await svc.send('GET', `/trpc/usage.summary?input=${input}`, { token })
+  const { status } = await narrow.send('GET', `/trpc/usage.summary?input=${input}`, { token })
 
   expect(status).toBe(400)
 })

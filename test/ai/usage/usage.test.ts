@@ -1,7 +1,16 @@
 import { createTRPCClient, httpLink } from '@trpc/client'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'
-import { type Behaviour, completion, configFor, json, question, replies, startProvider } from '../../kit/ai/provider.ts'
+import {
+  answers,
+  type Behaviour,
+  completion,
+  configFor,
+  json,
+  question,
+  replies,
+  startProvider,
+} from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { SLOW } from '../../kit/started.ts'
 
@@ -20,26 +29,52 @@ const client = (svc: TestApp, token?: string) =>
 
 const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
 
+let provider: Awaited<ReturnType<typeof startProvider>>
+let config: Awaited<ReturnType<typeof configFor>>
+let svc: TestApp
+beforeAll(async () => {
+  provider = await startProvider()
+  config = await configFor(provider.url)
+  svc = await startApp({ AI_CONFIG: config.file })
+})
+// The next test finds no call, and a provider that behaves as usual.
+afterEach(async () => {
+  await svc.services.usageLedger.flush()
+  await svc.rows('delete from usage_records')
+  provider.behave = answers('Good day.')
+  provider.asked.length = 0
+})
+afterAll(async () => {
+  await svc[Symbol.asyncDispose]()
+  await config[Symbol.asyncDispose]()
+  await provider[Symbol.asyncDispose]()
+})
+
+/** Gives the model these members, or none but its own. */
+async function changeModel(more: object = {}): Promise<void> {
+  const [own] = config.config.providers
+  await config.write({ ...config.config, providers: [{ ...own, models: [{ ...own?.models[0], ...more }] }] })
+  await svc.host.models.sync()
+}
+
 describe('a usage record', () => {
   test('a usage record holds who asked which model, what it took and what it cost, and no word of it', async () => {
-    await using provider = await startProvider(
-      counts({
-        prompt_tokens: 1000,
-        completion_tokens: 500,
-        prompt_tokens_details: { cached_tokens: 200 },
-        completion_tokens_details: { reasoning_tokens: 300 },
-      }),
-    )
-    await using config = await configFor(provider.url, { model: { pricing } })
-    await using svc = await startApp({ AI_CONFIG: config.file })
+    provider.behave = counts({
+      prompt_tokens: 1000,
+      completion_tokens: 500,
+      prompt_tokens_details: { cached_tokens: 200 },
+      completion_tokens_details: { reasoning_tokens: 300 },
+    })
+    await changeModel({ pricing })
     const { id, token } = await svc.user()
 
     const response = await ask(svc, token)
     await svc.services.usageLedger.flush()
 
+    const [price] = await svc.rows<{ id: number }>('select max(id) as id from model_prices')
     expect(await svc.rows('select * from usage_records')).toEqual([
       {
-        id: '1',
+        id: expect.stringMatching(/^\d+$/),
         created_at: expect.anything(),
         user_id: id,
         token_id: Number(token.split('_')[1]),
@@ -61,24 +96,19 @@ describe('a usage record', () => {
         // 800 x 0.4 + 200 x 0.1 + 500 x 1.6 millionths: reasoning is part of the output and counted once.
         cost_micros: '1140',
         currency: 'EUR',
-        price_id: 1,
+        price_id: price?.id,
         request_id: response.headers.get('x-request-id'),
       },
     ])
   })
 
   test('a usage record has no cost where no price is known, and rounds to whole millionths', async () => {
-    await using provider = await startProvider(counts({ prompt_tokens: 1, completion_tokens: 1 }))
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
+    provider.behave = counts({ prompt_tokens: 1, completion_tokens: 1 })
+    await changeModel()
     const { token } = await svc.user()
     await ask(svc, token)
     await svc.services.usageLedger.flush()
-    await config.write({
-      ...config.config,
-      providers: [{ ...config.config.providers[0], models: [{ id: 'mock-1', external: true, pricing }] }],
-    })
-    await svc.host.models.sync()
+    await changeModel({ pricing })
 
     await ask(svc, token)
     await svc.services.usageLedger.flush()
@@ -90,9 +120,6 @@ describe('a usage record', () => {
   })
 
   test('a usage record survives the token and the person, without them', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
     const { id, token } = await svc.user()
     await ask(svc, token)
     await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
@@ -105,12 +132,10 @@ describe('a usage record', () => {
 
   test('a usage record drops whoever was removed while the call was under way, and nothing else keeps them', async () => {
     const waiting = Promise.withResolvers<void>()
-    await using provider = await startProvider(async (asked, response) => {
+    provider.behave = async (asked, response) => {
       await waiting.promise
       return replies(JSON.stringify(completion('Too late.')))(asked, response)
-    })
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
+    }
     const { id, token } = await svc.user()
     const asking = ask(svc, token)
     await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
@@ -129,9 +154,8 @@ describe('a usage record', () => {
 
 describe('usage.summary', () => {
   test('usage.summary tells the caller their own, by day, model and context', async () => {
-    await using provider = await startProvider(counts({ prompt_tokens: 10, completion_tokens: 5 }))
-    await using config = await configFor(provider.url, { model: { pricing } })
-    await using svc = await startApp({ AI_CONFIG: config.file })
+    provider.behave = counts({ prompt_tokens: 10, completion_tokens: 5 })
+    await changeModel({ pricing })
     const ada = await svc.user()
     const bob = await svc.user()
     for (const { token } of [ada, ada, ada, bob]) await ask(svc, token)
@@ -140,7 +164,7 @@ describe('usage.summary', () => {
     const day = (ago: number) => new Date(now - ago * 86_400_000).toISOString().slice(0, 10)
     // Also where midnight has passed since they were asked.
     await svc.rows(
-      `update usage_records set created_at = $1::timestamptz - case id when 1 then 2 else 0 end * interval '1 day'`,
+      `update usage_records set created_at = $1::timestamptz - case id when (select min(id) from usage_records) then 2 else 0 end * interval '1 day'`,
       [new Date(now)],
     )
     const tokens = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
@@ -157,7 +181,6 @@ describe('usage.summary', () => {
   })
 
   test('usage.summary tells nothing to guests, to tokens that may not read, and to wrong periods', async () => {
-    await using svc = await startApp()
     const { token } = await svc.user()
     const { token: asker } = await svc.user({ abilities: ['ai'] })
 
@@ -169,9 +192,6 @@ describe('usage.summary', () => {
   })
 
   test('usage.report tells administrators of everybody', async () => {
-    await using provider = await startProvider()
-    await using config = await configFor(provider.url)
-    await using svc = await startApp({ AI_CONFIG: config.file })
     const { username, token } = await svc.user()
     const admin = await svc.user({ role: 'admin' })
     await ask(svc, token)
