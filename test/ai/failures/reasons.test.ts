@@ -35,7 +35,7 @@ const refuses =
   }
 
 const caseFile = async (name: string): Promise<Behaviour> => {
-  const file = await readFile(`${import.meta.dirname}/../cases/answers/${name}.json`, 'utf8')
+  const file = await readFile(`${import.meta.dirname}/../cases/refusals/${name}.json`, 'utf8')
   const { status, body } = JSON.parse(file) as { status: number; body: object }
   return (_, response) => json(response, body, status)
 }
