@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { watchStatements } from '../kit/statements.ts'
 
@@ -10,8 +10,13 @@ const ROOMS = 20
 
 const statements = watchStatements()
 
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '40', REALTIME_CONNECTIONS_PER_PERSON: '2' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
 test('where everybody asks for all of their rooms at once, the database is asked a few times for each person, and for their tokens less often than for each room', async () => {
-  await using svc = await startApp()
   const people = await Promise.all(Array.from({ length: PEOPLE }, () => svc.user({ abilities: ['read'] })))
   await svc.rows(`insert into rooms (name, slug) select 'Room', 'room-' || n from generate_series(1, $1) n`, [ROOMS])
   await svc.rows(
@@ -44,7 +49,6 @@ test('where everybody asks for all of their rooms at once, the database is asked
 })
 
 test('more handshakes than a second allows wait for their turn, and none is refused', async () => {
-  await using svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '40' })
   using sockets = new DisposableStack()
 
   const opened = await Promise.all(Array.from({ length: 60 }, () => openSocket(svc.url)))
@@ -66,7 +70,6 @@ test('few handshakes a second are as few as the setting says', async () => {
 })
 
 test('a person has as many connections as they may, and the next is closed for good', async () => {
-  await using svc = await startApp({ REALTIME_CONNECTIONS_PER_PERSON: '2' })
   const [one, other] = [await svc.user(), await svc.user()]
   using sockets = new DisposableStack()
   const open = async ({ token }: { token: string }) => {
