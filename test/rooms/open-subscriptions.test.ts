@@ -5,16 +5,17 @@ import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
-import { cloneDatabase } from '../kit/database.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { ownDatabase } from '../kit/parts/redis.ts'
 import { newPerson, newRoom } from '../kit/rooms/messages.ts'
 import { RawSubscription } from '../kit/rooms/subscribe.ts'
 
+const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(7) } : {}
+
 let svc: JsonApiApp
 beforeAll(async () => {
-  svc = await startJsonApi({ DATABASE_POOL: '2' })
+  svc = await startJsonApi({ DATABASE_POOL: '2', APP_KEY, ...redis })
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -94,20 +95,12 @@ test('a subscription ends with its session', async () => {
   expect(following.problem).toMatchObject({ problem: 'signed_out' })
 })
 
-/** Two replicas of one installation, with Redis between them where there is one. */
-async function startReplicas() {
-  await using resources = new AsyncDisposableStack()
-  const database = resources.use(await cloneDatabase())
-  const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(7) } : {}
-  const settings = { DATABASE_URL: database.url, APP_KEY, ...redis }
-  const [one, other] = [resources.use(await startApp(settings)), resources.use(await startApp(settings))]
-  const kept = resources.move()
-  return { one, other, [Symbol.asyncDispose]: () => kept.disposeAsync() }
-}
+/** Another replica of the installation, with Redis between them where there is one. */
+const startReplica = () => startApp({ DATABASE_URL: String(svc.env.DATABASE_URL), APP_KEY, ...redis })
 
 test('a removal and a revocation on one replica end subscriptions on the other', async () => {
-  await using replicas = await startReplicas()
-  const [here, there] = [replicas.one as JsonApiApp, replicas.other]
+  await using there = await startReplica()
+  const here = svc
   const room = await newRoom(here, ['viewer', 'editor'])
   const open = (token: string) =>
     RawSubscription.open({ url: there.url, path: 'rooms.changes', input: { id: room.id }, token })
@@ -140,9 +133,9 @@ const tokenOf = async ({ rows }: TestApp, user: number) =>
   (await rows<{ id: number }>('select id from access_tokens where user_id = $1', [user]))[0]?.id ?? 0
 
 test('a replica that stops sends its clients away without a word, and they go on at the other', async () => {
-  await using replicas = await startReplicas()
-  const { one, other } = replicas
-  const person = await one.user({ abilities: ['read'] })
+  await using one = await startReplica()
+  const other = svc
+  const person = await newPerson(svc)
   const following = await follow(one, person.token)
   await following.begun()
   await write(one, person.id, 2)
