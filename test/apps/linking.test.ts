@@ -4,6 +4,7 @@ import { configFor, neverEnds, question, startProvider } from '../kit/ai/provide
 import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp, agree, appPublicKey, EXT_APPS, type TestExtApp } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
+import { newName } from '../kit/identity/names.ts'
 import { SLOW } from '../kit/started.ts'
 
 const resources = new AsyncDisposableStack()
@@ -368,14 +369,13 @@ describe('a link that ends', () => {
   })
 
   test('what is done to an app and its credentials leaves a line in the log each, with ids and no word of anybody', async () => {
-    await using svc = await startApp(APPS_ON)
     const { id: admin, token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
     const headers = { 'content-type': 'application/vnd.api+json' }
     const send = async (method: string, path: string, body?: object) =>
       (await svc.send(method, path, { token, headers, ...(body && { body }) })).status
     const app = await addApp(svc, { name: 'Hunters', needsKeys: false })
     const [path, appId] = [`${EXT_APPS}/${app.id}`, Number(app.id)]
-    const { browser, id: person } = await signIn(svc, 'learner')
+    const { browser, id: person } = await signIn(svc, newName('learner'))
     const attributes = { description: 'Hunting', url: 'https://hunter.example' }
 
     await agree(browser, await app.connectRequest('learner'), NARROW)
@@ -387,7 +387,7 @@ describe('a link that ends', () => {
     const { meta } = await svc.host.extApps.rotateCredential({ id: app.id })
     expect(await send('DELETE', path)).toBe(200)
 
-    const lines = svc.log.map((line) => JSON.parse(line)).filter((line) => line.appId && line.by)
+    const lines = svc.log.map((line) => JSON.parse(line)).filter((line) => line.appId === appId && line.by)
     const [host, byAdmin, byPerson] = [{ by: 'host' }, { by: `user:${admin}` }, { by: `user:${person}` }]
     const rotated = { msg: 'the credential of an external app was rotated', credentialId: expect.any(Number) }
     const linked = { ...byPerson, msg: 'an external app was linked' }
