@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -25,6 +26,8 @@ export function localBlobs(folder: string): Blobs {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
+        // Bytes that fail at once fail before the file is open, which makes it all the same.
+        if (!file.closed) await once(file, 'close')
         await rm(path, { force: true })
         throw error
       })

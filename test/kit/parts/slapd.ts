@@ -35,7 +35,6 @@ export async function startSlapd(ldif: string): Promise<Slapd> {
   await run('/usr/sbin/slapadd', ['-f', join(folder, 'slapd.conf'), '-l', join(folder, 'entries.ldif')])
   const addresses = `ldap://127.0.0.1:${port} ldaps://127.0.0.1:${securePort}`
   const server = spawn(SLAPD, ['-f', join(folder, 'slapd.conf'), '-h', addresses, '-d', '0'], { stdio: 'ignore' })
-  process.once('exit', () => server.kill('SIGKILL'))
   await untilListening(port)
   await untilListening(securePort)
   return {
