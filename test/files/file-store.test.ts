@@ -59,6 +59,19 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 
   const namesOf = async () => (await allOf(store.list())).map(({ name }) => name)
 
+  test('files whose bytes fail at once leave nothing behind', async () => {
+    const before = await namesOf()
+    async function* failing() {
+      yield* inParts(Buffer.alloc(0), 1)
+      throw new Problem('invalid')
+    }
+
+    const writes = await Promise.allSettled(Array.from({ length: 50 }, () => store.write(failing())))
+
+    expect(writes.every(({ status }) => status === 'rejected')).toBe(true)
+    expect(await namesOf()).toEqual(before)
+  })
+
   test.for([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 17])(
     'a file of %i bytes is read as it was written, in whatever pieces it came',
     async (size) => {

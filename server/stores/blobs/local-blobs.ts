@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -27,7 +26,7 @@ export function localBlobs(folder: string): Blobs {
       const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
         // Bytes that fail at once fail before the file is open, which makes it all the same.
-        if (!file.closed) await once(file, 'close')
+        if (!file.closed) await new Promise<void>((done) => file.once('close', () => done()))
         await rm(path, { force: true })
         throw error
       })
