@@ -84,7 +84,7 @@ export default defineConfig(({ mode }) => ({
     reporters: [new ShortReporter({ repeatedFile: report && `${report}.repeated` }), ...(report ? ['json'] : [])],
     ...(report && { outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
-    setupFiles: ['test/kit/before-midnight.ts'],
+    setupFiles: ['test/kit/before-midnight.ts', 'test/kit/quiet-libraries.ts'],
     // A guard against what hangs: a busy machine takes several times as long as a quiet one.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, statfs } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -28,7 +29,9 @@ export async function openRunFolder(prefix: string): Promise<RunFolder> {
     stdio: ['pipe', 'ignore', 'inherit'],
   })
   await once(child, 'spawn')
+  // Neither keeps this process from ending.
   child.unref()
+  ;(child.stdin as Socket).unref()
   return {
     path,
     async [Symbol.asyncDispose]() {
