@@ -14,7 +14,7 @@ export interface RunFolder extends AsyncDisposable {
 }
 
 /**
- * Makes the folder, and another that is the temporary folder of this process and its children from now on.
+ * Makes the folder, and another that is the temporary folder of this process and its children until then.
  * A process of its own deletes both and ends what still runs in them: also after Ctrl-C, and after this process was killed.
  */
 export async function openRunFolder(prefix: string): Promise<RunFolder> {
@@ -22,6 +22,7 @@ export async function openRunFolder(prefix: string): Promise<RunFolder> {
   const temporary = await mkdtemp(join(tmpdir(), prefix))
   // Parts that run as another user have folders of their own in it.
   await Promise.all([path, temporary].map((folder) => chmod(folder, 0o711)))
+  const before = process.env['TMPDIR']
   process.env['TMPDIR'] = temporary
   const child = spawn(process.execPath, ['--no-warnings', sweeper, path, temporary], {
     cwd: '/',
@@ -36,8 +37,11 @@ export async function openRunFolder(prefix: string): Promise<RunFolder> {
     path,
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'exit')
+      child.ref()
       child.stdin.end()
       await ended
+      if (before === undefined) delete process.env['TMPDIR']
+      else process.env['TMPDIR'] = before
     },
   }
 }
