@@ -4,9 +4,9 @@ import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { lockKeychain } from '../routers/identity/keychain-lock.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
-import { letGoOfRooms } from '../routers/rooms/members/erase-member.ts'
-import { noteProfile } from '../routers/rooms/members/note-profile.ts'
-import { askForNewKeysOf } from '../routers/rooms/require-rekey.ts'
+import { requireNewKeysOf } from '../routers/rooms/key-epochs.ts'
+import { noteProfile } from '../routers/rooms/members/member-events.ts'
+import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
 import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
 import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
 
@@ -16,9 +16,9 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('user-type-changed', lockKeychain)
   hooks.on('name-taken', claimLimits)
   hooks.on('name-freed', returnLimits)
-  hooks.on('user-erasing', letGoOfRooms)
+  hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', letGoOfAttachments)
-  hooks.on('user-keys-changed', askForNewKeysOf)
+  hooks.on('user-keys-changed', requireNewKeysOf)
   hooks.on('user-keys-changed', endLinksOfOldKeys)
   hooks.on('user-keys-changed', noteProfile)
   hooks.on('user-profile-changed', noteProfile)

@@ -1,16 +1,30 @@
+import { createHash } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { findStoredKeys } from '../../entities/rooms/room-key.sql.ts'
+import {
+  beginKeyEpoch,
+  findKeyedMembers,
+  findRoomTexts,
+  findStoredKeys,
+  type KeyedMember,
+  type RoomTexts,
+  storeWrappedKeys,
+} from '../../entities/rooms/room-key.sql.ts'
+import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import { takes } from '../core/body-size.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
+import { isPublicKey } from '../identity/public-key.ts'
 import { resourceId } from '../resource/ids.ts'
+import type { RecordOf } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
 import { notFound } from '../verbs/lock.ts'
+import { getRow } from '../verbs/read.ts'
 import { seesAll } from '../verbs/viewer.ts'
-import { readRecipients } from './recipients.ts'
-import { newKey, rekey } from './rekey.ts'
-import { rooms } from './rooms.ts'
+import { type EnteredRoom, enterRoom } from './room-access.ts'
+import { rooms, roomText } from './rooms.ts'
 
 /** More than a room has in years, where somebody leaves it every week. */
 const MAX_KEYS = 500
@@ -28,6 +42,46 @@ const storedKeysInput = z.strictObject({
     .optional(),
 })
 
+const MAX_MEMBERS = 500
+const base64 = '[A-Za-z0-9+/]+={0,2}'
+const asBase64 = (parts: number) => new RegExp(`^${Array(parts).fill(base64).join('\\|')}$`)
+
+const wrappedKey = z
+  .string()
+  .max(1024)
+  .regex(asBase64(1), { error: 'must be base64' })
+  .describe('The new key, encrypted with the public key of the member.')
+
+const previousKey = z
+  .string()
+  .max(1024)
+  .regex(asBase64(3), { error: 'must be iv|tag|ciphertext, each in base64' })
+  .optional()
+  .describe(
+    'The key before, encrypted with the new one: needed where the room shares its earlier keys, and refused elsewhere.',
+  )
+
+const textNames = ['roomDescription', 'systemPrompt'] as const
+const sameText = roomText.min(1).optional()
+
+/** What a browser sends that has made the next key of a room. */
+const newKey = z.strictObject({
+  id: resourceId,
+  keyEpoch: z.int().min(1).max(1_000_000).describe('The number of the new key, which is one more than that in use.'),
+  recipients: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, { error: 'must be that of the recipients' })
+    .describe('The `version` of the recipients for whom the key is wrapped.'),
+  keys: z
+    .array(z.strictObject({ user: resourceId, wrappedKey }))
+    .min(1)
+    .max(MAX_MEMBERS)
+    .refine((keys) => new Set(keys.map(({ user }) => user)).size === keys.length, 'names a member twice'),
+  previousKey,
+  roomDescription: sameText.describe('The same description, encrypted with the new key by an administrator.'),
+  systemPrompt: sameText.describe('The same system prompt, encrypted with the new key by an administrator.'),
+})
+
 /** The keys of a room, which the service stores and cannot open. */
 export const roomKeysRouter = router({
   list: rowAction(rooms, 'keys', userWith('read'))
@@ -37,7 +91,7 @@ export const roomKeysRouter = router({
       ),
     )
     .input(storedKeysInput)
-    .query(({ ctx, input }) => storedKeys(ctx, ctx.caller.person.id, input)),
+    .query(({ ctx, input }) => readStoredKeys(ctx, ctx.caller.person.id, input)),
 
   recipients: rowAction(rooms, 'key-recipients', userWith('write'))
     .meta(about('Read for whom a new key of a room has to be wrapped, with their public keys.'))
@@ -50,10 +104,107 @@ export const roomKeysRouter = router({
     .mutation(({ ctx, input }) => rekey(ctx, input)),
 })
 
-async function storedKeys(ctx: Context, person: number, { id, page }: z.output<typeof storedKeysInput>) {
+async function readStoredKeys(ctx: Context, person: number, { id, page }: z.output<typeof storedKeysInput>) {
   const after = page?.after === undefined ? -1 : Number(page.after)
   const [found] = await ctx.services.sql(findStoredKeys, [Number(id), person, after, MAX_KEYS + 1])
   if (!found) throw seesAll(ctx) ? new Problem('not_permitted') : notFound(rooms, id)
   const { keyEpoch, keys } = found
   return { meta: { keyEpoch, keys: keys.slice(0, MAX_KEYS), hasMore: keys.length > MAX_KEYS } }
+}
+
+interface Recipient {
+  id: string
+  publicKey: string
+}
+
+/** For whom the next key of a room is, and what was encrypted with those before. */
+interface Recipients {
+  /** The number that the next key will have. */
+  keyEpoch: number
+  /** Changes with every member, every public key and the texts. */
+  version: string
+  recipients: Recipient[]
+  /** The members who get no key before they make keys of their own. */
+  withoutKeys: string[]
+  sharesEarlierKeys: boolean
+  /** What the caller may do: the texts are encrypted anew by administrators alone. */
+  role: MemberRole
+  roomDescription: string | null
+  systemPrompt: string | null
+}
+
+/** Asked by somebody who may make the next key. */
+function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }> {
+  return ctx.em().transactional(async (em) => ({ meta: await findRecipients(em, await enterAsWriter(ctx, em, id)) }))
+}
+
+const enterAsWriter = (ctx: Context, em: EntityManager, id: number) => enterRoom(ctx, em, id, ['admin', 'editor'])
+
+/** Of a room that is locked. */
+async function findRecipients(
+  em: EntityManager,
+  { id, keyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
+): Promise<Recipients> {
+  const members = await em.execute<KeyedMember[]>(findKeyedMembers, [id])
+  const [texts] = await em.execute<[RoomTexts]>(findRoomTexts, [id])
+  const recipients = members.filter(hasKeys)
+  const withoutKeys = members.filter((member) => !hasKeys(member)).map(({ id }) => id)
+  const version = hashRecipients(recipients, texts)
+  return { keyEpoch: keyEpoch + 1, version, recipients, withoutKeys, sharesEarlierKeys, role, ...texts }
+}
+
+/** One whose public key is none would keep the key from all others. */
+const hasKeys = (member: KeyedMember): member is Recipient => member.publicKey !== null && isPublicKey(member.publicKey)
+
+function hashRecipients(recipients: readonly Recipient[], { roomDescription, systemPrompt }: RoomTexts): string {
+  const hash = createHash('sha256')
+  for (const { id, publicKey } of recipients) hash.update(`${id} ${publicKey}\n`)
+  return hash.update(JSON.stringify([roomDescription, systemPrompt])).digest('hex')
+}
+
+type NewKey = z.output<typeof newKey>
+
+/** Gives a room its next key. Whoever joins, leaves or writes at this moment waits, so nobody is left out or kept in. */
+async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
+  const id = Number(given.id)
+  await changing(ctx, async (em, changes) => {
+    const room = await enterAsWriter(ctx, em, id)
+    assertNextEpoch(room, given)
+    const found = await findRecipients(em, room)
+    assertWrappedForAll(found, given)
+    assertMayReplaceTexts(found, given)
+    const texts = textNames.map((name) => given[name] ?? null)
+    await em.execute(beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
+    await em.execute(storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
+    changes.add([`room:${id}`], 'updated', rooms.type, id)
+  })
+  return { data: await getRow(ctx, rooms, given.id) }
+}
+
+function assertNextEpoch({ keyEpoch, sharesEarlierKeys }: EnteredRoom, given: NewKey): void {
+  if (given.keyEpoch !== keyEpoch + 1)
+    throw new Problem('conflict', { detail: `The next key of the room has the number ${keyEpoch + 1}.` })
+  if (sharesEarlierKeys === (given.previousKey !== undefined)) return
+  const message = sharesEarlierKeys
+    ? 'is needed: the room shares its earlier keys'
+    : 'must be absent: the room does not share its earlier keys'
+  throw new Problem('invalid', { issues: [{ path: ['previousKey'], message }] })
+}
+
+function assertWrappedForAll({ recipients, version }: Recipients, given: NewKey): void {
+  const users = new Set(given.keys.map(({ user }) => user))
+  const isExact = users.size === recipients.length && recipients.every(({ id }) => users.has(id))
+  if (isExact && given.recipients === version) return
+  throw new Problem('conflict', {
+    detail: 'The members of the room, their public keys or its texts are others: read them anew.',
+  })
+}
+
+/** What is said to be the same text may be another one, so only who may change the room sends it; and only where there is one. */
+function assertMayReplaceTexts(found: Recipients, given: NewKey): void {
+  const replaced = textNames.filter((name) => given[name] !== undefined)
+  if (replaced.length > 0 && found.role !== 'admin') throw new Problem('not_permitted')
+  const missing = replaced.filter((name) => found[name] === null)
+  const issues = missing.map((name) => ({ path: [name], message: 'must be absent: the room has none' }))
+  if (issues.length > 0) throw new Problem('invalid', { issues })
 }

@@ -12,6 +12,7 @@ import {
   replyCount,
   visibleMessages,
 } from '../../entities/rooms/room-message.ts'
+import { findReadMarks, type ReadMark } from '../../entities/rooms/room-read-mark.sql.ts'
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
@@ -21,6 +22,7 @@ import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
+import type { FindValues, FoundRow } from '../resource/on-demand.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { lockRow, type Version } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
@@ -28,9 +30,8 @@ import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { updateRow } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { dropAttachmentsOf } from './attachments/remove.ts'
-import { assertKeyOfEditInUse } from './key-epoch.ts'
+import { assertKeyOfEditInUse } from './key-epochs.ts'
 import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
-import { findReaders } from './readers.ts'
 import { type Sending, sendMessage } from './send-message.ts'
 
 const number = z
@@ -166,3 +167,22 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
 }
 
 const lockRoomOf = (em: EntityManager, { id }: Version) => runNamed(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
+
+/** More than anybody looks at, and few enough for a page of messages. */
+const MAX_READERS = 200
+
+/** Of each message the ids of the members who have read it or wrote it, the caller's first: one statement for all of them. */
+async function findReaders(messages: readonly FoundRow[], { sql, viewer }: Parameters<FindValues>[1]) {
+  const found = await sql(findReadMarks, [[...new Set(messages.map(roomOf))], viewer])
+  const byRoom = new Map(found.map(({ room, marks }) => [room, marks]))
+  return messages.map((message) => pickReaders(message, byRoom.get(roomOf(message)) ?? []))
+}
+
+const roomOf = ({ relations }: FoundRow) => Number(relations['room']?.id)
+
+function pickReaders({ id, relations }: FoundRow, marks: readonly ReadMark[]): number[] {
+  const author = Number(relations['member']?.id)
+  const hasRead = (after: number, upTo: number) => after < Number(id) && Number(id) <= upTo
+  const read = marks.filter(([member, , after, upTo]) => member === author || hasRead(after, upTo))
+  return read.slice(0, MAX_READERS).map(([, person]) => person)
+}

@@ -1,9 +1,14 @@
+import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
 import { Room } from '../../entities/rooms/room.ts'
+import { findMembership } from '../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
+import { markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
 import { takes } from '../core/body-size.ts'
+import type { Caller } from '../core/caller.ts'
+import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
@@ -14,19 +19,18 @@ import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
-import { followInput } from '../verbs/follow-changes.ts'
-import { assertPermitted } from '../verbs/lock.ts'
+import { followChanges, followInput } from '../verbs/follow-changes.ts'
+import { assertPermitted, unknown } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { viewerOf } from '../verbs/viewer.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
-import { followRoom } from './follow-room.ts'
-import { noteRoomGone } from './members/end-membership.ts'
-import { noteInvitations } from './members/note-invitations.ts'
-import { assertMember, markRead } from './read-marks.ts'
-import { assertMayEnterOneMore } from './room-quotas.ts'
+import { noteInvitations } from './members/member-events.ts'
+import { roomMembers } from './members/members.ts'
+import { noteRoomGone } from './members/memberships.ts'
+import { assertMayEnterOneMore, noSuchRoom } from './room-access.ts'
 import { rooms } from './rooms.ts'
-import { slugOf } from './slug.ts'
 
 type RoomChange = UpdateInput<typeof rooms>
 
@@ -70,7 +74,7 @@ export const roomsRouter = router({
     .mutation(({ ctx, input }): Promise<RecordOf<typeof rooms>> => {
       const { id } = ctx.caller.person
       return createRow(ctx, rooms, input, {
-        complete: ({ name }) => ({ slug: slugOf(String(name)) }),
+        complete: ({ name }) => ({ slug: makeSlug(String(name)) }),
         beforehand: (em) => assertMayEnterOneMore(ctx, em, id),
         afterFlush: (written) => addFirstMembers(written, id),
       })
@@ -134,4 +138,58 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
   })
   await deletePictures(ctx.services, files)
   return deleted
+}
+
+interface Marked {
+  member: number
+  isNew: boolean
+}
+
+/** Marks the messages of a room as read by the caller, up to one of them. A mark never goes back. */
+async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
+  const { viewer } = viewerOf(ctx)
+  await assertMember(ctx, room)
+  await changing(ctx, async (em, changes) => {
+    const [marked] = await em.execute<Marked[]>(markReadText, [upTo, room, viewer])
+    if (!marked) throw new Problem('not_found', { issues: [unknown('room-messages', ['upTo'])] })
+    if (!marked.isNew) return
+    changes.add([`room:${room}`], 'updated', 'room-members', marked.member)
+    changes.add([`user:${viewer}`], 'updated', 'rooms', room)
+  })
+  return { meta: { upTo: `${upTo}` } }
+}
+
+/** A room of which the caller is no member is not there. */
+async function assertMember(ctx: Context, room: number): Promise<void> {
+  const [member] = await ctx.services.sql(findMembership, [room, viewerOf(ctx).viewer])
+  if (member) return
+  throw new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${room}.` })
+}
+
+type Following = Context & { caller: Extract<Caller, { type: 'user' }> }
+
+/** Tells a member what changes in a room, up to the change that ends the membership or the room. */
+function followRoom(ctx: Following, room: number, after: string | undefined) {
+  const admit = async () => {
+    const [member] = await ctx.services.sql(findMembership, [room, ctx.caller.person.id])
+    if (!member) throw noSuchRoom(room)
+    const last = { [`${roomMembers.type}.deleted`]: `${member.id}`, 'rooms.deleted': `${room}` }
+    return ({ kind, subject }: { kind: string; subject: string }) => last[kind] === subject
+  }
+  return followChanges(ctx, { stream: `room:${room}`, after, admit })
+}
+
+const signs = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const RANDOM_SIGNS = 10
+/** A sign of a name may stand for several letters. */
+const MAX_WORDS = 120
+
+/** `Chess & Go` gives `chess-go-` and random signs: the slug stays when the room gets another name. */
+function makeSlug(name: string): string {
+  const words = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .match(/[a-z0-9]+/g)
+  const random = Array.from({ length: RANDOM_SIGNS }, () => signs[randomInt(signs.length)]).join('')
+  return `${(words ?? []).join('-').slice(0, MAX_WORDS)}-${random}`
 }

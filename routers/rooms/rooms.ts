@@ -6,7 +6,11 @@ import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { imageBytes } from '../identity/pictures/pictures.ts'
 import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
-import { roomText } from './room-text.ts'
+
+const MAX_CIPHERTEXT = 128 * 1024
+
+/** A description or system prompt, as a browser has encrypted it. */
+export const roomText = z.string().max(MAX_CIPHERTEXT)
 
 const ciphertext = roomText.nullable()
 

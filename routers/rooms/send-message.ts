@@ -13,7 +13,7 @@ import { runNamed } from '../core/run-named.ts'
 import { unknown } from '../verbs/lock.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { assertFewAttachments, linkToMessage } from './attachments/link.ts'
-import { assertKeyInUse } from './key-epoch.ts'
+import { assertKeyInUse } from './key-epochs.ts'
 import { assertContentFits, noContent } from './message-content.ts'
 
 /** What a message is sent with. */

@@ -1,17 +1,22 @@
-import { beginDisclosure } from '../../../entities/rooms/room-disclosure.sql.ts'
+import { createHmac } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { AI_USER_ID } from '../../../entities/identity/user.ts'
+import { type AnswerPlace, beginDisclosure, findAnswerPlace } from '../../../entities/rooms/room-disclosure.sql.ts'
+import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
 import { begin } from '../../ai/ask.ts'
 import { type Asking, mayAskInRooms } from '../../ai/asking.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
+import type { Message } from '../../ports/ai/messages.ts'
 import { ANSWER_LEASE_MS, type Told } from '../../ports/room-answers.ts'
-import { assertKeyInUse } from '../key-epoch.ts'
+import { unknown } from '../../verbs/lock.ts'
+import { assertKeyInUse } from '../key-epochs.ts'
+import { noSuchRoom } from '../room-access.ts'
 import { lockForWriter } from '../send-message.ts'
-import { findPlace } from './answer-place.ts'
-import { disclosedParts } from './disclosed-parts.ts'
-import { type RoomQuestion, requestOf } from './question.ts'
-import { writeAnswer } from './write-answer.ts'
+import { writeAnswer } from './room-answer.ts'
+import { type RoomQuestion, toAiRequest } from './room-question.ts'
 
 /**
  * Has a model answer in a room. Everybody there is told what is disclosed to it before it is; the answer is made behind this
@@ -19,10 +24,10 @@ import { writeAnswer } from './write-answer.ts'
  */
 export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
   if (!mayAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
-  const author = await findPlace(ctx, asked)
+  const author = await findAnswerAuthor(ctx, asked)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running
-  const call = await begin({ ...ctx, signal: () => signal }, requestOf(asked), { room: Number(asked.id) })
+  const call = await begin({ ...ctx, signal: () => signal }, toAiRequest(asked), { room: Number(asked.id) })
   const key = Buffer.from(asked.key, 'base64')
   const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
     call.abandon()
@@ -42,7 +47,7 @@ interface Disclosing {
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
 async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
   // Before the room is locked, for which others wait.
-  const parts = JSON.stringify(await disclosedParts(key, asked.messages, call.messages))
+  const parts = JSON.stringify(await hashDisclosedParts(key, asked.messages, call.messages))
   return changing(ctx, async (em, changes) => {
     const room = Number(asked.id)
     const writer = await lockForWriter(ctx, em, room)
@@ -55,4 +60,73 @@ async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclos
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
     return { id, room, member: writer.member }
   })
+}
+
+const toKey = (id: string | null) => (id === null ? null : Number(id))
+
+/** Where the answer goes, before anything is spent on it; returns the membership of the AI user, who will be its author. */
+async function findAnswerAuthor(ctx: Asking, asked: RoomQuestion): Promise<number> {
+  const { caller, services } = ctx
+  const [room, person] = [Number(asked.id), caller.person.id]
+  const sources = asked.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))
+  const values = [room, person, AI_USER_ID, toKey(asked.thread), toKey(asked.replaces), sources]
+  const [place] = await services.sql(findAnswerPlace, values)
+  if (!place) throw noSuchRoom(room)
+  if (!['admin', 'editor'].includes(place.role)) throw new Problem('not_permitted')
+  if (place.assistant === null) throw new Problem('conflict', { detail: 'The AI user is no member of this room.' })
+  const issues = findMissing(place, asked)
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+  if (asked.replaces !== null && place.role !== 'admin' && place.askedBy !== person) throw new Problem('not_permitted')
+  return place.assistant
+}
+
+function findMissing({ hasThread, replaced, known }: AnswerPlace, asked: RoomQuestion) {
+  const inRoom = new Set(known)
+  const missing = (...path: (string | number)[]) => unknown('room-messages', path)
+  return [
+    ...(hasThread ? [] : [missing('thread')]),
+    ...(asked.replaces === null || replaced !== null ? [] : [missing('replaces')]),
+    ...asked.messages.flatMap(({ source }, at) =>
+      source === null || inRoom.has(Number(source)) ? [] : [missing('messages', at, 'source')],
+    ),
+  ]
+}
+
+type Asked = RoomQuestion['messages'][number]
+
+/**
+ * What is kept of all that a model is given: whose it is, how large, and a hash that only who has the key can compare. `given`
+ * are the messages that were asked, part by part, with what is in their attachments; stored files are read for their hash.
+ */
+async function hashDisclosedParts(
+  key: Buffer,
+  asked: readonly Asked[],
+  given: readonly Message[],
+): Promise<DisclosedPart[]> {
+  const parts: DisclosedPart[] = []
+  for (const [at, { role, source, content }] of asked.entries())
+    for (const [index, part] of content.entries()) {
+      const [kind, content] = readContent(given[at]?.content[index])
+      const attachment = part.type === 'attachment' && { attachment: part.id }
+      parts.push({ role, message: source, ...attachment, kind, ...(await hashContent(key, content)) })
+    }
+  return parts
+}
+
+function readContent(part: Message['content'][number] | undefined): [kind: string, content: Readable | Buffer] {
+  if (part?.type === 'text') return ['text', Buffer.from(part.text)]
+  if (part?.type === 'file') return [part.mime, Buffer.from(part.data, 'base64')]
+  if (part?.type === 'stored-file') return [part.mime, part.content.open()]
+  return ['name', Buffer.from(part?.type === 'skipped' ? part.name : '')]
+}
+
+/** Reads a file piece by piece. */
+async function hashContent(key: Buffer, content: Readable | Buffer): Promise<Pick<DisclosedPart, 'bytes' | 'hash'>> {
+  const hash = createHmac('sha256', key)
+  let bytes = 0
+  for await (const piece of content instanceof Readable ? content : [content]) {
+    hash.update(piece)
+    bytes += piece.length
+  }
+  return { bytes, hash: hash.digest('base64url') }
 }

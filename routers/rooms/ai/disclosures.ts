@@ -27,7 +27,7 @@ export const disclosuresInput = z.strictObject({
 })
 
 /** What was disclosed to models in a room, the last first, as its members see it. */
-export async function disclosuresOf(ctx: Asking, { id, page }: z.output<typeof disclosuresInput>) {
+export async function listOwnDisclosures(ctx: Asking, { id, page }: z.output<typeof disclosuresInput>) {
   const before = Number(page?.before ?? FIRST)
   const values = [Number(id), ctx.caller.person.id, before, PAGE + 1]
   const [found] = await ctx.services.sql(listDisclosures, values)
@@ -73,7 +73,7 @@ export async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
 const BATCH = 500
 
 /** Deletes what is older than the settings say. Several replicas may do so at once. */
-export async function deleteOld(ctx: Context): Promise<{ deleted: number }> {
+export async function deleteOldRows(ctx: Context): Promise<{ deleted: number }> {
   const months = ctx.services.settings.rooms.disclosureMonths
   if (months === undefined) return { deleted: 0 }
   return untilFewer(BATCH, () =>

@@ -5,13 +5,13 @@ import { rooms } from '../rooms.ts'
 import { askInRoom } from './ask-in-room.ts'
 import {
   cancelAnswer,
-  deleteOld,
+  deleteOldRows,
   disclosureChoice,
   disclosuresInput,
-  disclosuresOf,
   endLostAnswers,
+  listOwnDisclosures,
 } from './disclosures.ts'
-import { roomQuestion } from './question.ts'
+import { roomQuestion } from './room-question.ts'
 
 /** Models in rooms: they are given what a member discloses, and their answers are encrypted for the room. */
 export const roomAiRouter = router({
@@ -31,9 +31,9 @@ export const roomAiRouter = router({
   disclosures: rowAction(rooms, 'disclosures', userWith('read'))
     .meta(about('List what members of a room have disclosed to models: ids, sizes and hashes, and never a text.'))
     .input(disclosuresInput)
-    .query(({ ctx, input }) => disclosuresOf(ctx, input)),
+    .query(({ ctx, input }) => listOwnDisclosures(ctx, input)),
 
   endLostAnswers: host.mutation(({ ctx }) => endLostAnswers(ctx)),
 
-  deleteOldDisclosures: host.mutation(({ ctx }) => deleteOld(ctx)),
+  deleteOldDisclosures: host.mutation(({ ctx }) => deleteOldRows(ctx)),
 })

@@ -1,10 +1,121 @@
+import { createCipheriv, randomBytes } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { endDisclosure, replaceAnswer } from '../../../entities/rooms/room-disclosure.sql.ts'
+import type { DisclosureState } from '../../../entities/rooms/room-disclosure.ts'
+import { insertMessage } from '../../../entities/rooms/room-message.sql.ts'
 import type { StreamPart, UsagePart } from '../../ai/answer.ts'
+import type { Asking } from '../../ai/asking.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import { changing } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
 import type { FinishReason } from '../../ports/ai/models.ts'
+import type { Told } from '../../ports/room-answers.ts'
+import { unknown } from '../../verbs/lock.ts'
+import { assertKeyInUse } from '../key-epochs.ts'
+import { MAX_CONTENT } from '../message-content.ts'
+import { lockForWriter } from '../send-message.ts'
+import type { RoomQuestion } from './room-question.ts'
+
+/** Where an answer goes, and under which disclosure it is made. */
+interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, Told {
+  author: number
+}
+
+interface AnswerCall {
+  key: Buffer
+  call: MeteredCall
+}
+
+/** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
+export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
+  try {
+    const answer = await collectAnswer(call)
+    // What it would replace is worth more, as it is whole.
+    if (answer.error && target.replaces !== null) throw new Problem(answer.error)
+    const content = sealAnswer(key, answer)
+    await changing(ctx, (em, changes) => storeAnswer(ctx, target, { em, changes, content, answer }))
+  } catch (error) {
+    await recordFailure(ctx, target, error).catch(() => {})
+  } finally {
+    key.fill(0)
+  }
+}
+
+interface SealedAnswer {
+  em: EntityManager
+  changes: ChangeRecorder
+  /** Encrypted. */
+  content: string
+  answer: Pick<RoomAnswer, 'finish' | 'error'>
+}
+
+/** The asker must still be one who may write, and the key one that may be used. */
+async function storeAnswer(ctx: Asking, target: AnswerTarget, at: SealedAnswer): Promise<void> {
+  const { id, room, keyEpoch, replaces } = target
+  const { em, changes, answer } = at
+  assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
+  const message =
+    replaces === null ? await insertAnswer(target, at) : await overwriteAnswer(target, Number(replaces), at)
+  const [ended] = await runNamed(em, endDisclosure, [id, 'completed', answer.error, message])
+  if (!ended) throw new Problem('client_gone')
+  changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
+}
+
+async function insertAnswer(target: AnswerTarget, { em, changes, content, answer }: SealedAnswer): Promise<number> {
+  const { room, author, keyEpoch, thread, model } = target
+  const reply = thread === null ? null : Number(thread)
+  const values = [room, author, content, keyEpoch, null, reply, model, toMetadata(target, answer)]
+  const logged = await runNamed(em, insertMessage, values)
+  const [created] = logged
+  if (!created) throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
+  changes.addLogged(logged)
+  return Number(created.subject)
+}
+
+async function overwriteAnswer(target: AnswerTarget, message: number, { em, changes, content, answer }: SealedAnswer) {
+  const { room, keyEpoch, model } = target
+  const [replaced] = await em.execute<{ id: number }[]>(replaceAnswer, [
+    content,
+    keyEpoch,
+    model,
+    toMetadata(target, answer),
+    message,
+  ])
+  if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
+  changes.add([`room:${room}`], 'updated', 'room-messages', message)
+  return message
+}
+
+/** `finish` says why an answer is not whole. */
+const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: SealedAnswer['answer']) =>
+  JSON.stringify({ tools: modelTools ?? null, params: parameters, ...(finish !== 'stop' && { finish }) })
+
+/** That the asker may not any more is all that others learn of their sessions and tokens. */
+const codesOfAskers: readonly ErrorCode[] = ['invalid_token', 'signed_out']
+
+/** One that was cancelled has ended already. Only the end of this process ends the signal without a reason. */
+async function recordFailure(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Promise<void> {
+  const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
+  const [state, told] = toDisclosureEnd(code)
+  if (code === 'internal') {
+    const kind = error instanceof Error ? error.name : typeof error
+    ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room was not kept')
+  }
+  await changing(ctx, async (em, changes) => {
+    const [ended] = await runNamed(em, endDisclosure, [id, state, told, null])
+    if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
+  })
+}
+
+function toDisclosureEnd(code: ErrorCode): [DisclosureState, ErrorCode] {
+  if (code === 'client_gone') return ['lost', 'unavailable']
+  return ['failed', codesOfAskers.includes(code) ? 'not_permitted' : code]
+}
 
 /** An answer as members of a room read it. */
-export interface RoomAnswer {
+interface RoomAnswer {
   text: string
   citations: { url: string; title: string | undefined }[]
   finish: FinishReason
@@ -17,7 +128,7 @@ const types = ['delta', 'source', 'finish', 'usage'] as const satisfies StreamPa
 const errors = { limit: 'limit_reached', refusal: 'provider_refused' } as const
 
 /** Takes an answer as it comes, so that one that is ended before is paid as far as it came. One without a word fails. */
-export async function answerOf(call: MeteredCall): Promise<RoomAnswer> {
+async function collectAnswer(call: MeteredCall): Promise<RoomAnswer> {
   const answer: RoomAnswer = { text: '', citations: [], finish: 'stop', error: null }
   for await (const part of await call.stream(types)) {
     if (part.type === 'delta') answer.text += part.text
@@ -32,4 +143,17 @@ function endedBy(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
   const error = cut && cut !== 'length' ? errors[cut] : null
   if (error && answer.text === '') throw new Problem(error)
   return { ...answer, error }
+}
+
+const IV = 12
+
+/** An answer with its sources, encrypted as a browser would: `iv|tag|ciphertext`, each in base64. */
+function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 'citations'>): string {
+  const iv = randomBytes(IV)
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  const content = JSON.stringify({ text, ...(citations.length > 0 && { citations }) })
+  const ciphertext = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()])
+  const sealed = [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64')).join('|')
+  if (sealed.length > MAX_CONTENT) throw new Problem('too_large')
+  return sealed
 }

@@ -12,7 +12,7 @@ import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runNamed } from '../../core/run-named.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
-import { roomText } from '../room-text.ts'
+import { roomText } from '../rooms.ts'
 import { assertWithinQuota, lockOwn, noteConversation, readConversation, slug } from './conversation.ts'
 
 const name = z.string().trim().max(255).describe('Not encrypted.')

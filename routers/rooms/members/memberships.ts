@@ -1,18 +1,25 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { deleteKeychainsOfRoom } from '../../../entities/rooms/room-key.sql.ts'
 import {
+  dropAllInvitations,
   endMembership,
+  findMemberships,
   listConcerned,
+  lockRoomsOf,
+  promoteSuccessor,
   type Withdrawn,
   withdrawInvitations,
 } from '../../../entities/rooms/room-member.sql.ts'
+import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { Erasing } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { dropFilesOfRoom } from '../attachments/remove.ts'
-import { askForNewKey } from '../require-rekey.ts'
-import { sizeOf } from '../room-access.ts'
+import { requireNewKey } from '../key-epochs.ts'
+import { measureSize } from '../room-access.ts'
+import { noteInvitations, noteWithdrawn } from './member-events.ts'
 import { roomMembers } from './members.ts'
-import { noteWithdrawn } from './note-invitations.ts'
 
 /** A transaction that holds the lock of a room. */
 export interface InRoom {
@@ -30,11 +37,11 @@ export interface MemberOfRoom {
 export async function removeMember(at: InRoom, member: MemberOfRoom): Promise<void> {
   const withdrawn = await at.em.execute<Withdrawn[]>(endMembership, [member.id])
   noteRemoved(at, member)
-  await askForNewKey(at, [at.room])
+  await requireNewKey(at, [at.room])
   noteWithdrawn(at.changes, at.room, withdrawn)
 }
 
-export function noteRemoved({ changes, room }: InRoom, { id, user }: MemberOfRoom): void {
+function noteRemoved({ changes, room }: InRoom, { id, user }: MemberOfRoom): void {
   changes.add([`room:${room}`], 'deleted', roomMembers.type, id)
   changes.add([`user:${user}`], 'deleted', 'rooms', room)
 }
@@ -45,8 +52,8 @@ export async function withdrawInvitationsBy({ em, changes, room }: InRoom, invit
 }
 
 /** Deletes a room without people, whose picture is returned; throws where there are people and nobody administers them. */
-export async function settleRoom(at: InRoom): Promise<string[]> {
-  const { people, admins } = await sizeOf(at.em, at.room)
+export async function deleteIfEmpty(at: InRoom): Promise<string[]> {
+  const { people, admins } = await measureSize(at.em, at.room)
   if (people === 0) return deleteEmptyRoom(at)
   if (admins === 0)
     throw new Problem('conflict', { detail: 'The room needs an administrator: name another one first.' })
@@ -73,4 +80,36 @@ export async function noteRoomGone(at: InRoom): Promise<void> {
     if (invitation === null) changes.add([`user:${id}`], 'deleted', 'rooms', room)
     else changes.add([`user:${id}`], 'deleted', roomMembers.type, `invitation-${invitation}`)
   }
+}
+
+/**
+ * Ends all memberships of somebody who is erased. They can name nobody: a room that would be without an administrator is
+ * given to the editor or, where there is none, to the viewer who has been in it for longest.
+ */
+export async function endMembershipsOnErase({ userId, em, changes, report, files }: Erasing): Promise<void> {
+  // In the order in which everybody locks: first the person, then the rooms.
+  await em.execute(lockPerson, [userId])
+  await em.execute(lockRoomsOf, [userId, userId])
+  for (const { id, room } of await em.execute<{ id: number; room: number }[]>(findMemberships, [userId])) {
+    const at: InRoom = { em, changes, room }
+    // Keys and read marks are counted with all others of the person.
+    await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
+    noteRemoved(at, { id, user: userId })
+    await requireNewKey(at, [room])
+    await promoteSuccessorIfNeeded(at)
+    files.push(...(await deleteIfEmpty(at)))
+  }
+  const dropped = await em.execute<(Withdrawn & { room: number })[]>(dropAllInvitations, [userId, userId])
+  for (const { room, ...invitation } of dropped) noteWithdrawn(changes, room, [invitation])
+  report['room_members'] = { deleted: dropped.length, kept: 0 }
+}
+
+async function promoteSuccessorIfNeeded({ em, changes, room }: InRoom): Promise<void> {
+  const { admins, people } = await measureSize(em, room)
+  if (admins > 0 || people === 0) return
+  const [successor] = await em.execute<{ id: number; user: number }[]>(promoteSuccessor, [room])
+  if (!successor) return
+  changes.add([`room:${room}`], 'updated', roomMembers.type, successor.id)
+  changes.add([`user:${successor.user}`], 'updated', 'rooms', room)
+  await noteInvitations({ em, changes, room }, successor.user)
 }

@@ -46,7 +46,7 @@ export const roomQuestion = z
   })
 export type RoomQuestion = z.output<typeof roomQuestion>
 
-export const requestOf = ({ model, messages, modelTools, ...asked }: RoomQuestion): AiRequest => ({
+export const toAiRequest = ({ model, messages, modelTools, ...asked }: RoomQuestion): AiRequest => ({
   model,
   messages: messages.map(({ source: _, ...said }) => said),
   tools: [],

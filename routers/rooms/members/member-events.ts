@@ -1,6 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { listInvitations, type Withdrawn } from '../../../entities/rooms/room-member.sql.ts'
+import { findShown, listInvitations, type ShownRow, type Withdrawn } from '../../../entities/rooms/room-member.sql.ts'
 import type { ChangeRecorder, Stream } from '../../core/change-recorder.ts'
+import type { ChangedPerson } from '../../core/hooks.ts'
+import { runNamed } from '../../core/run-named.ts'
 import { invitationId, roomMembers } from './members.ts'
 
 /** Notes that invitations are gone, for the room and for who was invited. */
@@ -29,4 +31,14 @@ export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: nu
     const streams = seenBy === undefined ? concernedBy(room, userId) : ([`user:${seenBy}`] as const)
     changes.add(streams, 'updated', roomMembers.type, invitationId(id))
   }
+}
+
+/** Notes that somebody looks different in all their rooms, and in the invitations of them and by them. */
+export async function noteProfile({ em, changes, userId }: ChangedPerson): Promise<void> {
+  for (const shown of await runNamed(em, findShown, [userId])) noteShown(changes, shown)
+}
+
+function noteShown(changes: ChangedPerson['changes'], { id, room, invited, isMember }: ShownRow): void {
+  if (isMember) changes.add([`room:${room}`], 'updated', roomMembers.type, id)
+  else changes.add(concernedBy(room, invited), 'updated', roomMembers.type, invitationId(id))
 }

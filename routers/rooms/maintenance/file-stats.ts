@@ -20,7 +20,7 @@ export async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storag
     textStates: by('textState'),
     linked: by('linked'),
     owners: await sql(largestOwners, [MAX_OWNERS]),
-    pictures: { ...withPicture, ...(await storedPictures({ storage })) },
+    pictures: { ...withPicture, ...(await countStoredPictures({ storage })) },
   }
 }
 
@@ -30,7 +30,7 @@ const sumOf = (counts: readonly FileCount[]): FileCount => ({
 })
 
 /** The files of pictures, as large as they are stored. */
-async function storedPictures({ storage }: Pick<Services, 'storage'>): Promise<FileCount> {
+async function countStoredPictures({ storage }: Pick<Services, 'storage'>): Promise<FileCount> {
   const sum = { files: 0, bytes: 0 }
   for await (const { files } of listPictures(storage)) {
     sum.files += files.length

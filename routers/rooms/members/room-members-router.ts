@@ -18,12 +18,17 @@ import { withoutUnchanged } from '../../verbs/unchanged.ts'
 import { untilFewer } from '../../verbs/until-fewer.ts'
 import { createInput, ifVersion, updateInput } from '../../verbs/write-inputs.ts'
 import { lockRoomById } from '../room-access.ts'
-import { accept, preview } from './accept.ts'
-import { type InRoom, removeMember, settleRoom, withdrawInvitationsBy } from './end-membership.ts'
-import { type InvitationInput, invite } from './invite.ts'
-import { invitationsByName, inviteByName } from './invite-by-name.ts'
+import {
+  acceptInvitation,
+  type InvitationInput,
+  invitationsByName,
+  invite,
+  inviteByName,
+  previewInvitation,
+} from './invitations.ts'
+import { noteInvitations, noteWithdrawn } from './member-events.ts'
 import { invitationId, type MemberRecord, roomMembers } from './members.ts'
-import { noteInvitations, noteWithdrawn } from './note-invitations.ts'
+import { deleteIfEmpty, type InRoom, removeMember, withdrawInvitationsBy } from './memberships.ts'
 
 type RoleChange = UpdateInput<typeof roomMembers>
 type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
@@ -66,12 +71,12 @@ export const roomMembersRouter = router({
       about('Look at an invitation before it is accepted: `meta` has the role, the name of the room and who invites.'),
     )
     .input(invitationAndProof)
-    .mutation(({ ctx, input }) => preview(ctx, ctx.caller.person.id, input)),
+    .mutation(({ ctx, input }) => previewInvitation(ctx, ctx.caller.person.id, input)),
 
   accept: rowAction(roomMembers, 'accept', userWith('write'))
     .meta(about('Accept an invitation, which becomes a membership; `meta` has the key of the room.'))
     .input(invitationAndProof)
-    .mutation(({ ctx, input }) => accept(ctx, ctx.caller.person.id, input)),
+    .mutation(({ ctx, input }) => acceptInvitation(ctx, ctx.caller.person.id, input)),
 
   update: userWith('write')
     .meta({ ...exposes(roomMembers, 'update'), ...takes('record') })
@@ -120,7 +125,7 @@ async function changeRole(ctx: Context, { role, ...version }: RoleChange): Promi
     const { em, changes, room } = at
     await em.nativeUpdate(RoomMember, { id: row.id }, { role, updatedAt: new Date() })
     if (role !== 'admin') await withdrawInvitationsBy(at, row.user)
-    await settleRoom(at)
+    await deleteIfEmpty(at)
     changes.add([`room:${room}`], 'updated', roomMembers.type, row.id)
     changes.add([`user:${row.user}`], 'updated', 'rooms', room)
     // Whoever administers a room sees its invitations.
@@ -134,7 +139,7 @@ async function remove(ctx: Context, version: Removal): Promise<{ id: string }> {
     if (version.id === invitationId(row.id)) return withdraw(at, row)
     if (row.user === null) throw new Problem('not_permitted')
     await removeMember(at, { id: row.id, user: row.user })
-    return settleRoom(at)
+    return deleteIfEmpty(at)
   })
   await deletePictures(ctx.services, files)
   return { id: version.id }

@@ -1,0 +1,51 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import {
+  dropInvitationsForKey,
+  findEpochOfRoom,
+  lockRoomsOf,
+  type RoomEpoch,
+  requireRekey,
+} from '../../entities/rooms/room-key.sql.ts'
+import type { Withdrawn } from '../../entities/rooms/room-member.sql.ts'
+import type { Context } from '../core/context.ts'
+import type { ChangedPerson } from '../core/hooks.ts'
+import { Problem } from '../core/problems.ts'
+import { arrayOf } from '../verbs/run-in.ts'
+import { noteWithdrawn } from './members/member-events.ts'
+
+/** Refuses what is encrypted with a key that the room will get, or, where new keys are enforced, with one it has replaced. */
+export function assertKeyInUse({ services }: Context, given: number, { keyEpoch, isKeySettled }: RoomEpoch): void {
+  if (given > keyEpoch) {
+    const message = `must be at most ${keyEpoch}, the key that the room has`
+    throw new Problem('invalid', { issues: [{ path: ['keyEpoch'], message }] })
+  }
+  if (given < keyEpoch && isKeySettled && services.settings.enforcesNewKeys)
+    throw new Problem('key_epoch_outdated', { meta: { keyEpoch: String(keyEpoch) } })
+}
+
+/** The same for a message that is edited. */
+export async function assertKeyOfEditInUse(ctx: Context, em: EntityManager, message: number): Promise<void> {
+  const [found] = await em.execute<(RoomEpoch & { given: number })[]>(findEpochOfRoom, [message])
+  if (found) assertKeyInUse(ctx, found.given, found)
+}
+
+/** Makes rooms ask for a new key: somebody has one who should not, or lacks it. Their locks are held. */
+export async function requireNewKey(
+  { em, changes }: Omit<ChangedPerson, 'userId'>,
+  rooms: readonly number[],
+): Promise<void> {
+  const asking = rooms.length > 0 ? await em.execute<{ id: number }[]>(requireRekey, [arrayOf(rooms)]) : []
+  for (const { id } of asking) changes.add([`room:${id}`], 'updated', 'rooms', id)
+}
+
+/** The same for all rooms of a person whose keys are others from now on; what was wrapped for the old ones goes, invitations too. */
+export async function requireNewKeysOf({ em, changes, userId }: ChangedPerson): Promise<void> {
+  const rooms = await em.execute<{ id: number; isMember: boolean }[]>(lockRoomsOf, [userId])
+  await em.execute('delete from room_keys where user_id = ?', [userId])
+  await requireNewKey(
+    { em, changes },
+    rooms.filter(({ isMember }) => isMember).map(({ id }) => id),
+  )
+  const dropped = await em.execute<(Withdrawn & { room: number })[]>(dropInvitationsForKey, [userId])
+  for (const { room, ...invitation } of dropped) noteWithdrawn(changes, room, [invitation])
+}

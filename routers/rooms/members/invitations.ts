@@ -1,0 +1,247 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { AI_USER_ID, User } from '../../../entities/identity/user.ts'
+import { findPeopleByName } from '../../../entities/rooms/room.sql.ts'
+import { storeWrappedKey } from '../../../entities/rooms/room-key.sql.ts'
+import {
+  beginReading,
+  deleteExpiredInvitations,
+  dropInvitationsOf,
+  findFormerMembership,
+  findInvitation,
+  findMembership,
+  type Invitation,
+  lockPeople,
+  putInvitation,
+  restoreMembership,
+  turnIntoMembership,
+  type Withdrawn,
+} from '../../../entities/rooms/room-member.sql.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
+import { consumePeopleSearch } from '../../identity/find-people.ts'
+import { resourceId } from '../../resource/ids.ts'
+import type { CreateInput } from '../../resource/record.ts'
+import { translateConstraintError } from '../../verbs/constraint-errors.ts'
+import { notFound, unknown } from '../../verbs/lock.ts'
+import { getRow } from '../../verbs/read.ts'
+import { arrayOf } from '../../verbs/run-in.ts'
+import { requireNewKey } from '../key-epochs.ts'
+import {
+  assertMayEnterOneMore,
+  assertRoomForInvitation,
+  assertRoomForMember,
+  enterRoom,
+  type LockedRoom,
+  lockRoomById,
+  measureSize,
+} from '../room-access.ts'
+import { concernedBy, noteWithdrawn } from './member-events.ts'
+import { invitationId, isInvitation, type MemberRecord, personRole, roomMembers } from './members.ts'
+
+export type InvitationInput = CreateInput<typeof roomMembers>
+
+/** Invites somebody, or changes their invitation where they have one. An invitation shows the name of whom it is for. */
+export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
+  if (input.user) await consumePeopleSearch(ctx, inviter)
+  const key = await changing(ctx, (em, changes) => storeInvitation(ctx, { em, changes, inviter }, input)).catch(
+    translateConstraintError,
+  )
+  return getRow(ctx, roomMembers, invitationId(key))
+}
+
+interface InvitationTransaction {
+  em: EntityManager
+  changes: ChangeRecorder
+  inviter: number
+}
+
+/** Within a transaction. */
+async function storeInvitation(
+  ctx: Context,
+  { em, changes, inviter }: InvitationTransaction,
+  input: InvitationInput,
+): Promise<number> {
+  const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
+  const person = user === null ? null : Number(user)
+  // In the order in which everybody locks: first the people, then the room.
+  await em.execute(lockPeople, [arrayOf(person === null ? [inviter] : [inviter, person])])
+  const room = await enterRoom(ctx, em, Number(input.room), ['admin'])
+  if (keyEpoch !== room.keyEpoch)
+    throw new Problem('conflict', { detail: `The room uses the key with the number ${room.keyEpoch}.` })
+  if (person === null && proofHash === null)
+    throw new Problem('invalid', { issues: [{ path: ['proofHash'], message: 'is needed where nobody is named' }] })
+  if (person !== null) await assertInvitable(em, room.id, person)
+  await em.execute(deleteExpiredInvitations, [room.id])
+  const size = await measureSize(em, room.id)
+  assertRoomForInvitation(ctx, size)
+  assertRoomForMember(ctx, size)
+  const { invitationLifetime } = ctx.services.settings.rooms
+  const values = [room.id, person, role, inviter, wrappedKey, keyEpoch, proofHash, invitationLifetime]
+  const [{ id, isNew }] = await em.execute<[{ id: number; isNew: boolean }]>(putInvitation, values)
+
+  changes.add(concernedBy(room.id, person), isNew ? 'created' : 'updated', roomMembers.type, invitationId(id))
+  return id
+}
+
+async function assertInvitable(em: EntityManager, room: number, person: number): Promise<void> {
+  const found = person === AI_USER_ID ? null : await em.findOne(User, { id: person }, { fields: ['id'] })
+  if (!found) throw new Problem('not_found', { issues: [unknown('users', ['user'])] })
+  const [member] = await runNamed(em, findMembership, [room, person])
+  if (member) throw new Problem('conflict', { detail: 'This person is a member already.' })
+}
+
+const { wrappedKey, keyEpoch } = roomMembers.attributes
+
+export const invitationsByName = z.strictObject({
+  room: resourceId,
+  invitations: z
+    .array(
+      z.strictObject({
+        username: z.string().min(1).max(255),
+        role: personRole,
+        wrappedKey: wrappedKey.schema,
+        keyEpoch: keyEpoch.schema.default(0),
+      }),
+    )
+    .max(100),
+})
+
+type InvitationsByName = z.output<typeof invitationsByName>
+
+/** Invites everybody who is named, or changes their invitations; where one cannot be invited, nobody is. */
+export async function inviteByName(
+  ctx: Context,
+  inviter: number,
+  { room, invitations }: InvitationsByName,
+): Promise<{ invited: number }> {
+  await Promise.all(invitations.map(() => consumePeopleSearch(ctx, inviter)))
+  const people = await findPeopleIds(ctx, invitations)
+  await changing(ctx, async (em, changes) => {
+    // In one order, before each is looked at on their own.
+    await em.execute(lockPeople, [arrayOf([inviter, ...people.map(Number)])])
+    for (const [index, { username: _, ...invitation }] of invitations.entries())
+      await storeInvitation(
+        ctx,
+        { em, changes, inviter },
+        { ...invitation, room, user: people[index] ?? null, proofHash: null },
+      )
+  })
+  return { invited: invitations.length }
+}
+
+async function findPeopleIds(ctx: Context, invitations: InvitationsByName['invitations']): Promise<string[]> {
+  const names = invitations.map(({ username }) => username.toLowerCase())
+  const found = await ctx.services.sql(findPeopleByName, [names])
+  const byName = new Map(found.map(({ id, username }) => [username, id]))
+  const issues = names.flatMap((name, index) =>
+    byName.has(name) ? [] : [{ path: ['invitations', index, 'username'], message: 'is the name of nobody' }],
+  )
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+  return names.flatMap((name) => byName.get(name) ?? [])
+}
+
+export interface InvitationChoice {
+  id: string
+  /** That the caller has the link, where the invitation asks for it. */
+  proof?: string | undefined
+}
+
+export interface AcceptedInvitation {
+  data: MemberRecord
+  /** What the browser keeps before the invitation is gone. */
+  meta: { wrappedKey: string; keyEpoch: number }
+}
+
+/** What somebody with an invitation is about to accept. */
+export type InvitationPreview = Pick<Invitation, 'role' | 'roomName' | 'inviterName' | 'expiresAt'>
+
+/** Shows an invitation to whom it is for, or who has its link; it can be accepted as before. Counted like a search for people. */
+export async function previewInvitation(
+  ctx: Context,
+  person: number,
+  accepting: InvitationChoice,
+): Promise<{ meta: InvitationPreview }> {
+  await consumePeopleSearch(ctx, person)
+  const { role, roomName, inviterName, expiresAt } = await findInvitationFor(ctx.em(), person, accepting)
+  return { meta: { role, roomName, inviterName, expiresAt } }
+}
+
+/** Makes the caller a member, with the role that the invitation names. Who was one before gets their membership back. */
+export async function acceptInvitation(
+  ctx: Context,
+  person: number,
+  accepting: InvitationChoice,
+): Promise<AcceptedInvitation> {
+  const { id, invitation } = await changing(ctx, async (em, changes) => {
+    // In the order in which everybody locks: first the person, then the room.
+    await assertMayEnterOneMore(ctx, em, person)
+    const { roomId } = await findInvitationFor(em, person, accepting)
+    const room = await lockRoomById(em, roomId)
+    const invitation = await findInvitationFor(em, person, accepting)
+    const [member] = await runNamed(em, findMembership, [roomId, person])
+    if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
+    assertRoomForMember(ctx, await measureSize(em, roomId))
+    const id = await admitMember(em, changes, person, invitation)
+    await storeKeyOfInvitation({ em, changes }, room, person, invitation)
+    return { id, invitation }
+  })
+  const { wrappedKey, keyEpoch } = invitation
+  return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
+}
+
+/** An invitation that is meant for the caller; throws where there is none, or where they do not have its link. */
+async function findInvitationFor(
+  em: EntityManager,
+  person: number,
+  { id, proof }: InvitationChoice,
+): Promise<Invitation> {
+  const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
+  const [invitation] = await em.execute<Invitation[]>(findInvitation, [key, person, person])
+  if (!invitation) throw notFound(roomMembers, id)
+  if (invitation.proofHash === null || isProof(proof, invitation.proofHash)) return invitation
+  // A link without a name is not there for who does not have it.
+  if (invitation.userId === null) throw notFound(roomMembers, id)
+  throw new Problem('invalid', { issues: [{ path: ['proof'], message: 'is not that of the link' }] })
+}
+
+const isProof = (proof = '', hash: string) =>
+  timingSafeEqual(createHash('sha256').update(proof).digest(), Buffer.from(hash, 'base64url'))
+
+async function admitMember(
+  em: EntityManager,
+  changes: ChangeRecorder,
+  person: number,
+  { id, roomId, role, userId, firstKeyEpoch }: Invitation,
+): Promise<number> {
+  const [former] = await em.execute<{ id: number }[]>(findFormerMembership, [roomId, person])
+  if (former) await em.execute(restoreMembership, [role, firstKeyEpoch, former.id])
+  else await em.execute(turnIntoMembership, [person, firstKeyEpoch, id])
+  const member = former?.id ?? id
+  if (former) await em.execute('delete from room_members where id = ?', [id])
+  // Another one that was meant for them has nothing left to say.
+  noteWithdrawn(changes, roomId, [
+    { id, userId },
+    ...(await em.execute<Withdrawn[]>(dropInvitationsOf, [roomId, person])),
+  ])
+  await em.execute(beginReading, [person, roomId])
+  changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
+  changes.add([`user:${person}`], 'created', 'rooms', roomId)
+  return member
+}
+
+/** Keeps a key that is wrapped for the person; asks for a new one where theirs is not in use any more. */
+async function storeKeyOfInvitation(
+  at: { em: EntityManager; changes: ChangeRecorder },
+  room: LockedRoom,
+  person: number,
+  { wrappedKey, keyEpoch }: Invitation,
+): Promise<void> {
+  // One that the secret of a link opens is for the browser that has the link.
+  if (!wrappedKey.includes('|')) await at.em.execute(storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
+  if (keyEpoch !== room.keyEpoch) await requireNewKey(at, [room.id])
+}
