@@ -32,8 +32,7 @@ import { type Contexts, createContexts } from './http/request-context.ts'
 import { addRequestHooks } from './http/request-hooks.ts'
 import { secureHeaders } from './http/security-headers.ts'
 import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
-import { recentSessions } from './stores/recent-sessions.ts'
-import { createSessionStore } from './stores/sessions.ts'
+import { createSessionStore, recentSessions } from './stores/sessions.ts'
 
 export interface AppOptions {
   env: Env

@@ -1,14 +1,13 @@
 import { claimLimits, returnLimits } from '../routers/ai/limits/claim-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
-import { lockKeychain } from '../routers/identity/keychain-lock.ts'
+import { lockKeychain } from '../routers/identity/keychain.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
 import { requireNewKeysOf } from '../routers/rooms/key-epochs.ts'
 import { noteProfile } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
-import { acceptPolicy } from '../routers/system/announcements/accept-policy.ts'
-import { requireAcceptance } from '../routers/system/announcements/require-acceptance.ts'
+import { acceptPolicy, requireAcceptance } from '../routers/system/announcements/policy-acceptance.ts'
 
 /** The hooks of the service, with its own listeners on them. */
 export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {

@@ -1,3 +1,4 @@
+import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
@@ -15,10 +16,9 @@ import { runNamed } from '../core/run-named.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { translateConstraintError } from '../verbs/constraint-errors.ts'
-import { makeKeyPair } from './app-key.ts'
+import { keyOf, makeKeyPair } from './app-key.ts'
 import { type Deciding, MAX_REQUEST, openConnectRequest } from './connect-request.ts'
 import { abilitiesOfApps } from './ext-app.ts'
-import { sealForApp } from './seal-for-app.ts'
 
 const sealedText = z.string().regex(/^[A-Za-z0-9+/=|]+$/, 'must be a sealed text')
 
@@ -108,4 +108,17 @@ async function addToken(
   })
   await em.flush()
   return { token, text: writeToken({ id: token.id, secret }) }
+}
+
+const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString('base64')
+
+/** Seals a text so that only the app can open it: AES-256-GCM, and its key by RSA-OAEP with SHA-256, in the form of the browsers. */
+function sealForApp(publicKey: string, plain: string): string {
+  const [key, iv] = [randomBytes(32), randomBytes(12)]
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+  const padding = constants.RSA_PKCS1_OAEP_PADDING
+  const wrapped = publicEncrypt({ key: keyOf(publicKey), padding, oaepHash: 'sha256' }, key)
+  const text = [iv, cipher.getAuthTag(), sealed].map(base64).join('|')
+  return [base64(wrapped), text].map(base64).join('|')
 }

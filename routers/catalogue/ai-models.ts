@@ -1,19 +1,96 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AiModel, demands, visibleModels } from '../../entities/catalogue/ai-model.ts'
+import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
-import { availabilities } from '../../entities/sql/columns.ts'
+import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
+import { type Issue, Problem } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
-import { modalities } from '../ports/ai/model-config.ts'
+import { modalities, modelParameters, modelSettings } from '../ports/ai/model-config.ts'
 import { isInCalendar, notInCalendar } from '../ports/days.ts'
 import { attribute, cataloguePage, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
+import type { Saving } from '../resource/saving.ts'
 import { reads } from '../verbs/read.ts'
-import { writes } from '../verbs/write.ts'
+import { type Change, type WrittenRow, writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
-import { fallback, namesModels, namesNotItself } from './fallback.ts'
-import { limits, parameters, settings } from './model-settings.ts'
-import { modelUsageTypes } from './model-usage-types.ts'
 import { pricing } from './pricing.ts'
 import { someOf, text, webAddress } from './schemas.ts'
+
+const unset = { write: true, default: null } as const
+
+const aboutParameters =
+  'What each request to the provider says; only what is set. `maxThinkingTokens` lets models of the kinds `anthropic` and `google` think, ' +
+  'at most so much and for at most half of the answer; `anthropic` only where no tools are offered. ' +
+  "Any other member goes into the body of the request as it is, in the spelling of the provider's API: `seed`, `top_k`, `reasoning_effort`."
+
+const parameters = attribute(modelParameters.nullable().describe(aboutParameters), unset)
+
+const aboutSettings =
+  'How tools and files are used; only what is set. No tools are offered where `toolCalling` is false, and a model must answer after 5 rounds ' +
+  'of tool calls, or as many as are set here. `fileUpload` and `nativeCapabilities` tell front ends what to offer; what is false is refused.'
+
+const settings = attribute(modelSettings.nullable().describe(aboutSettings), unset)
+
+const tokens = z.number().int().positive()
+const bounds = z.strictObject({ maxInputTokens: tokens.nullish(), maxOutputTokens: tokens.nullish() }).nullable()
+
+const limits = attribute(
+  bounds.describe('How much it takes and gives at most; no request asks for a longer answer.'),
+  unset,
+)
+
+/** Which usage types may use a model: each has a row of its own, in a table beside. */
+const modelUsageTypes = attribute(someOf(usageTypes).describe('The usage types that may use it.'), {
+  write: true,
+  default: ['main'],
+  only: 'admin',
+  sql: (m, sql) => sql.list('ai_model_usage_rules', 'usage_type', (rule) => `${rule}.model_id = ${m}.id`, 'desc'),
+  save: allow,
+})
+
+async function allow({ em, id }: Saving, allowed: unknown): Promise<void> {
+  const kept = usageTypes.filter((usageType) => (allowed as string[]).includes(usageType))
+  const rules = kept.map((usageType) => ({ model: id, usageType }))
+  await em.nativeDelete(AiModelUsageRule, { model: id })
+  await em.insertMany(AiModelUsageRule, rules)
+}
+
+const about =
+  'Names of up to five models that answer where its provider cannot, in their order. One is asked only where the caller may use it ' +
+  'and it takes all of the question; its own `fallback` does not count then, so two models may name each other.'
+
+/** The names of models, as requests use them. */
+const fallback = attribute(z.array(text(200)).max(5).overwrite(distinct).describe(about), {
+  write: true,
+  default: [],
+  only: 'admin',
+})
+
+type Model = Pick<AiModel, 'modelId' | 'fallback'>
+
+/** A model that is renamed is not to get the name of one that stands in for it, either. */
+function namesNotItself(row: Record<string, unknown>, change?: Change): Issue[] {
+  const { modelId, fallback } = row as Model
+  if (!fallback?.includes(modelId)) return []
+  const isRenamed = change !== undefined && change.given['fallback'] === undefined
+  return isRenamed
+    ? [{ path: ['modelId'], message: 'must not be a name in its own fallback' }]
+    : [{ path: ['fallback'], message: 'must name other models' }]
+}
+
+/** Refuses names that no model has. One that is lost later is passed over. */
+async function namesModels({ em, given }: Pick<WrittenRow, 'em' | 'given'>): Promise<void> {
+  const names = given['fallback'] as string[] | undefined
+  if (!names?.length) return
+  const known = new Set(await knownNames(em, names))
+  const issues = names.flatMap((name, at) =>
+    known.has(name) ? [] : [{ path: ['fallback', at], message: 'there is no model with this name' }],
+  )
+  if (issues.length > 0) throw new Problem('invalid', { issues })
+}
+
+const knownNames = async (em: EntityManager, names: string[]) =>
+  (await em.find(AiModel, { modelId: names }, { fields: ['modelId'] })).map(({ modelId }) => modelId)
 
 const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
 

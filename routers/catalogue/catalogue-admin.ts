@@ -1,10 +1,175 @@
-import { analyse, listModels } from '../../entities/catalogue/ai-model.sql.ts'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import {
+  analyse,
+  findCallableProvider,
+  type KnownModel,
+  listKnownModels,
+  listModels,
+} from '../../entities/catalogue/ai-model.sql.ts'
+import { AiModel } from '../../entities/catalogue/ai-model.ts'
+import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
+import { beginOutage, endOutage, listOutages, setModelsOffline } from '../../entities/catalogue/provider-outage.sql.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { host, router } from '../core/trpc.ts'
-import { importModels, modelImport } from './import-models.ts'
+import type { ListedModel } from '../ports/ai/listed-model.ts'
+import { timeLimitMs } from '../ports/duration.ts'
 import { checkModels } from './model-checks.ts'
-import { outageProcedures } from './outages.ts'
+import { pricingOf } from './pricing.ts'
 import { syncModels } from './sync.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
+
+const modelImport = z.strictObject({
+  provider: z.string().min(1).max(120),
+  /** Only says what would be done. */
+  dryRun: z.boolean().default(false),
+})
+
+interface ImportedModel {
+  modelId: string
+  /** The provider's own name for it. */
+  name: string
+  does: 'add' | 'complete'
+  /** Which of its members are written. */
+  members: string
+}
+
+interface Step extends ImportedModel {
+  listed: ListedModel
+  /** Of the model that is completed. */
+  id: number | undefined
+}
+
+/**
+ * Adds the models of a provider's own list, switched off, and gives those that are known the limits and prices that they
+ * lack. What they have stays, so that a second import of the same list does nothing.
+ */
+async function importModels(
+  ctx: Context,
+  { provider, dryRun }: z.output<typeof modelImport>,
+): Promise<ImportedModel[]> {
+  const { models, sql } = ctx.services
+  const [row] = await sql(findCallableProvider, [provider])
+  if (!row) throw new Problem('not_found')
+  const listed = await models.listed(row).catch((error: unknown) => {
+    throw new Problem('provider_failed', { cause: error })
+  })
+  const chats = (listed ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
+  const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
+  if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
+  return changing(ctx, async (em, changes) => {
+    await em.execute(waitForTurn, [locks.syncModels])
+    const steps = await plan(await runNamed(em, listKnownModels, []))
+    for (const step of steps) {
+      const id = step.id ?? (await add(em, row.id, step))
+      if (step.id) await em.nativeUpdate(AiModel, { id }, valuesOf(step))
+      changes.add(['all'], step.id ? 'updated' : 'created', 'ai-models', id)
+    }
+    return steps.map(told)
+  })
+}
+
+/** The longest name of a model. */
+const MAX_NAME = 200
+
+const told = ({ modelId, name, does, members }: Step): ImportedModel => ({ modelId, name, does, members })
+
+function stepsOf(provider: string, chats: readonly ListedModel[], known: readonly KnownModel[]): Step[] {
+  const own = new Map(known.filter(({ providerId }) => providerId === provider).map((model) => [model.name, model]))
+  const taken = new Set(known.map(({ modelId }) => modelId))
+  const steps: Step[] = []
+  for (const listed of new Map(chats.map((one) => [one.name, one])).values()) {
+    const { name } = listed
+    const model = own.get(name)
+    const modelId =
+      model?.modelId ?? [name, `${provider}/${name}`].find((id) => !taken.has(id) && id.length <= MAX_NAME)
+    const members = membersOf(listed, model)
+    if (!modelId || (model && members.length === 0)) continue
+    taken.add(modelId)
+    steps.push({ modelId, name, does: model ? 'complete' : 'add', members: members.join(', '), listed, id: model?.id })
+  }
+  return steps
+}
+
+/** What the list says and the model has not. */
+function membersOf({ maxInputTokens, maxOutputTokens, price }: ListedModel, model: KnownModel | undefined): string[] {
+  return [
+    ...(!model?.hasLimits && (maxInputTokens ?? maxOutputTokens) ? ['limits'] : []),
+    ...(!model?.hasPrice && price ? ['pricing'] : []),
+  ]
+}
+
+const valuesOf = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: Step) => ({
+  ...(members.includes('limits') && { limits: { maxInputTokens, maxOutputTokens } }),
+  ...(members.includes('pricing') && price && { pricing: pricingOf(price) }),
+})
+
+/** A model that nobody has looked at is for nobody yet. */
+async function add(em: EntityManager, provider: number, step: Step): Promise<number> {
+  const { modelId, name, listed } = step
+  const model = em.create(AiModel, {
+    ...{ provider, modelId, upstreamId: name === modelId ? null : name, label: listed.label ?? name },
+    ...{ active: false, input: listed.takesImages ? ['text', 'image'] : ['text'], ...valuesOf(step) },
+  })
+  await em.flush()
+  await em.insert(AiModelUsageRule, { model: model.id, usageType: 'main' })
+  return model.id
+}
+
+const provider = z.string().max(120)
+
+/** How long the first in a row lasts beyond the time after which the provider is tried again: where people go on asking, it goes on unbroken. */
+const GRACE_MS = 60_000
+
+/** How long one of many in a row lasts: each that a provider's list ends, and its next call begins anew, is told to everybody. */
+const LONGEST_MS = 15 * 60_000
+
+/** What replicas do about a provider that they cannot ask, so that all of them show it, and none shows it for ever. */
+const outageProcedures = {
+  /**
+   * Sets the models of a provider offline. `retryAfter`: after how many milliseconds it is tried again. `isAgain`: the replica
+   * has told of it and tried in vain, which says nothing where another one has had an answer meanwhile.
+   */
+  beginOutage: host
+    .input(z.strictObject({ provider, retryAfter: timeLimitMs, isAgain: z.boolean().default(false) }))
+    .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
+      const first = retryAfter + Math.min(retryAfter, GRACE_MS)
+      const changed = await changing(ctx, async (em, changes) => {
+        await em.execute(waitForTurn, [locks.modelStatus])
+        const longest = Math.max(first, LONGEST_MS)
+        const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
+        if (!outage) return []
+        const changed = await runNamed(em, setModelsOffline, [provider])
+        for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
+        return changed
+      })
+      if (changed.length > 0)
+        ctx.services.log.warn({ provider }, 'the models of an AI provider are offline: its calls failed')
+    }),
+
+  /** A call was answered again: the models are what a check says. */
+  endOutage: host.input(z.strictObject({ provider })).mutation(async ({ ctx, input: { provider } }) => {
+    const [outage] = await ctx.services.sql(endOutage, [provider])
+    if (outage) await checkAfter(ctx, [provider])
+  }),
+
+  /** Checks the providers whose outage is over, of whichever replica it was; the others go on until one of them answers. */
+  checkOutages: host.mutation(async ({ ctx }) => {
+    const outages = await ctx.services.sql(listOutages)
+    ctx.services.models.noteOutages(outages.map(({ provider }) => provider))
+    const ended = outages.flatMap(({ provider, isDue }) => (isDue ? provider : []))
+    if (ended.length > 0) await checkAfter(ctx, ended)
+  }),
+}
+
+async function checkAfter(ctx: Context, providers: readonly string[]): Promise<void> {
+  const checks = await checkModels(ctx, providers)
+  ctx.services.log.info({ providers, models: checks.length }, 'the models of AI providers were checked after an outage')
+}
 
 export const modelsRouter = router({
   list: host.query(({ ctx }) => ctx.services.sql(listModels)),

@@ -1,24 +1,26 @@
-import { ref } from '@mikro-orm/core'
+import { type ChangeSet, ref, type UnitOfWork } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelDescription } from '../../entities/catalogue/ai-model-description.ts'
+import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
+import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import type { Services } from '../core/services.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
-import { addPrompts } from './default-prompts.ts'
-import { noteWrites } from './note-writes.ts'
 import { pricingOf } from './pricing.ts'
 import { switchOffDemo } from './providers/demo.ts'
-import { writeProvider } from './providers/sync-provider.ts'
-import { removeServers } from './providers/sync-provider-servers.ts'
-import { renewSecrets } from './renew-secrets.ts'
+import { removeServers, writeProvider } from './providers/sync-provider.ts'
+import { renewSecrets } from './secrets.ts'
 import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
-import { syncServers } from './tools/sync-servers.ts'
+import { addPrompts } from './system-prompts.ts'
+import { syncServers } from './tools/sync-tool-servers.ts'
 
 export interface SyncReport {
   providers: number
@@ -160,4 +162,55 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
   }
   const ofServers = await em.find(AiTool, { toolType: 'mcp' })
   return new Map([...rows, ...ofServers.map((row) => [row.name, row] as const)])
+}
+
+interface Writing {
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
+interface Write {
+  table: string
+  verb: 'created' | 'updated' | 'deleted'
+  row: { id: number }
+}
+
+/** Takes note of a model that shows something else without being written. */
+type NoteModel = (model: AiModel) => void
+
+/**
+ * Takes note of each row that the transaction writes by its entity from here on, of the types of which everybody is told, and
+ * of those that the result is given. A synchronisation changes many rows in several steps, and each is told once.
+ */
+function noteWrites({ em, changes }: Writing, { resources }: Pick<Services, 'resources'>): NoteModel {
+  const told = resources.all.filter(({ streams }) => streams === 'all')
+  const types = new Map(told.map((of) => [resources.tableOf(of.type).table, of]))
+  const noted = new Set<string>()
+  const note = ({ table, verb, row }: Write) => {
+    const of = types.get(table)
+    const key = `${table} ${row.id}`
+    if (!of || (verb === 'updated' && noted.has(key))) return
+    noted.add(key)
+    changes.addRow(of, verb, row)
+  }
+  em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => writesIn(uow).forEach(note) })
+  return (model) => note(updateOf(AiModel.tableName, model))
+}
+
+/** The tools of a model, and the rules of who may use it, stand in tables of their own. */
+const writesIn = (uow: UnitOfWork): Write[] => [
+  ...uow.getChangeSets().flatMap(writeOf),
+  ...uow.getCollectionUpdates().map(({ owner }) => updateOf(AiModel.tableName, owner)),
+]
+
+const updateOf = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
+
+/** Columns that nobody reads, and the key, which stands in updates of several rows: a row of which only these change is as it was. */
+const unread = ['id', 'synced', 'updatedAt']
+
+function writeOf({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
+  if (entity instanceof AiModelUsageRule.class) return [updateOf(AiModel.tableName, entity.model)]
+  if (entity instanceof ProviderServer.class) return [updateOf(AiProvider.tableName, entity.provider)]
+  if (type === 'create' || type === 'delete') return [{ table, verb: `${type}d`, row: entity as Write['row'] }]
+  return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [updateOf(table, entity)]
 }

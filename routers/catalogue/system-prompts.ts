@@ -1,7 +1,8 @@
+import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
 import { SystemPrompt, visiblePrompts } from '../../entities/catalogue/system-prompt.ts'
 import { router } from '../core/trpc.ts'
-import { locale } from '../ports/locales.ts'
+import { type Locale, locale } from '../ports/locales.ts'
 import { attribute, cataloguePage, resource, timestamps } from '../resource/declare.ts'
 import { reads } from '../verbs/read.ts'
 import { writes } from '../verbs/write.ts'
@@ -25,3 +26,35 @@ export const systemPrompts = resource({
 })
 
 export const systemPromptsRouter = router({ ...reads(systemPrompts), ...writes(systemPrompts, { body: 'long text' }) })
+
+/** What models are told first for each task, until an administrator says otherwise. */
+const defaultPrompts: Record<Locale, Record<string, string>> = {
+  en_US: {
+    default: 'You are a helpful assistant. Answer clearly and honestly, and say when you do not know something.',
+    title_generation:
+      'Give this conversation a title of at most three words, in its own language. Answer with the title only.',
+    prompt_improvement:
+      'Improve this request to a language model, in its own language, without changing what is asked. Answer with the new request only.',
+    summary: 'Summarise this whole conversation in at most one hundred words. Answer with the summary only.',
+  },
+  de_DE: {
+    default: 'Du bist ein hilfreicher Assistent. Antworte klar und ehrlich, und sage, wenn du etwas nicht weißt.',
+    title_generation:
+      'Gib diesem Gespräch einen Titel aus höchstens drei Wörtern, in seiner eigenen Sprache. Antworte nur mit dem Titel.',
+    prompt_improvement:
+      'Verbessere diese Anfrage an ein Sprachmodell in ihrer eigenen Sprache, ohne zu ändern, worum gebeten wird. Antworte nur mit der neuen Anfrage.',
+    summary: 'Fasse dieses ganze Gespräch in höchstens hundert Wörtern zusammen. Antworte nur mit der Zusammenfassung.',
+  },
+}
+
+/** Adds those of tasks that have none; what an administrator wrote stays. */
+export async function addPrompts(em: EntityManager): Promise<void> {
+  const rows = await em.find(SystemPrompt, { usageType: 'main' })
+  const written = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
+  for (const [locale, prompts] of Object.entries(defaultPrompts)) {
+    for (const [promptType, prompt] of Object.entries(prompts)) {
+      if (!written.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
+    }
+  }
+  await em.flush()
+}

@@ -1,5 +1,10 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { measureKeychain } from '../../entities/identity/user-keychain-value.sql.ts'
 import { keyTypes } from '../../entities/identity/user-keychain-value.ts'
+import type { Hooks } from '../core/hooks.ts'
+import { Problem } from '../core/problems.ts'
+import type { KeychainQuota } from '../core/settings.ts'
 
 const key = z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters')
 const keyType = z.enum(keyTypes)
@@ -50,3 +55,46 @@ const encoded = (max: number) =>
 
 /** A passkey, encrypted with the code that only its person has. */
 export const passkeyBackup = z.strictObject({ ciphertext: encoded(4096), iv: encoded(64), tag: encoded(64) })
+
+/** The service holds no open key. What it can lock is the browser that did, by having it forget all it kept. */
+export function lockKeychain({ from, to, hints }: Hooks['user-type-changed']): void {
+  if (from !== 'guest' && to === 'guest') hints.clearSiteData = true
+}
+
+/** Where a change is carried out: in a transaction that holds the row of the person. */
+export interface KeychainChange {
+  em: EntityManager
+  userId: number
+  /** The member of the input that brings the entries. */
+  member: string
+}
+
+interface Size {
+  entries: number
+  bytes: number
+}
+
+/** Carries out a change; throws where it leaves a keychain that is larger than before and than it may be. */
+export async function withinQuota(
+  { maxEntries, maxBytes }: KeychainQuota,
+  { em, userId, member }: KeychainChange,
+  change: () => Promise<void>,
+): Promise<void> {
+  const before = await sizeOf(em, userId)
+  await change()
+  const after = await sizeOf(em, userId)
+  const exceeds = (what: keyof Size, limit: number) => after[what] > limit && after[what] > before[what]
+  if (exceeds('entries', maxEntries)) throw overQuota(member, `${maxEntries} entries`)
+  if (exceeds('bytes', maxBytes)) throw overQuota(member, `${maxBytes} bytes of keys and values`)
+}
+
+async function sizeOf(em: EntityManager, userId: number): Promise<Size> {
+  const [size] = await em.execute<Size[]>(measureKeychain, [userId])
+  return size ?? { entries: 0, bytes: 0 }
+}
+
+const overQuota = (member: string, limit: string) =>
+  new Problem('invalid', {
+    detail: `A keychain has at most ${limit}.`,
+    issues: [{ path: [member], message: `would give the keychain more than ${limit}` }],
+  })

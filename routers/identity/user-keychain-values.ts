@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findOldKeychain } from '../../entities/identity/frontend-migration.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import {
   deleteKeychainValues,
@@ -13,14 +14,13 @@ import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
+import { USERDATA } from '../ports/vault.ts'
 import { attribute, resource } from '../resource/declare.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
-import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES } from './keychain.ts'
-import { withinQuota } from './keychain-quota.ts'
-import { oldKeychainOf } from './old-keychain.ts'
+import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, withinQuota } from './keychain.ts'
 import { consumeProfileChange } from './profile-changes.ts'
 import { publicKey } from './public-key.ts'
 
@@ -134,4 +134,17 @@ async function allEntries(ctx: Context): Promise<Entry[]> {
   const query = { include: [], sort: [], filters: [] }
   const { items } = await new RowReader(ctx).page(userKeychainValues, query, { number: 1, size: 10_000 })
   return items as Entry[]
+}
+
+/** Splits the one blob that a keychain was into its entries; until a browser has done so, the passkey is tried on the blob. */
+const KEYCHAIN_MIGRATION = '2026_06_07_215609_after_passkey_upgrade_to_user_keychain_values'
+
+const userdata = z.object({ blob: z.string().min(1) })
+
+/** The keychain of somebody for whom that migration is pending, as their browser has encrypted it, with their public key. */
+async function oldKeychainOf(ctx: Context, userId: number) {
+  const [found] = await ctx.services.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
+  if (!found) return undefined
+  const kept = userdata.safeParse(JSON.parse(ctx.services.vault.open(found.data, USERDATA)))
+  return kept.success ? { publicKey: found.publicKey, blob: kept.data.blob } : undefined
 }

@@ -3,25 +3,64 @@ import { describeUser, findUsers, type ListedUser } from '../../entities/identit
 import { AI_USER_ID, roles } from '../../entities/identity/user.ts'
 import { takes } from '../core/body-size.ts'
 import type { ExternalApp } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, host, router, userOrAppWith, userWith } from '../core/trpc.ts'
+import { about, host, isAdministrator, middleware, router, userOrAppWith, userWith } from '../core/trpc.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
-import type { RecordOf } from '../resource/record.ts'
+import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { action, member, memberAction } from '../verbs/action.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
 import { followChanges, followInput } from '../verbs/follow-changes.ts'
 import { lockRow } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator } from '../verbs/write.ts'
-import { ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { administrator, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
+import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
 import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files.ts'
-import { mayUpdateUser, type UserChange, updateUser } from './update-user.ts'
+import { replacePicture } from './pictures/pictures.ts'
+import { consumeProfileChange } from './profile-changes.ts'
 import { findUser, userChoice } from './user-selector.ts'
 import { users } from './users.ts'
+
+type UserChange = UpdateInput<typeof users>
+
+/** Lets people change themselves, and administrators the role of anybody, and whether they are kept out. */
+const mayUpdateUser = middleware(({ ctx, input, next }) => {
+  const { id, role, disabled, displayName, bio, avatar } = input as UserChange
+  const { current } = ctx.callerContext
+  const person = current.type === 'user' ? current.person : undefined
+  const own = person?.id === Number(id)
+  if (Number(id) === AI_USER_ID) throw new Problem('read_only')
+  if ((role !== undefined || disabled !== undefined) && !isAdministrator(current)) throw new Problem('admin_only')
+  if (!own && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
+  return next()
+})
+
+/** Changes a person, and their picture with it where one is given. */
+async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {
+  const { id, ifVersion: _, role: __, disabled: ___, ...shown } = given
+  if (image !== undefined || Object.keys(shown).length > 0) await consumeProfileChange(ctx, Number(id))
+  const { avatar } = await getRow(ctx, users, given.id)
+  if (image === undefined) return write(ctx, given)
+  const before = avatar && keyOfPicture(avatar)
+  return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
+}
+
+const write = (ctx: Context, change: RowChange) =>
+  updateRow(ctx, users, change, { afterFlush: (written) => afterFlush(ctx, written) })
+
+/** What stays the same is not among the given members. */
+async function afterFlush({ services }: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
+  const { role, disabled, ...shown } = given
+  if (disabled) await endAccess({ em, changes }, row.id)
+  if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
+  if (Object.keys(shown).length > 0)
+    await services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
+}
 
 const USERS_PER_PAGE = 100
 

@@ -1,8 +1,7 @@
 import type { EntityProperty, MetadataStorage } from '@mikro-orm/core'
-import type { Resource } from './declare.ts'
-import { mapTable, type TableMapping } from './mapping.ts'
+import type { Attribute, Relation, Resource } from './declare.ts'
+import { type ColumnMapping, mapTable, type RelationMapping, type TableMapping } from './mapping.ts'
 import { ResourceStatements } from './statements.ts'
-import { verify } from './verify.ts'
 
 export interface ResourceCatalogue {
   readonly all: readonly Resource[]
@@ -50,3 +49,51 @@ function known<T>(all: ReadonlyMap<string, T>, type: string, what: string): T {
   if (!found) throw new Error(`there is no ${what} ${type}`)
   return found
 }
+
+const MAX_DEPTH = 3
+
+/** Throws at start where a declaration contradicts another one, itself or the tables; says what is wrong where. */
+function verify(of: Resource, byType: ReadonlyMap<string, Resource>, tables: ReadonlyMap<string, TableMapping>): void {
+  for (const [name, { to }] of Object.entries(of.relations))
+    if (!byType.has(to)) throw new Error(`${of.type}.${name} leads to ${to}, which is no type`)
+  for (const path of of.includes) verifyPath(of, path.split('.'), byType)
+  for (const [name, attribute] of Object.entries(of.attributes)) verifyAttribute(`${of.type}.${name}`, attribute)
+  const mapping = tables.get(of.type)
+  if (mapping) verifyTable(of, mapping, tables)
+}
+
+function verifyTable(
+  of: Resource,
+  { columns, orders, relations }: TableMapping,
+  tables: ReadonlyMap<string, TableMapping>,
+) {
+  for (const [name, column] of Object.entries(columns))
+    verifyColumn(`${of.type}.${name}`, of.attributes[name] as Attribute, column)
+  const unsortable = of.sorts.find((name) => name !== 'id' && !columns[name] && !orders[name])
+  if (unsortable !== undefined) throw new Error(`${of.type}.${unsortable} is no column to sort by`)
+  for (const [name, relation] of Object.entries(of.relations))
+    verifyLink(`${of.type}.${name}`, relation, relations[name] as RelationMapping, tables.get(relation.to)?.table)
+}
+
+function verifyColumn(at: string, { schema, sql, sparse }: Attribute, { isNullable }: ColumnMapping): void {
+  if (!sql && !sparse && accepts(schema, null) !== isNullable)
+    throw new Error(`${at}: ${isNullable ? 'the column' : 'only the schema'} can be null`)
+}
+
+function verifyPath(of: Resource, path: readonly string[], byType: ReadonlyMap<string, Resource>): void {
+  const end = path.reduce<Resource | undefined>((from, name) => byType.get(from?.relations[name]?.to ?? ''), of)
+  if (!end || path.length > MAX_DEPTH) throw new Error(`${of.type} cannot include ${path.join('.')}`)
+}
+
+function verifyAttribute(name: string, { schema, input = schema, write, default: fallback }: Attribute): void {
+  if (fallback !== undefined && !(write && accepts(input, fallback)))
+    throw new Error(`${name}: its default is nothing that can be given`)
+}
+
+function verifyLink(at: string, { to, write, default: fallback }: Relation, link: RelationMapping, table?: string) {
+  if (link.target !== table) throw new Error(`${at} leads to rows of ${link.target}, which are no ${to}`)
+  if (write && 'column' in link && link.isNullable !== (fallback === null))
+    throw new Error(`${at}: ${link.isNullable ? 'the column' : 'only the declaration'} can be null`)
+}
+
+const accepts = (schema: Attribute['schema'], value: unknown) => schema.safeParse(value).success

@@ -4,7 +4,6 @@ import type { Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
 import type { RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
 import type { FindValues } from './on-demand.ts'
-import { orderBy } from './order-by.ts'
 import {
   type FilterUse,
   MAX_INCLUDED,
@@ -18,7 +17,6 @@ import {
   textKey,
 } from './query-shape.ts'
 import { recordSql, rowReader } from './record-sql.ts'
-import { pathOf, totalAlone, totalBeside } from './relation-path.ts'
 
 interface Reading<Row> {
   /** Which callers share the rows, where those of the type do. */
@@ -181,4 +179,28 @@ export class ResourceStatements {
     // Equal values come in one order on every page.
     return `order by ${[...keys, 't.id'].join(', ')} limit ${sql.param('limit')} offset ${sql.param('offset')}`
   }
+}
+
+/** Counts the rows of a statement. */
+const countOf = (from: string) => `select count(*)::int as total ${from}`
+
+/** How many rows a statement has, where that is known without counting. Beside a row, which proves that there are some to see. */
+const totalBeside = (from: string, known: string | undefined) => known ?? countOf(from)
+
+/** The same, of its own: who sees no row is told of none. */
+const totalAlone = (from: string, known: string | undefined) =>
+  known === undefined ? countOf(from) : `select case when exists (select ${from}) then ${known} else 0 end as total`
+
+/** How the rows of a relation hang together with their parents. */
+function pathOf(link: RelationMapping): { parent: string; join: string } {
+  if ('column' in link) throw new Error('a to-one relation is read by its id')
+  const parent = 'pivot' in link ? `j.${link.from}` : `t.${link.foreignKey}`
+  return { parent, join: 'pivot' in link ? `join ${link.pivot} j on j.${link.to} = t.id` : '' }
+}
+
+/** The columns of one key of `sort`. */
+function orderBy({ orders, columns }: TableMapping, key: string): string[] {
+  const [name, direction] = key.startsWith('-') ? [key.slice(1), 'desc'] : [key, 'asc']
+  const names = orders[name] ?? [columns[name]?.column ?? 'id']
+  return names.map((column) => `t.${column} ${direction}`)
 }

@@ -7,14 +7,14 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { adminWith } from '../core/trpc.ts'
-import type { Resource } from '../resource/declare.ts'
+import type { Attribute, Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
-import type { Row } from '../resource/mapping.ts'
+import type { ColumnMapping, Row } from '../resource/mapping.ts'
 import type { RecordOf } from '../resource/record.ts'
+import type { Saving } from '../resource/saving.ts'
 import { refuseDelete, translateConstraintError } from './constraint-errors.ts'
 import { assertLinksVisible, lockRow, type Version } from './lock.ts'
 import { getRow } from './read.ts'
-import { columnsOf, listsOf, saveBeside } from './to-row.ts'
 import { withoutUnchanged } from './unchanged.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from './write-inputs.ts'
 
@@ -161,4 +161,36 @@ export async function deleteRow(
     await em.nativeDelete(entity, { id: key })
   }).catch(refuseDelete)
   return { id }
+}
+
+/** The members of an input as properties of the entity; without those that are no column of it. */
+function columnsOf({ services: { resources, vault } }: Context, of: Resource, given: Data): Data {
+  const { columns } = resources.tableOf(of.type)
+  const storedOf = ({ sealed }: Attribute, value: unknown, column: ColumnMapping | undefined): unknown => {
+    if (value === null || value === undefined) return value
+    if (sealed) return vault.seal(typeof value === 'string' ? value : JSON.stringify(value), sealed)
+    return column?.isTime ? new Date(String(value)) : value
+  }
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => {
+      const [attribute, relation] = [of.attributes[name], of.relations[name]]
+      if (relation) return [[relation.property ?? name, linkedBy(relation, value)]]
+      return attribute && !attribute.save
+        ? [[attribute.property ?? name, storedOf(attribute, value, columns[name])]]
+        : []
+    }),
+  )
+}
+
+/** Ids as the entity has them. */
+const linkedBy = ({ many }: Relation, value: unknown) =>
+  many ? (value as string[]).map(Number) : value === null ? null : Number(value)
+
+/** The properties that hold the to-many relations among what is given. */
+const listsOf = ({ relations }: Resource, given: Data): string[] =>
+  Object.entries(relations).flatMap(([name, { many, property = name }]) => (many && name in given ? [property] : []))
+
+/** Writes what is kept in tables of its own. */
+async function saveBeside({ attributes }: Resource, saving: Saving, given: Data): Promise<void> {
+  for (const [name, value] of Object.entries(given)) await attributes[name]?.save?.(saving, value)
 }

@@ -2,9 +2,7 @@ import * as client from 'openid-client'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { AuthorizationState, RedirectSource } from '../../routers/ports/login.ts'
-import { toIdentity } from './identity.ts'
-import { type Claims, hasNeededClaims, type OidcClaims, readClaims } from './oidc-claims.ts'
-import { codeOf, isRefusal } from './oidc-failure.ts'
+import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface OidcOptions {
   issuer: string
@@ -148,4 +146,62 @@ function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl
 function fail(error: unknown, log: Log): never {
   log.warn({ source: 'oidc', code: codeOf(error) }, 'the OpenID provider failed')
   throw new Problem('unavailable', { cause: error })
+}
+
+/** The names of the claims that describe a person. */
+interface OidcClaims {
+  username: string
+  email: string
+  /** Where it is absent: first and last name, if named; else the claim `name`. Else the others of these, else the username. */
+  name?: string | undefined
+  firstName?: string | undefined
+  lastName?: string | undefined
+  groups?: string | undefined
+}
+
+type Claims = Record<string, unknown>
+
+/** What claims tell of a person. Some providers send a list where one text is meant. */
+function readClaims(claims: Claims, names: OidcClaims): SourceRecord {
+  const { iss, sub } = claims
+  return {
+    subject: typeof iss === 'string' && typeof sub === 'string' ? `oidc:${iss} ${sub}` : undefined,
+    usernames: listOf(claims[names.username]),
+    emails: listOf(claims[names.email]),
+    names: namesOf(claims, names),
+    // Where it is missing, the person is in none.
+    groups: names.groups === undefined ? undefined : listOf(claims[names.groups]),
+  }
+}
+
+/** Whether nothing that the person needs is missing, so that nobody else has to be asked. */
+const hasNeededClaims = (claims: Claims, { username, email, groups }: OidcClaims): boolean =>
+  [username, email, ...(groups === undefined ? [] : [groups])].every((name) => listOf(claims[name]).length > 0)
+
+const listOf = (claim: unknown): unknown[] => [claim ?? []].flat()
+
+function namesOf(claims: Claims, { name, firstName, lastName }: OidcClaims): unknown[] {
+  const joined = (first: string, last: string) =>
+    [claims[first], claims[last]].filter((part) => typeof part === 'string').join(' ')
+  const isInParts = !name && (firstName !== undefined || lastName !== undefined)
+  const parts = joined(firstName ?? 'given_name', lastName ?? 'family_name')
+  const whole = [...listOf(claims[name ?? 'name']), ...listOf(claims['name'])]
+  return isInParts ? [parts, ...whole] : [...whole, parts]
+}
+
+/** What the browser brought back is not good; anything else is the provider's or the operator's fault. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof client.AuthorizationResponseError) return !serverErrors.has(error.error)
+  if (error instanceof client.ResponseBodyError) return error.error === 'invalid_grant'
+  return error instanceof client.ClientError && refusals.has(error.code ?? '')
+}
+
+const serverErrors = new Set(['server_error', 'temporarily_unavailable'])
+const refusals = new Set(['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'])
+
+/** The machine's word for it: sentences may quote a token. */
+function codeOf(error: unknown): string {
+  const challenge = error instanceof client.WWWAuthenticateChallengeError ? error.cause[0]?.parameters : undefined
+  const { error: word, code, name } = { ...(error as Partial<Record<'error' | 'code' | 'name', string>>), ...challenge }
+  return String(word ?? code ?? name).slice(0, 60)
 }

@@ -1,6 +1,10 @@
-import type { ServerConfig } from '../../routers/ports/ai/server-config.ts'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
+import type { ProgramConfig, ServerConfig } from '../../routers/ports/ai/server-config.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
-import { Program, type ProgramBounds } from './program.ts'
 
 /** Of all servers together, and of those that run for the same person. */
 const MAX_AT_ONCE = 16
@@ -73,3 +77,117 @@ export class Programs {
 }
 
 const pauseAfter = (count: number) => Math.min(FIRST_PAUSE_MS * 2 ** count, LONGEST_PAUSE_MS)
+
+interface ProgramBounds {
+  /** Of all that it says in a session. */
+  maxBytes: number
+  /** Where programs are looked for: the variable PATH. */
+  path: string | undefined
+}
+
+/** A tool server that is a program of this host, for one session. It sees the variables that the file gives it, and PATH. */
+class Program implements MCPTransport {
+  readonly #config: ProgramConfig
+  readonly #bounds: ProgramBounds
+  #child: ChildProcessByStdio<Writable, Readable, null> | undefined
+  #line: Buffer[] = []
+  #bytes = 0
+  #isClosed = false
+  /** The ids of requests that it has not answered yet. */
+  readonly #pending = new Set<number>()
+  /** Whether it could not be started, or ended by itself. */
+  hasFailed = false
+  /** Whether it said anything by the protocol: one that starts and is silent has failed, one whose tool is slow has not. */
+  hasSpoken = false
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+
+  constructor(config: ProgramConfig, bounds: ProgramBounds) {
+    this.#config = config
+    this.#bounds = bounds
+  }
+
+  async start(): Promise<void> {
+    const { command, args, env } = this.#config
+    const child = spawn(command, args, {
+      env: { PATH: this.#bounds.path, ...env },
+      cwd: tmpdir(),
+      stdio: ['pipe', 'pipe', 'ignore'],
+      // A group of its own, so that what it starts ends with it.
+      detached: true,
+    })
+    this.#child = child
+    child.stdin.on('error', () => {})
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.once('exit', (code, signal) => this.#fail(`its program ended with ${signal ?? code}`))
+    try {
+      await once(child, 'spawn')
+    } catch (cause) {
+      this.hasFailed = true
+      throw new ToolServerError('its program cannot be started', { cause })
+    }
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if ('method' in message && 'id' in message) this.#pending.add(Number(message.id))
+    this.#child?.stdin.write(`${JSON.stringify(message)}\n`)
+  }
+
+  /** Kills it with all that it started. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    const pid = this.#child?.pid
+    if (pid !== undefined) killGroup(pid)
+    this.onclose?.()
+  }
+
+  #fail(reason: string): void {
+    if (this.#isClosed) return
+    this.hasFailed = true
+    this.onerror?.(new ToolServerError(reason))
+    void this.close()
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isClosed) return
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#bounds.maxBytes) {
+      this.#fail('its answer is too large')
+      return
+    }
+    let rest = chunk
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      this.#hear(Buffer.concat([...this.#line, rest.subarray(0, end)]))
+      this.#line = []
+      rest = rest.subarray(end + 1)
+    }
+    if (rest.length > 0) this.#line.push(rest)
+  }
+
+  /** Programs also print lines that are meant for people. */
+  #hear(line: Buffer): void {
+    if (line[0] !== '{'.charCodeAt(0)) return
+    try {
+      const message: JSONRPCMessage = JSON.parse(line.toString())
+      this.hasSpoken = true
+      // The client throws for an answer that nobody waits for, such as one given twice; the session is well nevertheless.
+      if (this.#isAwaited(message)) this.onmessage?.(message)
+    } catch {
+      this.#fail('it does not speak the protocol as it should')
+    }
+  }
+
+  #isAwaited(message: JSONRPCMessage): boolean {
+    return 'method' in message || message.id == null || this.#pending.delete(Number(message.id))
+  }
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of them have ended.
+  }
+}

@@ -1,12 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { MCPClient } from '@ai-sdk/mcp'
+import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
 import type { ServerConfig } from '../../routers/ports/ai/server-config.ts'
-import type { ToolCall, ToolOffer, ToolServer, ToolServers } from '../../routers/ports/ai/tool-servers.ts'
+import {
+  type ToolCall,
+  ToolFailure,
+  type ToolOffer,
+  type ToolServer,
+  ToolServerError,
+  type ToolServers,
+} from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { listTools } from './definitions.ts'
 import { Programs } from './programs.ts'
-import { toldToModel } from './results.ts'
 
 /** In milliseconds, where a server has no times of its own. */
 const CONNECT_MS = 5000
@@ -128,4 +134,36 @@ function headersOf(vault: Vault, { apiKey, additionalConfig }: ToolServer): Reco
     ...Object.fromEntries(headers),
     ...(apiKey && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
   }
+}
+
+interface Part {
+  type: string
+  text?: unknown
+  data?: unknown
+  mimeType?: unknown
+  uri?: unknown
+  resource?: { text?: unknown; blob?: unknown; mimeType?: unknown }
+}
+
+/** What a model is told of a result: its texts, or its structure where there are none, or of its failure. Throws where it is too large. */
+function toldToModel(result: CallToolResult, maxBytes: number): unknown {
+  const { content, structuredContent, isError } = result as {
+    content?: Part[]
+    structuredContent?: unknown
+    isError?: boolean
+  }
+  const texts = (content ?? []).map(textOf)
+  const told = texts.length > 0 ? texts.join('\n') : (structuredContent ?? null)
+  const bytes = Buffer.byteLength(JSON.stringify(told) ?? '')
+  if (bytes > maxBytes) throw new ToolServerError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
+  return isError ? new ToolFailure(told) : told
+}
+
+function textOf({ type, text, data, mimeType, uri, resource }: Part): string {
+  if (typeof text === 'string') return text
+  if (typeof resource?.text === 'string') return resource.text
+  if (typeof uri === 'string') return uri
+  const content = typeof data === 'string' ? data : resource?.blob
+  const bytes = typeof content === 'string' ? Buffer.byteLength(content, 'base64') : 0
+  return `[${type} of type ${String(mimeType ?? resource?.mimeType ?? 'unknown').slice(0, 80)}, ${bytes} bytes, not shown]`
 }

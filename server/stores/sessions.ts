@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { callbackify } from 'node:util'
 import type { SessionStore } from '@fastify/session'
 import type { Session } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import {
   endSession,
   findSessions,
@@ -12,6 +13,7 @@ import {
   startSession,
 } from '../../entities/identity/session.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import { atMost } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type CredentialWatch, sessionCredential } from '../../routers/ports/credential-watch.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
@@ -103,3 +105,38 @@ function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
 
 /** Who reads the table, or sees the handle, learns no id. */
 const handleOf = (id: string) => createHash('sha256').update(id).digest('base64url')
+
+type Found = Parameters<Parameters<SessionStore['get']>[1]>[1]
+
+const MAX_RECENT = 20_000
+
+/** How long a session that has ended may still be found, in milliseconds. */
+const MAX_AGE_MS = 5000
+
+/**
+ * Finds sessions without asking for each again: after a restart every page asks for all of its channels at once. For requests
+ * alone that grant nothing by themselves, and that change no session.
+ */
+export function recentSessions(store: SessionStore): SessionStore {
+  const recent = new LRUCache<string, Promise<Found>>({ ...atMost(MAX_RECENT), ttl: MAX_AGE_MS })
+  const find = (id: string) =>
+    new Promise<Found>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
+  const remember = (id: string) => {
+    const found = find(id)
+    recent.set(id, found)
+    found.then(
+      (session) => session || recent.delete(id),
+      () => recent.delete(id),
+    )
+    return found
+  }
+  return {
+    ...store,
+    get(id, callback) {
+      ;(recent.get(id) ?? remember(id)).then(
+        (session) => callback(null, session && { ...session }),
+        (error: unknown) => callback(error),
+      )
+    },
+  }
+}

@@ -10,8 +10,7 @@ import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../.
 import { reads } from '../../verbs/read.ts'
 import { type WrittenRow, writes } from '../../verbs/write.ts'
 import { text } from '../schemas.ts'
-import { secret, secretText } from '../secret.ts'
-import { secretsStay } from '../secret-address.ts'
+import { secret, secretsStay, secretText } from '../secrets.ts'
 
 // What is unique stands in an index, whose entries have an end.
 const url = text(2048)

@@ -1,15 +1,19 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import {
   DeleteObjectCommand,
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  type S3Client,
+  S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
+import type { Dispatcher } from 'undici'
 import { Problem } from '../../../routers/core/problems.ts'
+import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
 import { assertKey, type Blobs, NoSuchBlob } from './blobs.ts'
-import { createS3Client, type S3Access } from './s3-client.ts'
-import { type Spooled, spool } from './spool.ts'
 
 export interface S3Options extends S3Access {
   bucket: string
@@ -99,4 +103,112 @@ function explain(cause: unknown): never {
   if (name === 'NoSuchKey') throw new NoSuchBlob('there is no such file in the bucket', { cause })
   if (name === 'InvalidRange') throw new Error('there is no such part of the file in the bucket', { cause })
   throw new Problem('unavailable', { cause })
+}
+
+interface S3Access {
+  /** Where an S3-compatible service is; that of Amazon where absent. */
+  endpoint?: string | undefined
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+  /** In milliseconds: to connect, and to wait for each further byte. */
+  connectTimeout?: number
+  byteTimeout?: number
+}
+
+/** More than the largest file. */
+const MAX_RESPONSE = 2 * 1024 ** 3
+
+/** Asks through the one client for outbound requests. Closing it ends all connections. */
+function createS3Client({ endpoint, region, connectTimeout = 5000, byteTimeout = 30_000, ...keys }: S3Access) {
+  const http = createHttpClient({ networkPolicy: 'configured', connectTimeout, byteTimeout, maxBytes: MAX_RESPONSE })
+  const s3 = new S3Client({
+    region,
+    credentials: keys,
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    // Services other than Amazon's may not know the newer checksums; the chunks of files have their own.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // Our client for outbound requests does not wait for an answer in between.
+    expectContinueHeader: false,
+    // It would write to the console; what fails is told by errors.
+    logger: silent,
+    requestHandler: { handle: (request: OutgoingRequest, options?: SendOptions) => send(http, request, options) },
+  })
+  return { s3, close: () => http.close() }
+}
+
+const nothing = () => {}
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+
+/** As much of a request as is sent, and of its options as is heeded. */
+interface OutgoingRequest {
+  method: string
+  protocol: string
+  hostname: string
+  port?: number
+  path: string
+  query: Record<string, string | string[] | null>
+  headers: Record<string, string>
+  body?: Readable
+}
+
+interface SendOptions {
+  abortSignal?: AbortSignal
+}
+
+async function send(http: HttpClient, request: OutgoingRequest, { abortSignal }: SendOptions = {}) {
+  const { method, headers, body = null } = request
+  const response = await http.send(addressOf(request), {
+    method: method as Dispatcher.HttpMethod,
+    headers,
+    body,
+    signal: abortSignal ?? null,
+  })
+  return { response }
+}
+
+function addressOf({ protocol, hostname, port, path, query }: OutgoingRequest): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) for (const each of [value ?? ''].flat()) search.append(name, each)
+  return `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}?${search}`
+}
+
+/** Bytes on the disk whose size and hash are known. */
+interface Spooled extends AsyncDisposable {
+  size: number
+  /** SHA-256, in hexadecimal digits. */
+  hash: string
+  read(): Readable
+}
+
+/** Takes bytes into a file without a name, so that nothing is left of it once it is disposed of or the process ends. */
+async function spool(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<Spooled> {
+  const file = await openNameless(folder)
+  try {
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const part of bytes) {
+      hash.update(part)
+      size += part.length
+      await file.writeFile(part)
+    }
+    return {
+      size,
+      hash: hash.digest('hex'),
+      read: () => file.createReadStream({ start: 0, autoClose: false }),
+      [Symbol.asyncDispose]: () => file.close(),
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+async function openNameless(folder: string): Promise<FileHandle> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, `upload-${randomUUID()}`)
+  const file = await open(path, 'wx+', 0o600)
+  await rm(path, { force: true })
+  return file
 }

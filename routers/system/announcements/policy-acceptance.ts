@@ -1,9 +1,15 @@
 import { LRUCache } from 'lru-cache'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { findUnacceptedAnnouncement, listForcedAnnouncements } from '../../../entities/system/announcement.sql.ts'
+import {
+  findAnnouncement,
+  findUnacceptedAnnouncement,
+  listForcedAnnouncements,
+  markAnnouncementAccepted,
+} from '../../../entities/system/announcement.sql.ts'
 import type { Hooks, Listener } from '../../core/hooks.ts'
 import { atMost } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
 import type { ReadAnnouncementText } from '../../ports/announcement-texts.ts'
 
 /** How long a forced announcement may be published before it is asked for, in milliseconds. */
@@ -39,3 +45,13 @@ const pending = (id: number, hasText: boolean) =>
       : `The announcement ${id} has no text. Ask your administrator to restore it; then read it on your profile page, and accept it first.`,
     meta: { announcement: String(id) },
   })
+
+/** Keeps that somebody who registers has accepted the policy that was shown to them. One whose text is lost they accept later. */
+export function acceptPolicy(readText: ReadAnnouncementText): Listener<Hooks['user-registered']> {
+  return async ({ userId, em, policy }) => {
+    if (!policy) return
+    const [found] = await runNamed(em, findAnnouncement, [policy.id, userId])
+    if (found && (await readText(found.view)))
+      await runNamed(em, markAnnouncementAccepted, [policy.id, userId, policy.version])
+  }
+}

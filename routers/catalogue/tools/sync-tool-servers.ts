@@ -4,10 +4,52 @@ import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import type { Services } from '../../core/services.ts'
 import type { ServerConfig } from '../../ports/ai/server-config.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../ports/vault.ts'
-import { leadingElsewhere } from '../secret-address.ts'
+import { digest, leadingElsewhere, openSecret } from '../secrets.ts'
 import { keepIfEqual, mergeUntouched, plain, toJson } from '../sync-merge.ts'
-import { digest, openSecret } from '../sync-secrets.ts'
 import { serverAddress } from './mcp-servers.ts'
+
+/** Writes the tool servers of the file; those that left it go with their tools. */
+export async function syncServers(
+  em: EntityManager,
+  services: Pick<Services, 'vault' | 'log'>,
+  configs: readonly ServerConfig[],
+): Promise<void> {
+  const rows = await em.find(McpServer, {}, { populate: ['tools'] })
+  const known = rowsOf(rows, configs)
+  const found = new Set(known.values())
+  const gone = rows.filter((row) => row.synced && !found.has(row))
+  for (const row of gone) em.remove([...row.tools.getItems(), row])
+  // Their addresses are free from here on.
+  await em.flush()
+  const kept = rows.filter((row) => !gone.includes(row))
+  for (const config of configs) {
+    const row = known.get(config)
+    const isTaken = kept.some((other) => other !== row && other.url === config.url)
+    writeServer(em, services, config, { row, isTaken })
+    await em.flush()
+  }
+}
+
+/**
+ * Which row each server of the file has: the one that the file had at this address last, whatever an administrator made of
+ * it; else the one that is at this address; else the one that the file had by this label, which has moved.
+ */
+function rowsOf(rows: readonly McpServer[], configs: readonly ServerConfig[]): Map<ServerConfig, McpServer> {
+  const free = new Set(rows)
+  const found = new Map<ServerConfig, McpServer>()
+  const claim = (isMeant: (row: McpServer, config: ServerConfig) => boolean) => {
+    for (const config of configs.filter((config) => !found.has(config))) {
+      const row = [...free].find((row) => isMeant(row, config))
+      if (!row) continue
+      free.delete(row)
+      found.set(config, row)
+    }
+  }
+  claim(({ synced }, { url }) => synced?.['url'] === url)
+  claim((row, { url }) => row.url === url)
+  claim(({ synced }, { label }) => synced?.['serverLabel'] === label)
+  return found
+}
 
 const purposes = { apiKey: SERVER_KEY, additionalConfig: SERVER_CONFIG }
 const secretNames = ['apiKey', 'additionalConfig'] as const
@@ -20,7 +62,7 @@ interface Known {
 }
 
 /** Writes a server of the file to its row, or to a new one; what an administrator changed stays. */
-export function writeServer(
+function writeServer(
   em: EntityManager,
   { vault, log }: Pick<Services, 'vault' | 'log'>,
   config: ServerConfig,
