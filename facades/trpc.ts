@@ -4,13 +4,13 @@ import type { FastifyHandlerOptions } from '@trpc/server/adapters/fastify'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../routers/core/context.ts'
+import { lazyPromise } from '../routers/core/load/lazy-promise.ts'
 import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { failureOf } from './http/failure.ts'
 import { heldBytesOf, holdBody } from './http/held-body.ts'
 import { excessOf } from './http/json-text.ts'
-import { once } from './http/once.ts'
 import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
 import { tellWhenToRetry } from './http/retry-after.ts'
 
@@ -30,7 +30,7 @@ interface TrpcOptions extends FacadeOptions {
 export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: TrpcOptions) {
   const handling = handlingWith(contextOf, heartbeat)
   // It takes all of Node's `fetch`, which a service without such callers never needs.
-  const adapter = once(() => import('@trpc/server/adapters/fastify'))
+  const adapter = lazyPromise(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {

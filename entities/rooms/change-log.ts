@@ -6,7 +6,7 @@ export const ChangeStream = defineEntity({
   name: 'ChangeStream',
   tableName: 'change_streams',
   properties: {
-    /** `room:{id}` or `user:{id}`. */
+    /** `room:{id}`, `user:{id}` or `all`. */
     stream: p.string().length(40).primary(),
     seq: p.bigint('number'),
   },

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Asset } from '../http/asset.ts'
-import { once } from '../http/once.ts'
 import type { Endpoint } from '../http/openapi/endpoint.ts'
 import type { OpenApiOptions } from './document.ts'
 import { page, policy, readScript, scriptUrl } from './page.ts'
@@ -11,12 +11,12 @@ interface DocsOptions extends Omit<OpenApiOptions, 'endpoints'> {
 
 /** What the service offers, for programs and for people; open to everybody. What describes it is loaded when somebody asks. */
 export async function docs(app: FastifyInstance, options: DocsOptions) {
-  const document = once(async () => {
+  const document = lazyPromise(async () => {
     const { openApiDocument } = await import('./document.ts')
     const described = openApiDocument({ ...options, endpoints: await options.endpoints() })
     return new Asset('application/json; charset=utf-8', JSON.stringify(described))
   })
-  const script = once(async () => new Asset('text/javascript; charset=utf-8', await readScript()))
+  const script = lazyPromise(async () => new Asset('text/javascript; charset=utf-8', await readScript()))
   const documentUrl = `${options.names.basePath}/openapi.json`
   const html = new Asset('text/html; charset=utf-8', page(documentUrl))
 

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-import { runInNewContext } from 'node:vm'
+import { fastify } from 'fastify'
 
 export const scriptUrl = '/docs/scalar.js'
 
@@ -45,14 +43,13 @@ export const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/**
- * The reference as one script. The package has it as a string literal in its module; importing the module would keep its
- * four megabytes in memory as long as the service runs.
- */
+/** Reads the script of the reference, as its plugin serves it. The package is loaded here, because most services never show the page. */
 export async function readScript(): Promise<string> {
-  const module = await readFile(fileURLToPath(import.meta.resolve('@scalar/fastify-api-reference')), 'utf8')
-  const [, literal] = /^var standalone_default = (".*");$/m.exec(module) ?? []
-  if (!literal) throw new Error('@scalar/fastify-api-reference has no standalone script where it used to be.')
-  const script: string = runInNewContext(literal)
-  return script.replace(/\n\/\/# sourceMappingURL=.*$/, '')
+  const { default: reference } = await import('@scalar/fastify-api-reference')
+  const app = fastify()
+  await app.register(reference, { routePrefix: '/docs', configuration: { url: '/openapi.json' } })
+  const { statusCode, body } = await app.inject('/docs/js/scalar.js')
+  await app.close()
+  if (statusCode !== 200) throw new Error(`@scalar/fastify-api-reference answers ${statusCode} for its script.`)
+  return body.replace(/\n\/\/# sourceMappingURL=.*$/, '')
 }

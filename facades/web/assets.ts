@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { Asset } from '../http/asset.ts'
 
 /** The style and the scripts of the pages, the same for everybody. */
 export async function assets(app: FastifyInstance) {
-  let loaded: ReturnType<typeof loadAssets> | undefined
+  // Loaded with the first page: the TypeScript parser takes memory that a service without visitors never needs.
+  const loaded = lazyPromise(loadAssets)
   app.get('/assets/*', async (request, reply) => {
-    // Loaded with the first page: the TypeScript parser takes memory that a service without visitors never needs.
-    loaded ??= loadAssets()
-    const asset = (await loaded).get(request.url.split('?', 1)[0] ?? '')
+    const asset = (await loaded()).get(request.url.split('?', 1)[0] ?? '')
     if (!asset) throw new Problem('not_found')
     return asset.send(request, reply)
   })

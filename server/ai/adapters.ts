@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { ChatModel, Connection, ModelConnection, WholeAnswer } from './chat-model.ts'
 import { CompletionModel } from './completion-model.ts'
@@ -29,8 +30,7 @@ const bearer = (apiKey: string | undefined): Record<string, string> =>
 
 /** Streams one part per step. An SDK is imported at the first call of a model, as most services need only one or two. */
 function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
-  let made: Promise<LanguageModelV4> | undefined
-  const model = () => (made ??= load())
+  const model = lazyPromise(load)
   const generate = async (options: LanguageModelV4CallOptions) => (await model()).doGenerate(options)
   // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
   const begin = async (options: LanguageModelV4CallOptions) =>

@@ -1,5 +1,6 @@
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { fetchBy, type HttpClient } from '../net/http-client.ts'
 import type { ModelConnection } from './chat-model.ts'
 import type { CompletionRequest, CompletionWriter } from './completion-model.ts'
@@ -37,10 +38,9 @@ export function sdkWriter(
   const take = fetchBy(async (url, request) => {
     throw new WrittenRequest({ ...request, url })
   })
-  let made: Promise<LanguageModelV4> | undefined
+  const loadModel = lazyPromise(() => load(fetchWithMembers(take, extraMembers)))
   return async (options, isStream) => {
-    made ??= load(fetchWithMembers(take, extraMembers))
-    const model = await made
+    const model = await loadModel()
     try {
       await (isStream ? model.doStream(options) : model.doGenerate(options))
     } catch (error) {

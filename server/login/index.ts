@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { createLoginThrottle, type LoginLimits } from '../../routers/identity/sessions/login-throttle.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -16,9 +17,8 @@ type LoginServices = Pick<Services, 'loginSources' | 'localAccounts' | 'loginThr
 /** All that signing in needs. */
 export function openLogin(env: Env, limiter: RateLimiter, log: Log): LoginServices {
   const localAccounts = openLocalAccounts(env, log)
-  let sources: Promise<LoginSources> | undefined
   return {
-    loginSources: () => (sources ??= openLoginSources(env, log, localAccounts)),
+    loginSources: lazyPromise(() => openLoginSources(env, log, localAccounts)),
     localAccounts,
     loginThrottle: createLoginThrottle(limiter, limitsOf(env)),
   }

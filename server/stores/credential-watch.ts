@@ -1,7 +1,6 @@
 import DataLoader from 'dataloader'
 import { findEndedCredentials } from '../../entities/identity/credential.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { Roster } from '../../routers/core/load/roster.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 
@@ -31,7 +30,7 @@ interface WatchOptions {
  * some of them, and an announcement may be lost.
  */
 export function watchCredentials({ sql, bus, sessionLifetime }: WatchOptions): CredentialWatch {
-  const watchers = new Roster<Watcher>()
+  const watchers = new Set<Watcher>()
   const ended = (credentials: readonly string[]) => findEnded(sql, sessionLifetime, credentials)
   const loader = new DataLoader<string, boolean>(
     async (credentials) => {

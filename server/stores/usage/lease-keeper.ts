@@ -1,6 +1,5 @@
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { Roster } from '../../../routers/core/load/roster.ts'
 import type { CallProgress, Hold } from '../../../routers/ports/ai/usage-ledger.ts'
 
 /** How long a hold stands for which its process says nothing, in milliseconds. */
@@ -19,7 +18,7 @@ interface Told {
 /** Tells the database of the calls that this process makes: of those that took more since, and at times of the others. */
 export class LeaseKeeper {
   readonly #sql: Sql
-  readonly #holds = new Roster<Hold>()
+  readonly #holds = new Set<Hold>()
   /** Only of calls that last: most are over before they are told of once. */
   readonly #told = new Map<Hold, Told>()
   readonly #extending = new Set<Hold>()

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
+
+test('a value that could not be loaded is loaded again by the next call, and then kept', async () => {
+  let calls = 0
+  const load = lazyPromise(async () => {
+    calls++
+    if (calls === 1) throw new Error('the volume is not mounted yet')
+    return calls
+  })
+
+  await expect(load()).rejects.toThrow('not mounted')
+  expect(await load()).toBe(2)
+  expect(await load()).toBe(2)
+})
