@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import pg from 'pg'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { isUnavailable, unavailableOr } from '../../routers/core/outage.ts'
+import { administer } from '../kit/database.ts'
+
+/** Fails as the driver does, and returns the failure. */
+const failureOf = (work: Promise<unknown>): Promise<Error> =>
+  work.then(
+    () => {
+      throw new Error('it did not fail')
+    },
+    (error: Error) => error,
+  )
+
+function openPool(options: pg.PoolConfig) {
+  const pool = new pg.Pool({ connectionString: inject('postgresUrl'), ...options })
+  pool.on('error', () => {})
+  onTestFinished(() => (pool.ended ? undefined : pool.end()))
+  return pool
+}
+
+async function openClient(options: pg.ClientConfig = {}) {
+  const client = new pg.Client({ connectionString: inject('postgresUrl'), ...options })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end().catch(() => {}))
+  return client
+}
+
+/** A server that takes connections and never says a word. */
+async function silentPort(): Promise<number> {
+  const server = createServer((socket) => socket.on('error', () => {}))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as { port: number }).port
+}
+
+describe('a failure without a code that means the database is out of reach is told as unavailable', () => {
+  test('a connection that was ended while a statement ran', async () => {
+    const client = await openClient()
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    const failed = failureOf(client.query('select pg_sleep(60)'))
+    await administer(`select pg_terminate_backend(${rows[0]?.pid})`)
+    expect(isUnavailable(unavailableOr(await failed))).toBe(true)
+
+    expect(isUnavailable(unavailableOr(await failureOf(client.query('select 1'))))).toBe(true)
+  })
+
+  test('a pool that is closed', async () => {
+    const pool = openPool({})
+    await pool.end()
+    expect(isUnavailable(unavailableOr(await failureOf(pool.query('select 1'))))).toBe(true)
+  })
+
+  test('a pool without a free connection', async () => {
+    const pool = openPool({ max: 1 })
+    const client = await pool.connect()
+    pool.options.connectionTimeoutMillis = 20
+    expect(isUnavailable(unavailableOr(await failureOf(pool.connect())))).toBe(true)
+    client.release()
+  })
+
+  test('a server that does not answer a new connection', async () => {
+    const at = { host: '127.0.0.1', port: await silentPort(), user: 'svc', connectionTimeoutMillis: 20 }
+    const pool = new pg.Pool(at)
+    pool.on('error', () => {})
+    expect(isUnavailable(unavailableOr(await failureOf(pool.connect())))).toBe(true)
+    expect(isUnavailable(unavailableOr(await failureOf(new pg.Client(at).connect())))).toBe(true)
+    await pool.end()
+  })
+
+  test('a statement whose answer does not come', async () => {
+    const client = await openClient({ query_timeout: 20 })
+    expect(isUnavailable(unavailableOr(await failureOf(client.query('select pg_sleep(60)'))))).toBe(true)
+  })
+})
+
+test('an error of a statement itself is not told as unavailable', async () => {
+  const client = await openClient()
+  expect(isUnavailable(unavailableOr(await failureOf(client.query('select 1 / 0'))))).toBe(false)
+})
