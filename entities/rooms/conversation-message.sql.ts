@@ -1,7 +1,7 @@
 import { AI_USER_ID } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import { attachmentIdentifier, type FileType } from './attachment.ts'
-import type { conversationRoles } from './conversation-message.ts'
+import type { conversationRoles, MessageMetadata } from './conversation-message.ts'
 import { messageNumber } from './room-message.ts'
 
 /** A file of a message, with what names it in addresses. */
@@ -30,13 +30,6 @@ export interface ConversationMessageRow {
   attachments: FileOfMessage[]
   createdAt: string
   updatedAt: string
-}
-
-/** The tools, parameters and sources of an answer, as the client keeps them. */
-export interface MessageMetadata {
-  tools?: unknown
-  params?: unknown
-  citations?: unknown
 }
 
 const files = `coalesce((select json_agg(json_build_object('id', a.id::text, 'uuid', a.uuid, 'name', a.name,

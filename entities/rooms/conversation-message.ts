@@ -4,6 +4,13 @@ import { Conversation } from './conversation.ts'
 
 export const conversationRoles = ['user', 'assistant'] as const
 
+/** The tools, parameters and sources of an answer, as the client keeps them. */
+export interface MessageMetadata {
+  tools?: unknown
+  params?: unknown
+  citations?: unknown
+}
+
 /** What somebody has written in their conversation, or a model has answered. */
 export const ConversationMessage = defineEntity({
   name: 'ConversationMessage',

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../sql/scope.ts'
 import { Attachment } from './attachment.ts'
-import type { MessageMetadata } from './conversation-message.sql.ts'
+import type { MessageMetadata } from './conversation-message.ts'
 import { Room } from './room.ts'
 import { RoomMember, roomsOfViewer } from './room-member.ts'
 

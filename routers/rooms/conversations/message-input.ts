@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { MessageMetadata } from '../../../entities/rooms/conversation-message.sql.ts'
+import type { MessageMetadata } from '../../../entities/rooms/conversation-message.ts'
 import { conversationRoles } from '../../../entities/rooms/conversation-message.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
