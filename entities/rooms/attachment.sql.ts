@@ -1,6 +1,12 @@
 import { compile, type ParameterBinder } from '../sql/scope.ts'
 import { statement } from '../sql/statement.ts'
-import { attachmentIdentifier, type TextFailure, type textStates, visibleAttachments } from './attachment.ts'
+import {
+  attachmentIdentifier,
+  type TextFailure,
+  type TextNote,
+  type textStates,
+  visibleAttachments,
+} from './attachment.ts'
 
 /** What is needed to send the bytes of a file. */
 export interface FileOfAttachment {
@@ -37,6 +43,7 @@ export interface FileForPrompt extends FileOfAttachment {
   clientEncrypted: boolean
   textState: (typeof textStates)[number]
   textFailure: TextFailure | null
+  textNotes: readonly TextNote[]
   /** Of its text as it is stored, which is compressed; null where there is none. */
   textBytes: number | null
 }
@@ -46,6 +53,7 @@ export const filesForPrompt = compile<FileForPrompt>(
   { unrestricted: false, plannedOnce: true },
   (sql) => `select a.id, a.room_id as room, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
       a.client_encrypted as "clientEncrypted", a.text_state as "textState", a.text_failure as "textFailure",
+      a.text_notes as "textNotes",
       (select octet_length(t.sealed) from attachment_texts t where t.attachment_id = a.id) as "textBytes"
     from attachments a where ${visibleAttachments('a', sql)}
       and (a.id = any(${sql.param('ids')}) or a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]))`,
