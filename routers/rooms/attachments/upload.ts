@@ -13,6 +13,7 @@ import { getRow } from '../../verbs/read.ts'
 import { attachments } from './attachments.ts'
 import type { FileKind } from './file-kind.ts'
 import { FileInspector } from './inspect-file.ts'
+import { RandomAccessFile } from './random-access-file.ts'
 
 /** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
 const fileName = z
@@ -51,13 +52,17 @@ export async function upload(
   if (incoming.announced > settings.public.files.maxFileSize + FORM_BYTES) throw tooLarge(settings.public.files)
   await assertWithinQuota(ctx, ctx.em(), person, 1)
   const file = await files.write(inspector.inspect(inTime(ctx, incoming.content)))
-  const id = await keep(ctx, { person, name, clientEncrypted, file, kind: inspector.kind }).catch(
-    async (error: unknown) => {
-      // After a lost connection the row may be there, and the sweep finds out.
-      if (error instanceof Problem) await files.remove([file.name])
-      throw error
-    },
-  )
+  const id = await judgeAndKeep().catch(async (error: unknown) => {
+    // After a lost connection the row may be there, and the sweep finds out.
+    if (error instanceof Problem) await files.remove([file.name])
+    throw error
+  })
+
+  async function judgeAndKeep(): Promise<number> {
+    const kind = await inspector.judge(new RandomAccessFile(file.bytes, (range) => files.read(file, range)))
+    return keep(ctx, { person, name, clientEncrypted, file, kind })
+  }
+
   return getRow(ctx, attachments, String(id))
 }
 
