@@ -1,9 +1,7 @@
 import { UsageCounter } from './ai/usage-counter.ts'
-import { UsageHold } from './ai/usage-hold.ts'
-import { UsageLimit } from './ai/usage-limit.ts'
-import { UsageLimitVersion } from './ai/usage-limit-version.ts'
-import { UsageNotice } from './ai/usage-notice.ts'
+import { UsageLimit, UsageLimitVersion } from './ai/usage-limit.ts'
 import { UsageRecord } from './ai/usage-record.ts'
+import { UsageReservation } from './ai/usage-reservation.ts'
 import { UsageRollup } from './ai/usage-rollup.ts'
 import { ExtApp } from './apps/ext-app.ts'
 import { ExtAppConnectRequest } from './apps/ext-app-connect-request.ts'
@@ -61,13 +59,12 @@ export const entities = [
   FrontendMigration,
   AppliedFrontendMigration,
   FrontendMigrationUserdata,
-  UsageNotice,
   UsageRecord,
+  UsageReservation,
   UsageRollup,
   UsageLimit,
   UsageLimitVersion,
   UsageCounter,
-  UsageHold,
   UserKeychainValue,
   PasskeyBackup,
   ChangeStream,

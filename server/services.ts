@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
-import type { ReachedLimit } from '../entities/ai/usage-notice.sql.ts'
+import type { ReachedLimit } from '../entities/ai/usage-commit.sql.ts'
 import { extend } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'

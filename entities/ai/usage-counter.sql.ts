@@ -1,4 +1,4 @@
-import { epochMs, statement } from '../sql/statement.ts'
+import { statement } from '../sql/statement.ts'
 import type { LimitUnit } from './usage-limit.ts'
 
 /**
@@ -18,44 +18,45 @@ export const periodAt = (moment: string) => `cross join lateral (
 export const runningPeriod = periodAt('now()')
 
 export interface CounterRow {
+  id: number
   limitId: number
   subjectId: string
-  /** The counters of all stripes. */
-  ids: number[]
-  /** What the period has beyond the cap. */
-  toppedUp: number
-  /** The end of the period, in milliseconds since 1970. */
-  endsAt: number
-  windowSeconds: number
-  /** How long it still is by the clock of the database. */
+  /** How long its period still runs by the clock of the database. */
   remainingMs: number
 }
 
-/** The counters of the periods that run. Values: the ids of limits, and beside each whose counters of it. */
+/** The counters of the periods that run. Values: the ids of limits, and beside each whose counter of it. */
 export const findCounters = statement<CounterRow>(
   'find-usage-counters',
-  `select c.limit_id as "limitId", c.subject_id as "subjectId", ${epochMs('c.ends_at')} as "endsAt",
-          extract(epoch from c.ends_at - c.starts_at)::int as "windowSeconds",
-          (extract(epoch from c.ends_at - now()) * 1000)::float8 as "remainingMs",
-          json_agg(c.id order by c.stripe) as ids, sum(c.topped_up)::float8 as "toppedUp"
+  `select c.id::float8 as id, c.limit_id as "limitId", c.subject_id as "subjectId",
+          (extract(epoch from c.ends_at - now()) * 1000)::float8 as "remainingMs"
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
      join usage_counters c on c.limit_id = l.id and c.subject_id = a.subject_id and c.starts_at = s.starts_at
-                          and c.ends_at = s.ends_at
-    group by c.limit_id, c.subject_id, c.starts_at, c.ends_at`,
+                          and c.ends_at = s.ends_at`,
 )
 
-/** Makes the counters of periods that have just begun; one that begins with another length keeps its counters. Values: as of `findCounters`. */
+/** Makes the counters of periods that have just begun; one that begins with another length keeps its counter. Values: as of `findCounters`. */
 export const openCounters = statement<never>(
   'open-usage-counters',
-  `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
-   select l.id, a.subject_id, s.starts_at, s.ends_at, n, l.cap / l.stripes + (n < l.cap % l.stripes)::int, l.cap
+  `insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
+   select l.id, a.subject_id, s.starts_at, s.ends_at
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
-    cross join generate_series(0, l.stripes - 1) as n
-    order by 1, 2, 3, 5
-       on conflict (limit_id, subject_id, starts_at, stripe) do update set ends_at = excluded.ends_at
+    order by 1, 2, 3
+       on conflict (limit_id, subject_id, starts_at) do update set ends_at = excluded.ends_at
     where usage_counters.ends_at <> excluded.ends_at`,
+)
+
+/** Counts calls that were refused. Values: the counters that had no room, once for each call. */
+export const countRefusals = statement<never>(
+  'count-refusals',
+  `with refusals as (
+     select id, count(*) as calls from unnest($1::bigint[]) as a(id) group by id
+   ), locked as (
+     select c.id, r.calls from refusals r join usage_counters c on c.id = r.id order by c.id for update of c
+   )
+   update usage_counters c set refused = c.refused + l.calls from locked l where c.id = l.id`,
 )
 
 /** More than this no cap is, with what was topped up: numbers beyond are not exact. */
@@ -70,37 +71,17 @@ interface ToppedUp {
   isTooMuch: boolean
 }
 
-/**
- * Gives more of a limit for the period that runs, unless that were more than a cap may be. It goes to the first stripe; the next
- * call that needs it on another one shares it out. Values: the limit, whose counter, how much.
- */
+/** Gives more of a limit for the period that runs, unless that were more than a cap may be. Values: the limit, whose counter, how much. */
 export const topUpCounter = statement<ToppedUp>(
   'top-up-usage-counter',
   `with mine as (
      select c.id, l.name, l.unit, l.currency, c.topped_up + $3::bigint as topped_up, l.cap + c.topped_up + $3::bigint > ${MAX_CAP} as is_too_much
        from usage_limits l ${runningPeriod} join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
-      where l.id = $1 and c.subject_id = $2 and c.stripe = 0 for update of c
+      where l.id = $1 and c.subject_id = $2 for update of c
    ), topped as (
-     update usage_counters c set topped_up = m.topped_up, share = c.share + $3::bigint from mine m where c.id = m.id and not is_too_much
+     update usage_counters c set topped_up = m.topped_up from mine m where c.id = m.id and not is_too_much
    )
    select name, unit, currency, topped_up::float8 as "toppedUp", is_too_much as "isTooMuch" from mine`,
-)
-
-/** Has the stripes of a limit shared anew, which took more than their shares while it only observed. Values: the limit. */
-export const unshareCounters = `update usage_counters set cap = -1
-  where id in (select id from usage_counters where limit_id = ? and ends_at > now() order by id for update)`
-
-/**
- * Has limits judged as a whole, and shared anew, of which one stripe took more than its share: the others have too much then.
- * Rows are locked in the order in which calls lock them. Values: the stripes that took too much.
- */
-export const closeStripes = statement<never>(
-  'close-usage-stripes',
-  `update usage_counters set cap = -1
-    where id in (
-      select c.id from usage_counters o join usage_limits l on l.id = o.limit_id
-        join usage_counters c on c.limit_id = o.limit_id and c.subject_id = o.subject_id and c.starts_at = o.starts_at
-       where o.id = any($1::bigint[]) and l.stripes > 1 order by c.id for update of c)`,
 )
 
 /** Removes counters of periods that ended a day ago or more, at most 5,000 at once. */

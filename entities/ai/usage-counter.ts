@@ -3,14 +3,17 @@ import { moment } from '../sql/columns.ts'
 import { UsageLimit } from './usage-limit.ts'
 
 /**
- * What is used of a limit in one period, and held by calls under way. A limit that many share has several counters (stripes)
- * a period, each with its share of the cap: used + held never exceed the share, and the shares never the cap.
+ * What is used of a limit in one period, and reserved by calls under way: together never more than the cap. There is one row
+ * for each limit, subject and period.
  */
 export const UsageCounter = defineEntity({
   name: 'UsageCounter',
   tableName: 'usage_counters',
   indexes: [{ properties: ['endsAt'] }],
-  uniques: [{ properties: ['limit', 'subjectId', 'startsAt', 'stripe'] }],
+  uniques: [
+    { properties: ['limit', 'subjectId', 'startsAt'] },
+    { properties: ['limit', 'subjectId', 'startsAt', 'stripe'] },
+  ],
   properties: {
     id: p.bigint('number').primary(),
     limit: () => p.manyToOne(UsageLimit).deleteRule('cascade').ref(),
@@ -18,15 +21,15 @@ export const UsageCounter = defineEntity({
     subjectId: p.string().length(200),
     startsAt: moment(),
     endsAt: moment(),
-    stripe: p.smallint(),
     used: p.bigint('number').default(0),
     held: p.bigint('number').default(0),
-    share: p.bigint('number'),
-    /** The cap that the shares were made from, without what was topped up. */
-    cap: p.bigint('number'),
-    /** What an administrator gave beside the cap, on the first stripe only. */
+    /** What an administrator gave beside the cap. */
     toppedUp: p.bigint('number').default(0),
     /** Calls that were refused, or in the mode `observe` would have been. */
     refused: p.bigint('number').default(0),
+    /** Only replicas of the previous release use this and the next two columns, while a rollout lasts. */
+    stripe: p.smallint().default(0),
+    share: p.bigint('number').default(0),
+    cap: p.bigint('number').default(-1),
   },
 })

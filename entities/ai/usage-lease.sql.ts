@@ -1,8 +1,8 @@
 import { expectFew, lookUp, statement } from '../sql/statement.ts'
-import type { Settlement } from './usage-settlement.sql.ts'
+import type { UsageCommit } from './usage-commit.sql.ts'
 
 /**
- * Keeps calls under way and says what they took so far; of what is held, gives back what can no longer come. Rows are locked in
+ * Keeps calls under way and says what they took so far; of what is reserved, gives back what can no longer come. Rows are locked in
  * the order in which others lock them. Values: ids, what each took, the tokens and the cost that it can take at most, the
  * lease in milliseconds, and how many calls.
  */
@@ -35,14 +35,14 @@ export const renewLeases = statement<never>(
      from kept r where ${lookUp('h.id', 'r.id')}`,
 )
 
-/** How many calls `listExpiredHolds` lists at most. */
+/** How many calls `listExpiredReservations` lists at most. */
 export const EXPIRED_PAGE = 500
 
 /** Calls whose process is gone or silent, with what they took when it last said so. Values: the id after which they begin. */
-export const listExpiredHolds = statement<
-  Omit<Settlement, 'outcome' | 'estimated' | 'expiredOnly'> & { counters: number[] }
+export const listExpiredReservations = statement<
+  Omit<UsageCommit, 'outcome' | 'estimated' | 'expiredOnly'> & { counters: number[] }
 >(
-  'list-expired-holds',
+  'list-expired-reservations',
   `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens",
           cache_write_tokens as "cacheWriteTokens", reasoning_tokens as "reasoningTokens", web_searches as "webSearches", web_fetches as "webFetches", cost_micros::float8 as "costMicros",
           currency, to_json(counters) as counters, (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"

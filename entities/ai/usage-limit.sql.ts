@@ -24,11 +24,10 @@ export interface LimitState {
 
 const stateOf = (
   subjectId: string,
-) => `l.name, l.subject, ${subjectId} as "subjectId", l.unit, l.currency, l.period, l.mode,
-       l.active, (l.cap + coalesce(sum(c.topped_up), 0))::float8 as cap, coalesce(sum(c.used), 0)::float8 as used,
-       coalesce(sum(c.held), 0)::float8 as held,
-       greatest(0, l.cap + coalesce(sum(c.topped_up - c.used - c.held), 0))::float8 as remaining,
-       coalesce(sum(c.refused), 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
+) => `l.name, l.subject, ${subjectId} as "subjectId", l.unit, l.currency, l.period, l.mode, l.active,
+       (l.cap + coalesce(c.topped_up, 0))::float8 as cap, coalesce(c.used, 0)::float8 as used, coalesce(c.held, 0)::float8 as held,
+       greatest(0, l.cap + coalesce(c.topped_up - c.used - c.held, 0))::float8 as remaining,
+       coalesce(c.refused, 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
 
 /** With whose it is: a person, or the owner of a token; null of all else. */
 export type NamedLimitState = LimitState & { username: string | null }
@@ -39,7 +38,7 @@ const allStates = (condition: string) => `
     from (
       select ${stateOf(`coalesce(c.subject_id, l.subject_id, '')`)} from usage_limits l ${runningPeriod}
         left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
-       where ${condition} group by l.id, s.ends_at, c.subject_id order by l.name, 3 limit 10000
+       where ${condition} order by l.name, 3 limit 10000
     ) s
     left join access_tokens t on s.subject = 'token' and t.id::text = s."subjectId"
     left join users u on u.id::text = case s.subject when 'user' then s."subjectId" else t.user_id::text end
@@ -69,8 +68,7 @@ export const listLimitsFor = statement<LimitState>(
        on a.subject = l.subject and (l.subject_id is null or l.subject_id = a.id)
      ${runningPeriod}
      left join usage_counters c on c.limit_id = l.id and c.subject_id = a.id and c.starts_at = s.starts_at
-    where l.active and (l.subject not in ('provider', 'model', 'room') or l.subject_id is not null or c.id is not null)
-    group by l.id, s.ends_at, a.id order by l.name, a.id limit 10000`,
+    where l.active and (l.subject not in ('provider', 'model', 'room') or l.subject_id is not null or c.id is not null) order by l.name, a.id limit 10000`,
 )
 
 /** A limit as calls are judged by it. */
@@ -86,7 +84,6 @@ export interface ActiveLimit {
   mode: 'enforce' | 'observe'
   period: LimitPeriod
   timeZone: string
-  stripes: number
 }
 
 /** With the version of the limits, which is of the same moment. */
@@ -94,8 +91,8 @@ export const listActiveLimits = statement<{ version: number; limits: ActiveLimit
   'list-active-limits',
   `select coalesce((select version from usage_limit_versions), 0) as version,
           coalesce((select json_agg(json_build_object('id', id, 'name', name, 'subject', subject, 'subjectId', subject_id, 'unit', unit,
-                      'currency', currency, 'cap', cap, 'unpricedCost', unpriced_cost, 'mode', mode, 'period', period, 'timeZone', time_zone,
-                      'stripes', stripes) order by id)
+                      'currency', currency, 'cap', cap, 'unpricedCost', unpriced_cost, 'mode', mode, 'period', period, 'timeZone', time_zone)
+                      order by id)
                       from usage_limits where active), '[]') as limits`,
 )
 

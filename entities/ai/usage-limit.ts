@@ -48,8 +48,18 @@ export const UsageLimit = defineEntity({
     active: p.boolean().default(true),
     /** Whether it stands in the file that LIMITS names. */
     fromFile: p.boolean().default(false),
-    /** Into how many counters a period is split, so that calls at once don't wait for one row. */
+    /** Only replicas of the previous release use this, while a rollout lasts. */
     stripes: p.smallint().default(1),
   },
 })
 export type UsageLimit = InferEntity<typeof UsageLimit>
+
+/** One row whose number rises with each change of a limit, so that every process sees that those it knows are old. */
+export const UsageLimitVersion = defineEntity({
+  name: 'UsageLimitVersion',
+  tableName: 'usage_limit_versions',
+  properties: {
+    id: p.integer().primary(),
+    version: p.integer(),
+  },
+})

@@ -1,16 +1,16 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { AnswerPart } from '../ports/ai/models.ts'
 import { cutBy, type StreamPart, type UsagePart } from './answer.ts'
-import { type HeldMeter, LimitCut } from './held-meter.ts'
+import { type BudgetedMeter, LimitCut } from './budgeted-meter.ts'
 
 const outcomeOf = { limit: 'cut', refusal: 'refused', length: 'completed' } as const satisfies Record<string, Outcome>
 
 /** Whether an answer ended before its time, and why. */
 export class AnswerCut {
-  readonly #meter: HeldMeter
+  readonly #meter: BudgetedMeter
   #reason: UsagePart['cut']
 
-  constructor(meter: HeldMeter) {
+  constructor(meter: BudgetedMeter) {
     this.#meter = meter
   }
 
@@ -28,8 +28,8 @@ export class AnswerCut {
     if (last?.type === 'finish') this.#reason ??= cutBy[last.reason]
   }
 
-  /** Ends where the hold does, or where no more is given for a further round. */
-  async *withinHold(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
+  /** Ends where the reservation does, or where no more is given for a further round. */
+  async *withinReservation(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
     try {
       for await (const pieces of steps) {
         // An answer that is over by itself is not cut.

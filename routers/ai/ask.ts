@@ -13,7 +13,7 @@ import { ownApprovals } from './approvals/own-approvals.ts'
 import { type Asking, aiQuotaOnce, prepared } from './asking.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
-import { holdFor } from './hold.ts'
+import { withFallbacks } from './fallback.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { modelCallOf } from './model-call.ts'
 import { adaptRequest } from './request/adapt.ts'
@@ -27,7 +27,7 @@ import { unaskableReferences } from './request/references.ts'
 import { type AiRequest, request } from './request/request.ts'
 import { withUniqueCallIds } from './request/unique-calls.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
-import { callWithin } from './stand-ins.ts'
+import { reserveBudget } from './reservation.ts'
 import { ownTools, selectedOwnTools } from './tools.ts'
 
 type Told = (issue: Issue) => Issue
@@ -103,7 +103,7 @@ interface BeginOptions {
   questionPlace?: QuestionPlace
 }
 
-/** Holds what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
+/** Reserves what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
 export function begin(
   ctx: Asking,
   given: AiRequest,
@@ -121,8 +121,8 @@ export function begin(
     // A room is told which model reads its messages.
     const names = room === undefined ? call.model.fallback : []
     // Last, as nobody would give it back if something failed after it.
-    const hold = await holdFor(ctx, call, room)
-    return callWithin(ctx, { question: { call, asked, approvals }, call, hold, names, held: held.move() })
+    const reservation = await reserveBudget(ctx, call, room)
+    return withFallbacks(ctx, { question: { call, asked, approvals }, call, reservation, names, held: held.move() })
   })
 }
 

@@ -2,16 +2,16 @@ import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
-import type { Hold } from '../ports/ai/usage-ledger.ts'
+import type { Reservation } from '../ports/ai/usage-ledger.ts'
+import { type BudgetedMeter, LimitCut } from './budgeted-meter.ts'
 import { callFailure } from './call-failure.ts'
-import { type HeldMeter, LimitCut } from './held-meter.ts'
-import { refusal } from './limit-refusal.ts'
+import { quotaProblem } from './quota-exceeded.ts'
 
 export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
 
 interface Recorded {
-  hold: Hold
-  meter: HeldMeter
+  reservation: Reservation
+  meter: BudgetedMeter
   model: CallableModel
   /** Where in the request its input is, which may be too long. */
   inputPath?: Issue['path']
@@ -33,14 +33,14 @@ export class CallRecord {
     this.#call = call
   }
 
-  /** Settles what is held; only the first end counts. */
+  /** Commits what is reserved; only the first end counts. */
   write(outcome: Outcome): void {
     if (this.#isWritten) return
     this.#isWritten = true
-    const { hold, meter, held } = this.#call
+    const { reservation, meter, held } = this.#call
     held?.[Symbol.dispose]()
     const durationMs = Math.round(performance.now() - this.#started)
-    this.#ctx.services.usageLedger.settle(hold, { ...meter.bill, outcome, durationMs })
+    this.#ctx.services.usageLedger.commit(reservation, { ...meter.bill, outcome, durationMs })
   }
 
   /** Another call takes the place of this one, which is as if it had not been made. */
@@ -48,7 +48,7 @@ export class CallRecord {
     this.#isWritten = true
   }
 
-  /** Asks no provider for a caller who went away while the call was held. */
+  /** Asks no provider for a caller who went away while the call was reserved for. */
   assertCaller(): void {
     if (!this.#call.signal.aborted) return
     this.write('aborted')
@@ -59,7 +59,7 @@ export class CallRecord {
   fail(error: unknown): Problem {
     if (error instanceof LimitCut) {
       this.write('cut')
-      const refused = refusal(this.#ctx, error.refusal)
+      const refused = error.quota ? quotaProblem(this.#ctx, error.quota) : new Problem('unavailable')
       // Who repeats the call pays again for the rounds that were made.
       this.#ctx.hints.isFinal = true
       return refused

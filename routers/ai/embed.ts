@@ -6,15 +6,15 @@ import { about, userWith } from '../core/trpc.ts'
 import type { Adapter } from '../ports/ai/adapters.ts'
 import { embedded, tokensToEmbed } from '../ports/ai/embeddings.ts'
 import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
-import type { Hold } from '../ports/ai/usage-ledger.ts'
+import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { type Asking, aiQuotaOnce, prepared } from './asking.ts'
+import { BudgetedMeter } from './budgeted-meter.ts'
 import { CallRecord } from './call-record.ts'
 import { callSignal } from './call-signal.ts'
-import { HeldMeter } from './held-meter.ts'
-import { holdFor } from './hold.ts'
 import { TOTAL_MS } from './metered-call.ts'
 import { neverUsed } from './native-uses.ts'
 import { model } from './request/request.ts'
+import { reserveBudget } from './reservation.ts'
 
 /** As many as OpenAI takes. */
 const MAX_INPUTS = 2048
@@ -52,7 +52,7 @@ export const embed = userWith('ai')
 async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
   const consumeQuota = aiQuotaOnce(ctx)
   const [userId, signal] = [ctx.caller.person.id, callSignal(ctx)]
-  const { call, hold } = await prepared(ctx, async (ctx, find) => {
+  const { call, reservation } = await prepared(ctx, async (ctx, find) => {
     const model = await find(asked.model, ctx.usage, 'embedding')
     const issues = model
       ? problemsWith(asked, model)
@@ -62,21 +62,25 @@ async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.ou
     const { input, dimensions } = asked
     const inputTokens = Math.ceil(tokensToEmbed(input))
     const call = { model, input, dimensions, inputTokens, userId, signal }
-    return { call, hold: await holdFor(ctx, call) }
+    return { call, reservation: await reserveBudget(ctx, call) }
   })
-  return metered(ctx, call, hold)
+  return metered(ctx, call, reservation)
 }
 
 /** Makes the call, and leaves its record. */
-async function metered(ctx: Asking, call: EmbeddingCall, hold: Hold): Promise<z.output<typeof embeddings>> {
+async function metered(
+  ctx: Asking,
+  call: EmbeddingCall,
+  reservation: Reservation,
+): Promise<z.output<typeof embeddings>> {
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
   const { pricing } = model
-  const meter = new HeldMeter({
-    ...{ hold, pricing, maxOutput: 0, mostUses: neverUsed, mostInput: (estimate) => estimate },
+  const meter = new BudgetedMeter({
+    ...{ reservation, pricing, maxOutput: 0, mostUses: neverUsed, mostInput: (estimate) => estimate },
     extend: usageLedger.extend,
   })
-  const record = new CallRecord(ctx, { hold, meter, model, signal, inputPath: ['input'] })
+  const record = new CallRecord(ctx, { reservation, meter, model, signal, inputPath: ['input'] })
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
   try {

@@ -3,17 +3,17 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
-import type { Hold } from '../ports/ai/usage-ledger.ts'
+import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { isRefusal, type StreamPart, type Usage, type WholeAnswer } from './answer.ts'
 import { AnswerCut } from './answer-cut.ts'
 import type { Approvals } from './approvals/approvals.ts'
+import { BudgetedMeter } from './budgeted-meter.ts'
 import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
-import { HeldMeter } from './held-meter.ts'
-import { maxOutputOf } from './hold.ts'
 import { mostUsesOf } from './native-uses.ts'
 import { oneByOne } from './one-by-one.ts'
 import { mostInputOf } from './request/most-input.ts'
+import { maxOutputOf } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -26,39 +26,39 @@ export const TOTAL_MS = 300_000
 const HANG_UP_AFTER_MS = 1000
 
 interface MeteredCallOptions {
-  hold: Hold
+  reservation: Reservation
   call: ModelCall
   approvals: Approvals
   /** Let go of when the call is over. */
   held: Disposable
-  /** Makes the call of another model with what this one held, if there is one; fails never. */
-  standIn?: () => Promise<MeteredCall | undefined>
+  /** Makes the call of another model with what this one reserved, if there is one; fails never. */
+  fallback?: () => Promise<MeteredCall | undefined>
 }
 
 /** One call of a model, which leaves exactly one usage record, however it ends. */
 export class MeteredCall {
   readonly #ctx: MeteredContext
-  readonly #hold: Hold
+  readonly #reservation: Reservation
   readonly #call: ModelCall
   readonly #approvals: Approvals
-  readonly #makeStandIn: MeteredCallOptions['standIn']
-  readonly #meter: HeldMeter
+  readonly #makeFallback: MeteredCallOptions['fallback']
+  readonly #meter: BudgetedMeter
   readonly #record: CallRecord
   readonly #cut: AnswerCut
   /** Whether parts were handed out and none asked for after them. */
   #isHeld = false
   #hasEnded = false
 
-  constructor(ctx: MeteredContext, { hold, call, approvals, held, standIn }: MeteredCallOptions) {
+  constructor(ctx: MeteredContext, { reservation, call, approvals, held, fallback }: MeteredCallOptions) {
     this.#ctx = ctx
-    this.#hold = hold
+    this.#reservation = reservation
     this.#call = call
     this.#approvals = approvals
-    this.#makeStandIn = standIn
+    this.#makeFallback = fallback
     const { services } = ctx
     const { model, files, signal } = call
-    this.#meter = new HeldMeter({
-      hold,
+    this.#meter = new BudgetedMeter({
+      reservation,
       pricing: model.pricing,
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
       mostUses: mostUsesOf(call),
@@ -67,7 +67,7 @@ export class MeteredCall {
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)
-    this.#record = new CallRecord(ctx, { hold, meter: this.#meter, model, signal, held })
+    this.#record = new CallRecord(ctx, { reservation, meter: this.#meter, model, signal, held })
   }
 
   /** What the model is given, with what is in the attachments. */
@@ -93,8 +93,8 @@ export class MeteredCall {
       this.#record.write(finish === 'content-filter' ? 'refused' : 'completed')
       return { content: [...content], finish, usage: this.#usage }
     } catch (error) {
-      const standIn = await this.#standIn(error)
-      if (standIn) return standIn.answer()
+      const fallback = await this.#fallback(error)
+      if (fallback) return fallback.answer()
       return this.#failed(this.#record.fail(error))
     }
   }
@@ -155,26 +155,26 @@ export class MeteredCall {
 
   /** The parts of the call that takes the place of this one; throws where there is none. */
   async *#insteadOf(error: unknown, wanted: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
-    const standIn = await this.#standIn(error)
-    if (!standIn) throw this.#record.problem(error)
-    for await (const part of await standIn.stream([...wanted] as StreamPart['type'][])) yield [part]
+    const fallback = await this.#fallback(error)
+    if (!fallback) throw this.#record.problem(error)
+    for await (const part of await fallback.stream([...wanted] as StreamPart['type'][])) yield [part]
   }
 
   /** The call that takes the place of this one, which took nothing then, and is as if it had not been made. */
-  async #standIn(error: unknown): Promise<MeteredCall | undefined> {
+  async #fallback(error: unknown): Promise<MeteredCall | undefined> {
     const { models } = this.#ctx.services
     const { input, output } = this.#meter.tokens
     if (this.#call.signal.aborted || input + output > 0 || !models.isProvidersFault(error)) return undefined
-    const standIn = await this.#makeStandIn?.()
-    if (!standIn) return undefined
+    const fallback = await this.#makeFallback?.()
+    if (!fallback) return undefined
     this.#record.drop()
     callFailure({ ...this.#ctx, hints: {} }, this.#call, error)
-    return standIn
+    return fallback
   }
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const steps = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
-    return this.#hold.isEnforced ? this.#cut.withinHold(steps) : steps
+    return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
   }
 
   #timeLimit() {

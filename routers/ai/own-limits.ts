@@ -3,7 +3,7 @@ import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { about, userWith } from '../core/trpc.ts'
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { type Asking, mayAskInRooms } from './asking.ts'
-import { callerSubjects } from './hold.ts'
+import { callerSubjects } from './reservation.ts'
 
 export const ownLimits = userWith('read')
   .meta(

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
+import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { LimitLeft } from '../ports/ai/usage-ledger.ts'
 import type { HealthResult } from '../ports/health.ts'

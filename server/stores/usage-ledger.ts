@@ -1,22 +1,27 @@
+import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
-import { extendHold } from '../../entities/ai/usage-hold.sql.ts'
-import type { ReachedLimit } from '../../entities/ai/usage-notice.sql.ts'
+import { extendReservation } from '../../entities/ai/usage-reservation.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { HeldAmounts, HoldRequest, UsageLedger } from '../../routers/ports/ai/usage-ledger.ts'
+import {
+  QuotaExceeded,
+  type ReservedAmounts,
+  type ReserveRequest,
+  type UsageLedger,
+} from '../../routers/ports/ai/usage-ledger.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { HoldQueue } from './usage/hold-queue.ts'
-import { LEASE_MS, LeaseKeeper } from './usage/lease-keeper.ts'
-import { LimitWatch } from './usage/limit-watch.ts'
-import { UnmadeCalls } from './usage/unmade-calls.ts'
-import { Settlements } from './usage-settlements.ts'
+import { LEASE_MS, LeaseRenewer } from './usage/lease-renewer.ts'
+import { LimitCache } from './usage/limit-cache.ts'
+import { OrphanedReservations } from './usage/orphaned-reservations.ts'
+import { ReservationBatcher } from './usage/reservation-batcher.ts'
+import { UsageWriter } from './usage-writer.ts'
 
-/** How often the database is told of calls that took more: as much of a call is lost where its process is killed. */
-const TELL_MS = 1000
+/** How often leases are renewed of calls that took more, in milliseconds: as much of a call is lost where its process is killed. */
+const RENEW_MS = 1000
 /** How often the calls of processes that are gone are looked for, in milliseconds. */
 const UPKEEP_MS = 10_000
 
 export interface OpenUsageLedger extends UsageLedger {
-  /** Ends the renewing of leases, after all is settled. */
+  /** Ends the renewing of leases, after all is committed. */
   close(): Promise<void>
 }
 
@@ -28,52 +33,51 @@ interface UsageLedgerOptions {
 }
 
 export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): OpenUsageLedger {
-  const leases = new LeaseKeeper(sql)
-  const watch = new LimitWatch({ sql, log, onReached })
-  const settlements = new Settlements({ sql, log, onGrown: (counters) => watch.add(counters) })
-  const unmade = new UnmadeCalls(sql)
-  const queue = new HoldQueue({
-    ...{ sql, leaseMs: LEASE_MS },
-    settleEnded: () => settlements.flush(),
-    onUnmade: (requests) => unmade.add(requests),
+  const leases = new LeaseRenewer(sql)
+  const writer = new UsageWriter({ sql, log, onReached })
+  const orphaned = new OrphanedReservations(sql)
+  const batcher = new ReservationBatcher({
+    ...{ sql, leaseMs: LEASE_MS, limits: new LimitCache(sql) },
+    onOrphaned: (ids) => orphaned.add(ids),
+    ended: writer,
   })
-  const own = () => [...leases.ids, ...settlements.unwritten]
-  const tell = () => Promise.all([leases.tell(), unmade.release(own)])
+  const renew = () => Promise.all([leases.renew(), orphaned.release()])
   const upkeep = async () => {
     // Before they are taken for calls of a process that is gone.
-    await unmade.release(own)
-    await Promise.all([settlements.settleExpired(own), settlements.closeOverdrawn(), sql(removeOldCounters)])
+    await orphaned.release()
+    await Promise.all([writer.commitExpired(() => [...leases.ids, ...writer.unwritten]), sql(removeOldCounters)])
   }
-  const timers = [repeat(TELL_MS, tell, log), repeat(UPKEEP_MS, upkeep, log)]
+  const timers = [repeat(RENEW_MS, renew, log), repeat(UPKEEP_MS, upkeep, log)]
 
-  const hold = async (request: HoldRequest) => {
-    const held = await queue.hold(request)
-    if (!('id' in held)) return held
-    if (request.instead) leases.remove(request.instead)
-    leases.add(held)
-    return held
+  const reserve = async (request: ReserveRequest) => {
+    const reserved = await batcher.reserve(request)
+    if (reserved instanceof QuotaExceeded) return reserved
+    if (request.replaces) leases.remove(request.replaces)
+    leases.add(reserved)
+    return reserved
   }
 
   return {
-    hold: (request) => (request.instead ? leases.whileUntold(request.instead, () => hold(request)) : hold(request)),
-    extend: (held, amounts) =>
-      leases.whileUntold(held, async () => {
-        await settlements.flush()
-        const [extended] = await sql(extendHold, [held.id, amounts.tokens, amounts.costMicros])
-        if (!extended?.isHeld) return { limits: extended?.limits ?? [] }
-        held.held = greater(held.held, amounts)
-        return undefined
+    reserve: (request) =>
+      request.replaces ? leases.whilePaused(request.replaces, () => reserve(request)) : reserve(request),
+    extend: (reservation, amounts) =>
+      leases.whilePaused(reservation, async () => {
+        await writer.flush()
+        const [extended] = await sql(extendReservation, [reservation.id, amounts.tokens, amounts.costMicros])
+        if (!extended?.isFound) return 'gone'
+        if (!extended.isGranted) return new QuotaExceeded(extended.limits)
+        reservation.reserved = greater(reservation.reserved, amounts)
+        return 'extended'
       }),
-    settle(held, settlement) {
-      leases.remove(held)
-      const { id, counters } = held
-      settlements.add({ ...settlement, id, counters, heldMicros: held.held.costMicros, expiredOnly: false })
+    commit(reservation, end) {
+      leases.remove(reservation)
+      const { id, counters } = reservation
+      writer.add({ ...end, id, counters, expiredOnly: false })
     },
-    flush: () => settlements.flush(),
+    flush: () => writer.flush(),
     async close() {
       timers.forEach(clearInterval)
-      await settlements.flush()
-      await watch.look()
+      await writer.flush()
     },
   }
 }
@@ -84,7 +88,7 @@ const repeat = (ms: number, work: () => Promise<unknown>, log: Log) =>
     ms,
   ).unref()
 
-const greater = (held: HeldAmounts, { tokens, costMicros }: HeldAmounts): HeldAmounts => ({
-  tokens: held.tokens === null ? null : Math.max(held.tokens, tokens ?? 0),
-  costMicros: held.costMicros === null ? null : Math.max(held.costMicros, costMicros ?? 0),
+const greater = (reserved: ReservedAmounts, { tokens, costMicros }: ReservedAmounts): ReservedAmounts => ({
+  tokens: reserved.tokens === null ? null : Math.max(reserved.tokens, tokens ?? 0),
+  costMicros: reserved.costMicros === null ? null : Math.max(reserved.costMicros, costMicros ?? 0),
 })

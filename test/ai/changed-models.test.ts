@@ -150,6 +150,6 @@ describe('what is looked up', () => {
       seen.push(statements.taken().flatMap(({ name }) => name ?? []))
     }
     expect(seen.flat()).toContain('find-callable-model')
-    expect(seen).toContainEqual(['hold-unlimited', 'settle'])
+    expect(seen).toContainEqual(['reserve-usage', 'commit-usage'])
   })
 })

@@ -103,8 +103,8 @@ describe('svc limits', () => {
     ['more than a cap may be', '--amount is too large.', 'EUR', '9000000000'],
   ])('svc limits refuses to top a limit up by %s, and changes nothing', async ([, message, unit, amount]) => {
     await machine.run(set('--cap', '1', '--unit', unit))
-    await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
-      select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month', 0, cap, cap
+    await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
+      select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month'
         from usage_limits`)
     const [before] = await machine.json('limits', 'list')
 
@@ -116,8 +116,8 @@ describe('svc limits', () => {
 
   test('svc limits tops a limit up again and again, until it were more than a cap may be', async () => {
     await machine.run(set('--cap', '1', '--unit', 'EUR'))
-    await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap)
-      select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month', 0, cap, cap
+    await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
+      select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month'
         from usage_limits`)
     const topUp = () => machine.run(['limits', 'top-up', 'lecture', '--amount', '4000000000'])
 

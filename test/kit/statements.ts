@@ -35,10 +35,9 @@ const periodic = [
   'find-lost-disclosure',
   'touch-tokens',
   'list-outages',
-  'list-expired-holds',
+  'list-expired-reservations',
   'renew-leases',
-  'notice-limits',
-  'release-unmade',
+  'release-reservations',
   'remove-old-usage-counters',
 ]
 

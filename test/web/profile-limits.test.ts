@@ -24,8 +24,8 @@ describeWith('chromium')('the limits on the profile page', () => {
     ] as const
     for (const { name, ...limit } of limits) await svc.host.limits.set({ ...limit, name: `${name} ${locale}` })
     await svc.rows(
-      `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap, used, held)
-       select id, $1, starts_at, starts_at + ('1 ' || period)::interval, 0, cap, cap,
+      `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, used, held)
+       select id, $1, starts_at, starts_at + ('1 ' || period)::interval,
               case unit when 'requests' then 500 else 1900000 end, case unit when 'requests' then 20 else 0 end
          from usage_limits, generate_series(0, 1) n,
               lateral (select date_trunc(period, now(), time_zone) + n * ('1 ' || period)::interval as starts_at) t

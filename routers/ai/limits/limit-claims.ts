@@ -1,6 +1,6 @@
-import type { Measure } from '../../../entities/ai/usage-hold.ts'
 import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
-import type { HoldRequest } from '../../ports/ai/usage-ledger.ts'
+import type { Measure } from '../../../entities/ai/usage-reservation.ts'
+import type { ReserveRequest } from '../../ports/ai/usage-ledger.ts'
 
 type Matched = Pick<ActiveLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'unpricedCost'>
 
@@ -30,7 +30,7 @@ export class LimitIndex<Limit extends Matched> {
   }
 
   /** Whether any limit applies to a call. */
-  appliesTo({ subjects }: Pick<HoldRequest, 'subjects'>): boolean {
+  appliesTo({ subjects }: Pick<ReserveRequest, 'subjects'>): boolean {
     return subjects.some(([subject, subjectId]) => {
       const found = this.#limits.get(subject)
       return found !== undefined && (found.each.length > 0 || found.named.has(subjectId))
@@ -38,7 +38,7 @@ export class LimitIndex<Limit extends Matched> {
   }
 
   /** What a call asks of every limit that applies to it. */
-  claimsOf(request: Omit<HoldRequest, 'call' | 'catalogue' | 'callerVersion'>): Claim<Limit>[] {
+  claimsOf(request: Omit<ReserveRequest, 'call' | 'catalogue' | 'callerVersion'>): Claim<Limit>[] {
     const claims: Claim<Limit>[] = []
     for (const [subject, subjectId] of request.subjects) {
       const { each, named } = this.#limits.get(subject) ?? none
@@ -53,7 +53,7 @@ const none = { each: [], named: new Map<string, never>() }
 
 function partOf(
   { unit, currency, unpricedCost }: Matched,
-  most: Pick<HoldRequest, 'tokens' | 'costMicros' | 'currency'>,
+  most: Pick<ReserveRequest, 'tokens' | 'costMicros' | 'currency'>,
 ): Pick<Claim<Matched>, 'amount' | 'measure'> {
   if (unit === 'requests') return { amount: 1, measure: 'amount' }
   if (unit === 'tokens') return { amount: most.tokens, measure: 'tokens' }

@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { unshareCounters } from '../../../entities/ai/usage-counter.sql.ts'
 import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import {
   type ActiveLimit,
@@ -113,7 +112,6 @@ async function write(em: EntityManager, row: UsageLimit | null, columns: LimitCo
   if (!row) return em.create(UsageLimit, columns)
   const isSame = row.subject === columns.subject && row.unit === columns.unit && row.currency === columns.currency
   if (!isSame) await em.nativeDelete(UsageCounter, { limit: row.id })
-  else if (row.mode === 'observe' && columns.mode === 'enforce') await em.execute(unshareCounters, [row.id])
   return em.assign(row, columns)
 }
 

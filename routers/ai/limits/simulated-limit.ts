@@ -1,7 +1,7 @@
 import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
 import type { RecordedCall } from '../../../entities/ai/usage-simulation.sql.ts'
 
-export type SimulatedLimit = Omit<ActiveLimit, 'id' | 'stripes'>
+export type SimulatedLimit = Omit<ActiveLimit, 'id'>
 
 /** What a limit would have refused to one of those it counts, in one of its periods. */
 export interface Refusals extends Pick<SimulatedLimit, 'mode' | 'subject' | 'unit' | 'currency' | 'cap'> {

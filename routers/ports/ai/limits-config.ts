@@ -55,9 +55,6 @@ export type LimitsConfig = z.output<typeof limitsConfig>
 
 const isMoney = (unit: string) => unit !== 'requests' && unit !== 'tokens'
 
-/** Limits that many share have several counters. */
-const STRIPES = 8
-
 /** The columns that an entry stands for. */
 export function limitColumns({ name, for: target, cap, unit, per, mode, unpriced }: LimitEntry, zone: string) {
   const { subject, subjectId } = targetOf(target)
@@ -74,7 +71,6 @@ export function limitColumns({ name, for: target, cap, unit, per, mode, unpriced
     timeZone: zone,
     mode,
     active: true,
-    stripes: subject === 'user' || subject === 'token' ? 1 : STRIPES,
   }
 }
 

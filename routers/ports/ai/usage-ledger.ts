@@ -1,7 +1,7 @@
-import type { AskedLimit } from '../../../entities/ai/usage-hold.sql.ts'
+import type { UsageCommit } from '../../../entities/ai/usage-commit.sql.ts'
 import type { LimitSubject, LimitUnit } from '../../../entities/ai/usage-limit.ts'
 import type { UsageContext } from '../../../entities/ai/usage-record.ts'
-import type { Settlement } from '../../../entities/ai/usage-settlement.sql.ts'
+import type { RequestedLimit } from '../../../entities/ai/usage-reservation.sql.ts'
 
 /** What is known of a call of a model before it is made. */
 export interface UsageCall {
@@ -27,7 +27,7 @@ export interface UsageCall {
 export type SubjectId = readonly [subject: LimitSubject, id: string]
 
 /** A call, whose limits it counts for, and the most that it can take. */
-export interface HoldRequest {
+export interface ReserveRequest {
   /** The version of the catalogue in which its model was seen; null where it was looked up for this call. */
   catalogue: number | null
   /** The version in which the caller was seen; null where they were looked up for this call. */
@@ -39,26 +39,26 @@ export interface HoldRequest {
   /** Millionths of the currency; null where the price or the number of what is paid is not known. */
   costMicros: number | null
   currency: string | null
-  /** The hold of a call that took nothing, which becomes that of this one; where this one is refused or fails, it stays. */
-  instead?: Hold | undefined
+  /** The reservation of a call that took nothing, which this one takes the place of; where this one is refused or fails, it stays. */
+  replaces?: Reservation | undefined
 }
 
 /** A call under way, of which the database knows. */
-export interface Hold {
+export interface Reservation {
   readonly id: number
-  /** The counters that it holds a part of. */
+  /** The counters of which it reserves a part. */
   readonly counters: readonly number[]
-  /** Whether a limit in tokens or money is enforced, and does not only observe: where what is held ends, the answer must. */
+  /** Whether a limit in tokens or money is enforced, and does not only observe: where the reservation ends, the answer must. */
   readonly isEnforced: boolean
-  /** How much is held of limits in tokens and in money. */
-  held: HeldAmounts
-  /** What is left of the limits that only this caller's calls count for, where that was looked up. */
-  readonly limits: readonly LimitLeft[]
+  /** How much is reserved of limits in tokens and in money. */
+  reserved: ReservedAmounts
+  /** The limits that apply, as they stood before this call and those of the same moment. */
+  readonly limits: readonly RequestedLimit[]
   /** As whoever makes the call counts it. */
   progress: () => CallProgress
 }
 
-export interface HeldAmounts {
+export interface ReservedAmounts {
   /** Null where no limit in tokens or money applies, or only such as observe and the most is not known. */
   tokens: number | null
   /** Millionths of the currency; null where no limit in money counts the call by its cost. */
@@ -76,7 +76,7 @@ export interface CallProgress {
   webFetches: number
   costMicros: number | null
   currency: string | null
-  most: HeldAmounts
+  most: ReservedAmounts
 }
 
 /** What is left of a limit in the running period. */
@@ -92,22 +92,27 @@ export interface LimitLeft {
   resetsAt: number
 }
 
-export interface HoldRefusal {
-  /** Each limit that applies, with those that don't fit. */
-  limits: readonly AskedLimit[]
+/** A call of which a limit has no room for all that it can take. */
+export class QuotaExceeded {
+  /** Each limit that applies, also those that have room. */
+  readonly limits: readonly RequestedLimit[]
+
+  constructor(limits: readonly RequestedLimit[]) {
+    this.limits = limits
+  }
 }
 
 /**
- * The account of what calls of models take. What a call can take at most is held in the database before it is made, and
- * settled when it has ended; a call whose process is gone is settled by another one.
+ * The account of what calls of models take. What a call can take at most is reserved in the database before it is made, and
+ * committed when it has ended; a call whose process is gone is committed by another one.
  */
 export interface UsageLedger {
   /** Throws `Outdated` where the model or the caller may be another one by now. */
-  hold(request: HoldRequest): Promise<Hold | HoldRefusal>
-  /** Holds as much in all as a further round can take; null where it does not fit, or an error where the hold is gone. */
-  extend(hold: Hold, amounts: HeldAmounts): Promise<HoldRefusal | undefined>
-  /** Settles behind the answer, many calls in one statement. */
-  settle(hold: Hold, settlement: Omit<Settlement, 'id' | 'expiredOnly'>): void
+  reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded>
+  /** Reserves as much in all as a further round can take. It is gone where another process took the call for lost. */
+  extend(reservation: Reservation, amounts: ReservedAmounts): Promise<'extended' | 'gone' | QuotaExceeded>
+  /** Commits behind the answer, many calls in one statement. */
+  commit(reservation: Reservation, end: Omit<UsageCommit, 'id' | 'expiredOnly'>): void
   /** Waits until all that ended is in the database. */
   flush(): Promise<void>
 }

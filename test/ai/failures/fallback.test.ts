@@ -247,14 +247,14 @@ test('models that an administrator names stand in, also after a synchronisation,
 })
 
 describe('where the database fails between a model and the one in its place', () => {
-  /** Fails once where a hold becomes that of the second model. */
+  /** Fails once where the second model is reserved for. */
   async function failOnce() {
     await svc.rows(`create sequence failures;
       create function fail_once() returns trigger language plpgsql as $$ begin
         if nextval('failures') = 1 then raise exception 'this fails once'; end if;
         return new;
       end $$;
-      create trigger fails before update on usage_holds for each row
+      create trigger fails before insert on usage_holds for each row
         when (new.model = 'second') execute function fail_once()`)
     return {
       async [Symbol.asyncDispose]() {

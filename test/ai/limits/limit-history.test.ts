@@ -200,7 +200,7 @@ test('a history is found out in which more was held than the cap, a call was ref
   const call = { startedAt: 1, endedAt: 2, outcome: 'answered', requestId: 'a' } as const
   const records = [{ requestId: 'a', outcome: 'completed' }]
   const sound = { operations: [call], samples: [], records, caps: [{ at: 0, cap: 1 }] }
-  const sample = { used: 1, held: 0, shares: 1, cap: 1, overdrawn: 0, outlived: 0 }
+  const sample = { used: 1, held: 0, cap: 1, outlived: 0 }
 
   expect(problemsIn({ ...sound, samples: [sample] })).toEqual([])
   expect(problemsIn({ ...sound, samples: [{ ...sample, held: 1 }] })).toEqual(['1 used and 1 held, of 1'])

@@ -12,10 +12,7 @@ export interface Operation {
 export interface Sample {
   used: number
   held: number
-  shares: number
   cap: number
-  /** Counters in which more is used and held than their share. */
-  overdrawn: number
   /** Holds whose lease has ended a minute ago or more. */
   outlived: number
 }
@@ -62,11 +59,9 @@ export function problemsIn({ operations, samples, records, caps, most = 1, least
 
 const lastCap = (caps: readonly CapChange[]) => caps.at(-1)?.cap ?? 0
 
-function overrunIn({ used, held, shares, cap, overdrawn, outlived }: Sample): string[] {
+function overrunIn({ used, held, cap, outlived }: Sample): string[] {
   return [
     ...(used + held > cap ? [`${used} used and ${held} held, of ${cap}`] : []),
-    ...(shares > cap ? [`shares of ${shares}, of ${cap}`] : []),
-    ...(overdrawn > 0 ? [`${overdrawn} counters beyond their share`] : []),
     ...(outlived > 0 ? [`${outlived} holds outlived their lease`] : []),
   ]
 }

@@ -99,11 +99,9 @@ function outcomeOf(status: number): Operation['outcome'] {
 /** What the database says of a limit now. */
 export async function sampleOf({ svc }: Replicas, name: string): Promise<Sample | undefined> {
   const [sample] = await svc.rows<Sample>(
-    `select sum(c.used)::int as used, sum(c.held)::int as held, sum(c.share)::int as shares,
-            (max(l.cap) + sum(c.topped_up))::int as cap,
-            (count(*) filter (where c.used + c.held > c.share))::int as overdrawn,
+    `select c.used::int as used, c.held::int as held, (l.cap + c.topped_up)::int as cap,
             (select count(*) from usage_holds where lease_until < now() - interval '1 minute')::int as outlived
-       from usage_limits l join usage_counters c on c.limit_id = l.id where l.name = $1 group by l.id`,
+       from usage_limits l join usage_counters c on c.limit_id = l.id where l.name = $1`,
     [name],
   )
   return sample

@@ -5,7 +5,7 @@ import { startRelay } from '../../kit/parts/relay.ts'
 import { rowsOf } from '../../kit/postgres-client.ts'
 
 const SLOW = { timeout: 20_000, interval: 100 }
-const holding = /hold-(unlimited|together|and-tell)/
+const reserving = /reserve-usage/
 
 test.for<[string, object[]]>([
   ['no limit applies', []],
@@ -16,7 +16,7 @@ test.for<[string, object[]]>([
   let isArmed = false
   await using relay = await startRelay(Number(url.port), {
     onSent(piece) {
-      if (!isArmed || !holding.test(piece.toString('latin1'))) return undefined
+      if (!isArmed || !reserving.test(piece.toString('latin1'))) return undefined
       isArmed = false
       relay.cut()
       return undefined

@@ -2,15 +2,15 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { usageContexts } from './usage-record.ts'
 
-/** What a counter is charged at the end of a call: the held amount, nothing (no known price), or its tokens or cost. */
+/** What a counter is charged at the end of a call: the reserved amount, nothing (no known price), or its tokens or cost. */
 export type Measure = 'amount' | 'unpriced' | 'tokens' | 'cost'
 
 /**
  * A call of a model under way, which becomes a usage record with the same id when it ends. It refers to no other row by a
  * foreign key, and has no index but its own: it lives as long as the call, and each one would cost every call.
  */
-export const UsageHold = defineEntity({
-  name: 'UsageHold',
+export const UsageReservation = defineEntity({
+  name: 'UsageReservation',
   tableName: 'usage_holds',
   properties: {
     id: p.bigint('number').primary(),
@@ -38,7 +38,7 @@ export const UsageHold = defineEntity({
     currency: p.character().length(3).nullable(),
     /** The version of the price by which the call is paid. */
     priceId: p.integer().nullable(),
-    /** The counters that the call holds a part of, and how much of each. */
+    /** The counters of which the call reserves a part, and how much of each. */
     counters: p.array(Number).columnType('bigint[]'),
     amounts: p.array(Number).columnType('bigint[]'),
     /** How each counter is charged when the call ends. */

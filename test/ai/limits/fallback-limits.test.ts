@@ -88,3 +88,17 @@ test('a model of which half the price is known answers in place of none whose pr
   expect((await world.ask()).status).toBe(500)
   expect(world.provider.asked.map(({ body }) => body.model)).not.toContain('second')
 })
+
+test('another model is judged by a limit that was set while the first one was asked', async () => {
+  await using world = await startWith([])
+  world.provider.behave = async (asked, response) => {
+    await world.svc.host.limits.set({ ...requests, name: 'second', for: 'model:second', cap: 0 } as never)
+    refuses(401)(asked, response)
+  }
+
+  expect((await world.ask()).status).toBe(500)
+
+  expect(world.provider.asked.map(({ body }) => body.model)).toEqual(['first'])
+  await world.svc.services.usageLedger.flush()
+  expect(await world.records()).toEqual([{ model: 'first', outcome: 'failed', cost: 0 }])
+})

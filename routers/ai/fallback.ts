@@ -1,9 +1,8 @@
 import { costOf, type NativeUses } from '../catalogue/pricing.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
-import type { Hold } from '../ports/ai/usage-ledger.ts'
+import { QuotaExceeded, type Reservation } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { Asking } from './asking.ts'
-import { maxOutputOf, tryHold } from './hold.ts'
 import { MeteredCall } from './metered-call.ts'
 import { mostUsesOf } from './native-uses.ts'
 import { adaptRequest } from './request/adapt.ts'
@@ -12,10 +11,11 @@ import { tokensOfTools } from './request/input-tokens.ts'
 import { selectedNative } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
+import { maxOutputOf, tryReserve } from './reservation.ts'
 import { ownTools } from './tools.ts'
 
 /** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
-async function standInOf(
+async function buildFallbackCall(
   ctx: Asking,
   { call, asked: given, approvals }: Question,
   model: CallableModel | undefined,
@@ -61,36 +61,46 @@ interface Question {
   approvals: Approvals
 }
 
-interface CallWithin {
+interface FallbackCall {
   question: Question
   call: ModelCall
-  hold: Hold
+  reservation: Reservation
   /** The models that may stand in, in their order. */
   names: readonly string[]
   held: Disposable
 }
 
-/** The call, told to answer within what is held; each of its stand-ins is chosen and held for when its turn comes. */
-export function callWithin(ctx: Asking, within: CallWithin): MeteredCall {
-  const { question, hold, call, held } = within
-  const bound = hold.isEnforced && {
+/** The call, told to answer within what is reserved; each of its fallbacks is chosen and reserved for when its turn comes. */
+export function withFallbacks(ctx: Asking, within: FallbackCall): MeteredCall {
+  const { question, reservation, call, held } = within
+  const bound = reservation.isEnforced && {
     maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
   }
-  const standIn = () =>
-    nextOf(ctx, within).catch((error: unknown) => {
+  const fallback = () =>
+    nextFallback(ctx, within).catch((error: unknown) => {
       ctx.services.log.warn({ requestId: ctx.requestId, error }, 'no model could be asked in place of one that failed')
       return undefined
     })
-  return new MeteredCall(ctx, { hold, call: { ...call, ...bound }, standIn, approvals: question.approvals, held })
+  return new MeteredCall(ctx, {
+    reservation,
+    call: { ...call, ...bound },
+    fallback,
+    approvals: question.approvals,
+    held,
+  })
 }
 
-/** The first that limits have room for, with what was held before: that becomes its hold, or stays where there is none. */
-async function nextOf(ctx: Asking, before: CallWithin): Promise<MeteredCall | undefined> {
+/** The first that limits have room for in place of what was reserved before, which stays where there is none. */
+async function nextFallback(ctx: Asking, before: FallbackCall): Promise<MeteredCall | undefined> {
   const [name, ...names] = before.names
   if (name === undefined) return undefined
-  const call = await standInOf(ctx, before.question, await ctx.services.callableModels.find(name, ctx.usage, 'chat'))
-  const hold = call && (await tryHold(ctx, call, { instead: before.hold }))
-  if (!hold || !('id' in hold)) return nextOf(ctx, { ...before, names })
+  const call = await buildFallbackCall(
+    ctx,
+    before.question,
+    await ctx.services.callableModels.find(name, ctx.usage, 'chat'),
+  )
+  const reservation = call && (await tryReserve(ctx, call, { replaces: before.reservation }))
+  if (!reservation || reservation instanceof QuotaExceeded) return nextFallback(ctx, { ...before, names })
   ctx.hints.answeredBy = name
-  return callWithin(ctx, { ...before, call, hold, names })
+  return withFallbacks(ctx, { ...before, call, reservation, names })
 }

@@ -1,17 +1,21 @@
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
 import { costOf, mostCostOf } from '../catalogue/pricing.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
-import type { Hold, HoldRefusal, SubjectId, UsageCall } from '../ports/ai/usage-ledger.ts'
+import { QuotaExceeded, type Reservation, type SubjectId, type UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
-import { refusal, type Unknown } from './limit-refusal.ts'
 import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
+import { quotaProblem, remainingOf, type Unknown } from './quota-exceeded.ts'
 import { mostInputOf } from './request/most-input.ts'
 
-/** Holds the most that a call can take of every limit that applies; refuses what does not fit. */
-export async function holdFor(ctx: Asking, asked: ModelCall | EmbeddingCall, room?: number): Promise<Hold> {
-  const held = await tryHold(ctx, asked, { room })
-  if (!('id' in held)) throw refusal(ctx, held, unknownIn(asked))
-  return held
+/** Reserves the most that a call can take of every limit that applies; refuses what does not fit. */
+export async function reserveBudget(
+  ctx: Asking,
+  asked: ModelCall | EmbeddingCall,
+  room?: number,
+): Promise<Reservation> {
+  const reserved = await tryReserve(ctx, asked, { room })
+  if (reserved instanceof QuotaExceeded) throw quotaProblem(ctx, reserved, unknownIn(asked))
+  return reserved
 }
 
 /** What is not known of a call where nobody can say how much it takes. */
@@ -22,17 +26,17 @@ function unknownIn(asked: ModelCall | EmbeddingCall): Unknown {
   return asked.nativeTools.includes('web_search') ? 'search' : 'pages'
 }
 
-interface HoldOptions {
+interface ReserveOptions {
   room?: number | undefined
   /** That of the call that this one takes the place of. */
-  instead?: Hold
+  replaces?: Reservation
 }
 
-export async function tryHold(
+export async function tryReserve(
   ctx: Asking,
   asked: ModelCall | EmbeddingCall,
-  { room, instead }: HoldOptions = {},
-): Promise<Hold | HoldRefusal> {
+  { room, replaces }: ReserveOptions = {},
+): Promise<Reservation | QuotaExceeded> {
   const { person, token } = ctx.caller
   const { model } = asked
   const input = Math.ceil(asked.inputTokens)
@@ -54,19 +58,19 @@ export async function tryHold(
     ...costOf(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
-  const held = await ctx.services.usageLedger.hold({
+  const reserved = await ctx.services.usageLedger.reserve({
     catalogue: model.catalogue,
     // Who asked for the call that this one takes the place of was let in then.
-    callerVersion: (!instead && token?.ownerVersion) || null,
+    callerVersion: (!replaces && token?.ownerVersion) || null,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: unlessInfinite(mostInput + output),
     ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
-    instead,
+    replaces,
   })
   ctx.callerContext.noteConfirmed()
-  if ('id' in held) ctx.hints.limits = held.limits
-  return held
+  if (!(reserved instanceof QuotaExceeded)) ctx.hints.limits = remainingOf(reserved)
+  return reserved
 }
 
 function contextOf({ token }: Asking['caller'], room: number | undefined): UsageContext {

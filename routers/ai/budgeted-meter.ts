@@ -1,5 +1,11 @@
 import { mostCostOf } from '../catalogue/pricing.ts'
-import type { CallProgress, HeldAmounts, Hold, HoldRefusal, UsageLedger } from '../ports/ai/usage-ledger.ts'
+import {
+  type CallProgress,
+  QuotaExceeded,
+  type Reservation,
+  type ReservedAmounts,
+  type UsageLedger,
+} from '../ports/ai/usage-ledger.ts'
 import { CallMeter, type CallMeterOptions } from './call-meter.ts'
 import { unlessInfinite } from './native-uses.ts'
 
@@ -9,47 +15,48 @@ const MOST_OVERCOUNT = 4
 /** Ends a call of which a limit has no room for a further round. */
 export class LimitCut extends Error {
   override name = 'LimitCut'
-  readonly refusal: HoldRefusal
+  readonly quota: QuotaExceeded | undefined
 
-  constructor(refusal: HoldRefusal) {
+  /** Without a quota where another process took the call for lost. */
+  constructor(quota?: QuotaExceeded) {
     super('a limit has no room for a further round')
-    this.refusal = refusal
+    this.quota = quota
   }
 }
 
-interface HeldMeterOptions extends CallMeterOptions {
-  hold: Hold
+interface BudgetedMeterOptions extends CallMeterOptions {
+  reservation: Reservation
   /** The longest answer of a round in tokens. */
   maxOutput: number
   extend: UsageLedger['extend']
 }
 
-/** Counts a call and keeps it within its hold: before a request that does not fit into it, more is held. */
-export class HeldMeter extends CallMeter {
-  readonly #options: HeldMeterOptions
+/** Counts a call and keeps it within its reservation, which it extends before a request that does not fit into it. */
+export class BudgetedMeter extends CallMeter {
+  readonly #options: BudgetedMeterOptions
 
-  constructor(options: HeldMeterOptions) {
+  constructor(options: BudgetedMeterOptions) {
     super(options)
     this.#options = options
   }
 
   /** Throws where the request does not fit into what limits leave; nothing was sent then. */
   override async begin(inputTokens: number): Promise<void> {
-    await this.#holdFor(inputTokens)
+    await this.#extendFor(inputTokens)
     await super.begin(inputTokens)
-    // Until then it stands at what was held for.
-    this.#options.hold.progress = this.#progress
+    // Until then it stands at what was reserved.
+    this.#options.reservation.progress = this.#progress
   }
 
   /**
-   * Whether the call took no more than is held. Where its provider counts a longer input than was estimated, or fewer tokens in
-   * its answer than we do, more is held, if limits have room for it. An answer that is longer than was asked for does not fit.
+   * Whether the call took no more than is reserved. Where its provider counts a longer input than was estimated, or fewer tokens in
+   * its answer than we do, more is reserved, if limits have room for it. An answer that is longer than was asked for does not fit.
    */
   async fits(): Promise<boolean> {
-    const { hold, extend } = this.#options
-    if (!exceeds(this.#limited(this.bounded), hold.held)) return true
+    const { reservation, extend } = this.#options
+    if (!exceeds(this.#limited(this.bounded), reservation.reserved)) return true
     const output = this.#longest
-    return output !== undefined && (await extend(hold, this.#limited(this.mostWith(output)))) === undefined
+    return output !== undefined && (await extend(reservation, this.#limited(this.mostWith(output)))) === 'extended'
   }
 
   /** Tokens that the answer may have by our count; undefined where it is longer than was asked for. */
@@ -61,18 +68,18 @@ export class HeldMeter extends CallMeter {
     return told > maxOutput || tokens > most ? undefined : Math.min(2 * tokens, most)
   }
 
-  get #taken(): HeldAmounts {
+  get #taken(): ReservedAmounts {
     const { input, output } = this.tokens
     return this.#limited({ tokens: input + output, costMicros: this.cost.costMicros })
   }
 
-  #limited({ tokens, costMicros }: HeldAmounts): HeldAmounts {
-    return { tokens, costMicros: this.#options.hold.held.costMicros === null ? null : costMicros }
+  #limited({ tokens, costMicros }: ReservedAmounts): ReservedAmounts {
+    return { tokens, costMicros: this.#options.reservation.reserved.costMicros === null ? null : costMicros }
   }
 
-  async #holdFor(input: number): Promise<void> {
-    const { hold, pricing, maxOutput, mostUses, mostInput, extend } = this.#options
-    if (hold.held.tokens === null) return
+  async #extendFor(input: number): Promise<void> {
+    const { reservation, pricing, maxOutput, mostUses, mostInput, extend } = this.#options
+    if (reservation.reserved.tokens === null) return
     const most = mostInput(input) + mostUses.pageTokens
     const next = mostCostOf(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
     const { tokens, costMicros } = this.#taken
@@ -80,8 +87,10 @@ export class HeldMeter extends CallMeter {
       tokens: (tokens ?? 0) + most + maxOutput,
       costMicros: costMicros === null || next.costMicros === null ? null : costMicros + next.costMicros,
     }
-    const refusal = exceeds(wanted, hold.held) ? await extend(hold, wanted) : undefined
-    if (refusal) throw new LimitCut(refusal)
+    if (!exceeds(wanted, reservation.reserved)) return
+    const extended = await extend(reservation, wanted)
+    if (extended instanceof QuotaExceeded) throw new LimitCut(extended)
+    if (extended === 'gone') throw new LimitCut()
   }
 
   /** What it took so far. */
@@ -109,5 +118,5 @@ export class HeldMeter extends CallMeter {
   }
 }
 
-const exceeds = (taken: HeldAmounts, held: HeldAmounts) =>
-  (taken.tokens ?? 0) > (held.tokens ?? Infinity) || (taken.costMicros ?? 0) > (held.costMicros ?? Infinity)
+const exceeds = (taken: ReservedAmounts, reserved: ReservedAmounts) =>
+  (taken.tokens ?? 0) > (reserved.tokens ?? Infinity) || (taken.costMicros ?? 0) > (reserved.costMicros ?? Infinity)

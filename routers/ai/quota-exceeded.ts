@@ -1,7 +1,7 @@
-import type { AskedLimit } from '../../entities/ai/usage-hold.sql.ts'
+import type { RequestedLimit } from '../../entities/ai/usage-reservation.sql.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { HoldRefusal, LimitLeft } from '../ports/ai/usage-ledger.ts'
+import type { LimitLeft, QuotaExceeded, Reservation } from '../ports/ai/usage-ledger.ts'
 
 /** When only calls under way stand in the way, in seconds. */
 const RETRY_SOON_SECONDS = 2
@@ -12,21 +12,25 @@ const lengths = ['held', 'spent', 'never'] as const
 type Length = (typeof lengths)[number]
 
 /** Of several limits that refuse, the one is told that does so longest: nothing succeeds before. */
-export function refusal(ctx: Pick<Context, 'hints'>, { limits }: HoldRefusal, unknown: Unknown = 'model'): Problem {
+export function quotaProblem(
+  ctx: Pick<Context, 'hints'>,
+  { limits }: QuotaExceeded,
+  unknown: Unknown = 'model',
+): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
-  ctx.hints.limits = enforced.map(leftOf)
-  const [last] = enforced.filter(({ fits }) => !fits).toSorted(byEnd)
+  ctx.hints.limits = enforced.map((limit) => toLimitLeft(limit, 0))
+  const [last] = enforced.filter((limit) => !fits(limit)).toSorted(byEnd)
   if (!last) return new Problem('unavailable')
   const { cap, used, held, resetsAt } = last
   const length = lengthOf(last)
-  const resetSeconds = Math.max(1, Math.ceil((Date.parse(resetsAt) - Date.now()) / 1000))
+  const resetSeconds = Math.max(1, Math.ceil((resetsAt - Date.now()) / 1000))
   ctx.hints.isFinal = length !== 'held'
   ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[length]
   ctx.hints.rateLimit = { limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds }
   return new Problem(length === 'held' ? 'limit_held' : 'limit_reached', { detail: sentences[length](last, unknown) })
 }
 
-function lengthOf({ amount, used, cap, nextCap }: AskedLimit): Length {
+function lengthOf({ amount, used, cap, nextCap }: RequestedLimit): Length {
   if (amount === null) return 'never'
   if (used + amount <= cap) return 'held'
   return amount > nextCap ? 'never' : 'spent'
@@ -35,11 +39,11 @@ function lengthOf({ amount, used, cap, nextCap }: AskedLimit): Length {
 /** What may be not known of a call: the price of the model, what its search may cost, or how much it reads in pages. */
 export type Unknown = 'model' | 'search' | 'pages'
 
-const sentences: Record<Length, (limit: AskedLimit, unknown: Unknown) => string> = {
+const sentences: Record<Length, (limit: RequestedLimit, unknown: Unknown) => string> = {
   held: (limit) =>
     `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${stateOf(limit)}.`,
   spent: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more: ${stateOf(limit)}. It frees at ${limit.resetsAt}.`,
+    `The limit '${limit.name}' has no room for ${limit.amount} more: ${stateOf(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
   never: (limit, unknown) => (limit.amount === null ? unknownTo(limit, unknown) : tooLargeFor(limit)),
 }
 
@@ -49,12 +53,12 @@ const unknownCosts: Record<Unknown, (currency: string) => string> = {
   pages: (currency) => `what this model may cost in ${currency} with the pages that it reads is not known`,
 }
 
-const unknownTo = ({ name, unit, currency }: AskedLimit, unknown: Unknown) =>
+const unknownTo = ({ name, unit, currency }: RequestedLimit, unknown: Unknown) =>
   unit === 'money'
     ? `The limit '${name}' is in money, and ${unknownCosts[unknown](`${currency}`)}.`
     : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`
 
-function tooLargeFor(limit: AskedLimit): string {
+function tooLargeFor(limit: RequestedLimit): string {
   const { name, unit, amount, cap, nextCap } = limit
   const whole = `${nextCap} ${measured(limit)}${cap > nextCap ? ', without what was topped up' : ''}`
   if (nextCap === 0) return `The limit '${name}' lets no call through: it is ${whole}.`
@@ -63,17 +67,22 @@ function tooLargeFor(limit: AskedLimit): string {
     : `This call may take ${amount}, and the limit '${name}' is ${whole}. Send less, or ask for a shorter answer.`
 }
 
-const stateOf = (limit: AskedLimit) =>
+const stateOf = (limit: RequestedLimit) =>
   `${limit.used} used and ${limit.held} held by calls under way, of ${limit.cap} ${measured(limit)}`
 
-const measured = ({ unit, currency, period }: AskedLimit) =>
+const measured = ({ unit, currency, period }: RequestedLimit) =>
   `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`
 
-const byEnd = (one: AskedLimit, other: AskedLimit) =>
+const byEnd = (one: RequestedLimit, other: RequestedLimit) =>
   lengths.indexOf(lengthOf(other)) - lengths.indexOf(lengthOf(one)) || (one.resetsAt < other.resetsAt ? 1 : -1)
 
-const leftOf = ({ name, unit, currency, cap, used, held, windowSeconds, resetsAt }: AskedLimit): LimitLeft => ({
-  ...{ name, unit, currency, cap, windowSeconds },
-  left: cap - used - held,
-  resetsAt: Date.parse(resetsAt),
-})
+const fits = ({ amount, used, held, cap }: RequestedLimit) => amount !== null && used + held + amount <= cap
+
+/** What is left of the limits that are enforced, once the call is reserved for. */
+export const remainingOf = ({ limits }: Reservation): LimitLeft[] =>
+  limits.filter(({ mode }) => mode === 'enforce').map((limit) => toLimitLeft(limit, limit.amount ?? 0))
+
+const toLimitLeft = (
+  { name, unit, currency, cap, used, held, windowSeconds, resetsAt }: RequestedLimit,
+  reserved: number,
+): LimitLeft => ({ name, unit, currency, cap, windowSeconds, left: cap - used - held - reserved, resetsAt })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { commitUsage } from '../../../entities/ai/usage-commit.sql.ts'
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
-import { releaseUnmade, settle } from '../../../entities/ai/usage-settlement.sql.ts'
+import { releaseReservations, reserveUsage } from '../../../entities/ai/usage-reservation.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { openClient } from '../../kit/postgres-client.ts'
@@ -48,36 +49,53 @@ const columns = (ids: readonly string[], ...values: unknown[]) => [
   ...values.map((value) => list(ids.map(() => value))),
 ]
 
+/** To which no limit applies. */
+const call = {
+  ...{ context: 'api', provider: 'p', model: 'm', requestId: 'r', inputTokens: 1 },
+  ...{ counters: [], amounts: [], measures: [] },
+}
+
 const statements: {
   what: string
   statement: Statement<unknown>
   values(ids: readonly string[]): string[]
 }[] = [
   {
-    what: 'settling calls',
-    statement: settle,
+    what: 'committing calls',
+    statement: commitUsage,
     values: (ids) => [
       ...columns(ids, 'completed', 1, 1, 1, 1, 1, 1, 1, false, null, null, 1, false),
       String(ids.length),
     ],
   },
   {
-    what: 'telling of calls under way',
+    what: 'renewing leases',
     statement: renewLeases,
     values: (ids) => [...columns(ids, 1, 1, 1, 1, 1, 1, 1, null, null, 50, null), '30000', String(ids.length)],
   },
   {
-    what: 'giving back what is held for calls that were not made',
-    statement: releaseUnmade,
-    values: (ids) => [`'${JSON.stringify(Object.fromEntries(ids.map((id) => [`r${id}`, -60_000])))}'`, `'{}'`],
+    what: 'releasing reservations of calls that were not made',
+    statement: releaseReservations,
+    values: (ids) => [...columns(ids), String(ids.length)],
+  },
+  {
+    what: 'reserving in place of other calls',
+    statement: reserveUsage,
+    values: (ids) => [
+      '30000',
+      '0',
+      `'${JSON.stringify(ids.map((id) => ({ ...call, id: Number(id) + 1_000_000, replaces: Number(id) })))}'`,
+      `'{}'`,
+      String(ids.length),
+    ],
   },
 ]
 
 async function addCounters(client: Client) {
   await client.query(`insert into usage_limits (name, subject, unit, period, time_zone, cap)
     select 'limit ' || n, 'user', 'tokens', 'month', 'UTC', 1000000000 from generate_series(1, 5) n`)
-  await client.query(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, stripe, share, cap, held)
-    select l.id, n, now(), now() + interval '1 day', 0, 1000000000, 1000000000, 100 from usage_limits l, generate_series(1, ${CALLS}) n`)
+  await client.query(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at, held)
+    select l.id, n, now(), now() + interval '1 day', 100 from usage_limits l, generate_series(1, ${CALLS}) n`)
   await client.query('analyze usage_counters')
 }
 

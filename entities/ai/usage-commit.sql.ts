@@ -1,0 +1,135 @@
+import { expectFew, isoTime, lookUp, statement } from '../sql/statement.ts'
+import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
+import type { Outcome } from './usage-record.ts'
+
+/** How a call ended, and what it took. */
+export interface UsageCommit {
+  id: number
+  outcome: Outcome
+  inputTokens: number
+  outputTokens: number
+  cachedTokens: number
+  cacheWriteTokens: number
+  reasoningTokens: number
+  webSearches: number
+  webFetches: number
+  /** Whether a count is our own and not the provider's. */
+  estimated: boolean
+  /** Millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+  durationMs: number
+  /** Commits only where the process that made the call has not renewed its lease. */
+  expiredOnly: boolean
+}
+
+/** A limit of which somebody has used so much. */
+export interface ReachedLimit {
+  limit: string
+  subject: LimitSubject
+  /** Whose: an id or a name; empty for the installation. */
+  subjectId: string
+  percent: 80 | 100
+  unit: LimitUnit
+  currency: string | null
+  period: LimitPeriod
+  mode: 'enforce' | 'observe'
+  /** In requests, tokens or millionths of the currency. */
+  used: number
+  cap: number
+  /** When the period ends, in RFC 3339. */
+  resetsAt: string
+}
+
+/** The columns of commits, and how many there are. */
+const given = `given as (
+     select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
+                          $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::boolean[])
+              as g(id, outcome, input, output, cached, cache_write, reasoning, searches, fetches, estimated, cost, currency, duration, expired_only)
+      ${expectFew('$15')}
+   )`
+
+/**
+ * Counts `parts` of what was reserved and used. Counters, for which calls that begin wait, are locked last. A part of a limit is
+ * reached by the increment before which less was used.
+ */
+const counted = `locked as (
+     select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
+   ), counted as (
+     update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
+     returning c.id, c.limit_id, c.subject_id, c.ends_at, c.topped_up, c.used, c.used - l.used as used_before
+   ), reached as (
+     select json_agg(json_build_object('limit', l.name, 'subject', l.subject, 'subjectId', c.subject_id, 'percent', w.percent, 'unit', l.unit,
+              'currency', l.currency, 'period', l.period, 'mode', l.mode, 'used', c.used, 'cap', w.cap,
+              'resetsAt', ${isoTime('c.ends_at')}) order by c.id) as limits
+       from counted c join usage_limits l on l.id = c.limit_id cross join lateral (
+         select l.cap + c.topped_up as cap, case when c.used >= l.cap + c.topped_up then 100 else 80 end as percent) w
+      where l.active and c.used_before < w.cap * w.percent / 100.0 and c.used >= w.cap * w.percent / 100.0
+   )`
+
+/**
+ * Turns reservations into usage records, each once, and what was reserved into what was used; where the price of what a call
+ * took turns out to be unknown, all that it reserved. Locks are taken in one order, in which each step needs values of the one
+ * before: reservations, tokens, people (as where somebody is removed), counters. Selects the limits that are reached, and the
+ * calls whose reservations are gone. Values: the columns of commits, and how many there are.
+ */
+export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: number[] | null }>(
+  'commit-usage',
+  `with ${given}, mine as (
+     select g.* from given g join usage_holds h on ${lookUp('h.id', 'g.id')}
+      where not g.expired_only or h.lease_until < now() order by g.id for update of h
+   ), ended as (
+     delete from usage_holds h using mine m where ${lookUp('h.id', 'm.id')}
+     returning h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
+               h.measures, m.*
+   ), tokens as (
+     select t.id, t.user_id from access_tokens t where t.id = any(array(select token_id from ended)) order by t.id for key share
+   ), people as (
+     select u.id from users u
+      where u.id = any(array(select coalesce(t.user_id, e.user_id) from ended e left join tokens t on t.id = e.token_id)) order by u.id for key share
+   ), recorded as (
+     insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
+                                cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
+                                duration_ms, outcome, created_at)
+     select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
+            e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
+       from ended e left join people u on u.id = e.user_id left join tokens t on t.id = e.token_id
+     returning id
+   ), parts as (
+     select a.id, sum(a.amount)::bigint as held,
+            sum(case a.measure when 'tokens' then e.input::bigint + e.output when 'cost' then coalesce(e.cost, a.amount)
+                else a.amount end)::bigint as used
+       from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
+      where e.id = any(array(select id from recorded)) group by a.id ${expectFew('1000 * $15')}
+   ), ${counted}
+   select (select limits from reached) as reached,
+          (select json_agg(id) from given where not expired_only and id not in (select id from ended)) as missing`,
+)
+
+/**
+ * Commits calls that another process took for lost while this one was silent: their records, each once, and by the difference
+ * what is used. Selects the calls of which there is no record, too. Values: as of `commitUsage`, then calls, beside each a
+ * counter of it, and how many.
+ */
+export const commitLost = statement<{ reached: ReachedLimit[] | null; unknown: number[] | null }>(
+  'commit-lost-usage',
+  `with ${given}, lost as (
+     select g.*, r.input_tokens::bigint + r.output_tokens as old_tokens, r.cost_micros as old_cost
+       from given g join usage_records r on ${lookUp('r.id', 'g.id')}
+      where r.outcome = 'lost' order by r.id for update of r
+   ), corrected as (
+     update usage_records r
+        set outcome = l.outcome, input_tokens = l.input, output_tokens = l.output, cached_tokens = l.cached, cache_write_tokens = l.cache_write,
+            reasoning_tokens = l.reasoning, web_searches = l.searches, web_fetches = l.fetches, estimated = l.estimated,
+            cost_micros = l.cost, currency = l.currency, duration_ms = l.duration
+       from lost l where ${lookUp('r.id', 'l.id')}
+   ), parts as (
+     select a.counter as id, 0 as held,
+            sum(case when u.unit = 'tokens' then l.input::bigint + l.output - l.old_tokens
+                     when u.currency = l.currency then coalesce(l.cost - l.old_cost, 0) else 0 end)::bigint as used
+       from (select * from unnest($16::bigint[], $17::bigint[]) as a(id, counter) ${expectFew('$18')}) a join lost l on l.id = a.id
+       join usage_counters c on ${lookUp('c.id', 'a.counter')} join usage_limits u on u.id = c.limit_id group by a.counter
+   ), ${counted}
+   select (select limits from reached) as reached,
+          (select json_agg(id) from given where not exists (select from usage_records r where ${lookUp('r.id', 'given.id')})) as unknown`,
+)

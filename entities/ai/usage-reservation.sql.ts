@@ -1,0 +1,155 @@
+import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
+import { letsIn, ownerVersion, tokensWithOwners } from '../identity/token-owner.sql.ts'
+import { epochMs, expectFew, lookUp, statement } from '../sql/statement.ts'
+import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
+
+/** A limit of which calls ask a part, as it stood when they were judged. */
+export interface RequestedLimit {
+  counter: number
+  name: string
+  subject: LimitSubject
+  unit: LimitUnit
+  period: LimitPeriod
+  currency: string | null
+  /** In requests, tokens or millionths of the currency, as all that follows; with what was topped up. */
+  cap: number
+  /** The cap of the next period: without what was topped up. */
+  nextCap: number
+  used: number
+  held: number
+  mode: 'enforce' | 'observe'
+  /** What is asked for; null where a price or the most is unknown. */
+  amount: number | null
+  /** When the period ends, in milliseconds since 1970. */
+  resetsAt: number
+  /** The length of the period. */
+  windowSeconds: number
+}
+
+/** The limits `l` of judged counters `j`. */
+const requestedLimits = `(select coalesce(json_agg(json_build_object('counter', j.id, 'name', l.name, 'subject', l.subject, 'unit', l.unit,
+          'period', l.period, 'currency', l.currency, 'cap', l.cap + j.topped_up, 'nextCap', l.cap, 'used', j.used, 'held', j.held,
+          'mode', l.mode, 'amount', j.amount, 'resetsAt', ${epochMs('j.ends_at')},
+          'windowSeconds', extract(epoch from j.ends_at - j.starts_at)::int) order by l.id), '[]')
+     from judged j join usage_limits l on l.id = j.limit_id)`
+
+/** The ids of the next reservations, which this process knows before the database does. Values: how many. */
+export const nextReservationIds = statement<{ id: number }>(
+  'next-reservation-ids',
+  `select nextval('usage_records_id_seq')::float8 as id from generate_series(1, $1::int)`,
+)
+
+interface ReserveResult {
+  isGranted: boolean
+  /** Whether the limits have changed since the version that was given, or a period has ended. */
+  isStale: boolean
+  /** Calls whose model or caller may be another one by now; nothing is reserved for them. */
+  outdated: number[] | null
+  limits: RequestedLimit[]
+}
+
+/**
+ * Reserves for many calls at once, or for none of them: locks the counters in the order of their ids, compares, and inserts. A
+ * limit that only observes refuses nothing, and counts what it would have. A reservation that a call replaces is given back.
+ * Values: lease in milliseconds, version of the limits, calls, their counters, how many calls.
+ */
+export const reserveUsage = statement<ReserveResult>(
+  'reserve-usage',
+  `with calls as (
+     select * from jsonb_to_recordset($3::jsonb) as c(
+              id bigint, replaces bigint, catalogue bigint, "callerVersion" text, "userId" int, "tokenId" int, "roomId" int, "appId" int,
+              context text, provider text, model text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
+              counters bigint[], amounts bigint[], measures text[]) ${expectFew('$5')}
+   ), current as (
+     select * from calls c
+      where (c.catalogue is null or c.catalogue = ${catalogueVersion})
+        and (c."callerVersion" is null or c."callerVersion" = (
+          select ${ownerVersion} from ${tokensWithOwners} where t.id = c."tokenId" and ${letsIn}))
+   ), replaced as (
+     select c.replaces as id, h.counters, h.amounts from current c join usage_holds h on ${lookUp('h.id', 'c.replaces')}
+      where c.replaces is not null order by c.replaces for update of h
+   ), returned as (
+     select a.counter, sum(a.amount) as amount from replaced cross join lateral unnest(counters, amounts) as a(counter, amount) group by 1
+   ), parts as (
+     select a.counter, a.amount, sum(a.amount) over (partition by a.counter order by c.id) as running
+       from current c cross join lateral unnest(c.counters, c.amounts) as a(counter, amount)
+   ), locked as (
+     select id, limit_id, starts_at, ends_at, used, held, topped_up from usage_counters
+      where id = any($4::bigint[] || array(select counter from returned)) order by id for update
+   ), judged as (
+     select c.id, c.limit_id, c.starts_at, c.ends_at, c.topped_up, c.used, c.held - coalesce(r.amount, 0) as held,
+            coalesce(r.amount, 0) as returned, coalesce(sum(p.amount), 0) as amount,
+            count(p.counter) filter (where p.amount is null
+              or c.used + c.held - coalesce(r.amount, 0) + p.running > l.cap + c.topped_up) as misfits, l.mode = 'observe' as observes
+       from locked c join usage_limits l on l.id = c.limit_id
+       left join returned r on r.counter = c.id left join parts p on p.counter = c.id
+      group by c.id, c.limit_id, c.starts_at, c.ends_at, c.topped_up, c.used, c.held, r.amount, l.id
+   ), verdict as (
+     select coalesce((select version from usage_limit_versions), 0) <> $2::int
+              or (select count(*) from locked where id = any($4::bigint[]) and ends_at > now()) < cardinality($4::bigint[]) as stale,
+            not exists (select from judged where misfits > 0 and not observes) as granted
+   ), counted as (
+     update usage_counters c set held = c.held - j.returned + j.amount, refused = c.refused + j.misfits
+       from judged j where c.id = j.id and (select granted and not stale from verdict)
+   ), ended as (
+     delete from usage_holds h using replaced r where ${lookUp('h.id', 'r.id')} and (select granted and not stale from verdict)
+   ), reserved as (
+     insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens,
+                              cost_micros, currency, price_id, counters, amounts, measures)
+     select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", "appId", context, provider, model, "requestId",
+            "inputTokens", "costMicros", currency, "priceId", counters, array_replace(amounts, null, 0), measures
+       from current where (select granted and not stale from verdict)
+   )
+   select granted as "isGranted", stale as "isStale", ${requestedLimits} as limits,
+          (select json_agg(id) from calls where id not in (select id from current)) as outdated
+     from verdict`,
+)
+
+/**
+ * Makes a reservation greater, or leaves it as it is where that does not fit. A call counts for the period in which it began.
+ * Values: its id, and the tokens and the cost that are reserved in all.
+ */
+export const extendReservation = statement<{ isFound: boolean; isGranted: boolean; limits: RequestedLimit[] }>(
+  'extend-reservation',
+  `with mine as (
+     select counters, amounts, measures from usage_holds where id = $1::bigint for update
+   ), parts as (
+     select a.counter, a.n, a.amount,
+            greatest(a.amount, case a.measure when 'tokens' then $2::bigint when 'cost' then $3::bigint end) as wanted
+       from mine cross join lateral unnest(counters, amounts, measures) with ordinality as a(counter, amount, measure, n)
+   ), locked as (
+     select * from usage_counters where id = any(array(select counter from parts where wanted > amount)) order by id for update
+   ), judged as (
+     select c.id, c.limit_id, c.starts_at, c.ends_at, c.topped_up, c.used, c.held - p.amount as held, p.amount as before, p.wanted as amount,
+            c.used + c.held - p.amount + p.wanted <= l.cap + c.topped_up as fits, l.mode = 'observe' as observes
+       from locked c join parts p on p.counter = c.id join usage_limits l on l.id = c.limit_id
+   ), verdict as (
+     select not exists (select from judged where not fits and not observes) as granted
+   ), counted as (
+     update usage_counters c
+        set held = c.held + case when granted then j.amount - j.before else 0 end, refused = c.refused + (not j.fits)::int
+       from judged j, verdict where c.id = j.id
+   ), extended as (
+     update usage_holds set amounts = (select array_agg(wanted order by n) from parts)
+      where id = $1::bigint and (select granted from verdict) and exists (select from parts)
+   )
+   select exists (select from mine) as "isFound", granted as "isGranted", ${requestedLimits} as limits from verdict`,
+)
+
+/** Ends reservations for calls that were never made: nothing is used, and no record is left. Values: ids, and how many. */
+export const releaseReservations = statement<never>(
+  'release-reservations',
+  `with given as (
+     select id from unnest($1::bigint[]) as a(id) ${expectFew('$2')}
+   ), mine as (
+     select g.id from given g join usage_holds h on ${lookUp('h.id', 'g.id')} order by g.id for update of h
+   ), ended as (
+     delete from usage_holds h using mine m where ${lookUp('h.id', 'm.id')} returning h.counters, h.amounts
+   ), parts as (
+     select a.id, sum(a.amount) as held from ended cross join lateral unnest(counters, amounts) as a(id, amount)
+      group by a.id ${expectFew('1000 * $2')}
+   ), locked as (
+     select c.id, p.held from parts p join usage_counters c on c.id = p.id order by c.id for update of c
+   )
+   update usage_counters c set held = c.held - l.held from locked l where c.id = l.id`,
+)

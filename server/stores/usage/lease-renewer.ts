@@ -1,0 +1,114 @@
+import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
+import type { CallProgress, Reservation, ReservedAmounts } from '../../../routers/ports/ai/usage-ledger.ts'
+
+/** How long a reservation stands for which its process says nothing, in milliseconds. */
+export const LEASE_MS = 30_000
+/** After which the lease of a call that took nothing more is renewed, too. */
+const RENEWAL_MS = 10_000
+
+interface Progress {
+  at: number
+  outputTokens: number
+  inputTokens: number
+  webSearches: number
+  webFetches: number
+}
+
+/** Renews the leases of the calls that this process makes, and says what they took: of those that took more since, and at times of the others. */
+export class LeaseRenewer {
+  readonly #sql: Sql
+  readonly #reservations = new Set<Reservation>()
+  /** Only of calls that last: most are over before they are renewed once. */
+  readonly #renewed = new Map<Reservation, Progress>()
+  readonly #paused = new Set<Reservation>()
+  #running: Promise<void> | undefined
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  add(reservation: Reservation): void {
+    this.#reservations.add(reservation)
+  }
+
+  remove(reservation: Reservation): void {
+    this.#reservations.delete(reservation)
+    this.#renewed.delete(reservation)
+  }
+
+  /** Of all reservations of this process whose calls have not ended. */
+  get ids(): number[] {
+    return Array.from(this.#reservations, ({ id }) => id)
+  }
+
+  /** One statement for all, and one at a time. */
+  renew(): Promise<void> {
+    this.#running ??= this.#renewDue().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** Does what makes a reservation greater, while nothing makes it smaller. */
+  async whilePaused<Result>(reservation: Reservation, extend: () => Promise<Result>): Promise<Result> {
+    this.#paused.add(reservation)
+    try {
+      await this.#running?.catch(() => {})
+      return await extend()
+    } finally {
+      this.#paused.delete(reservation)
+    }
+  }
+
+  async #renewDue(): Promise<void> {
+    const at = performance.now()
+    const due = [...this.#reservations]
+      .filter((reservation) => !this.#paused.has(reservation))
+      .map((reservation) => ({ reservation, progress: reservation.progress() }))
+      .filter(({ reservation, progress }) => this.#isDue(reservation, progress, at))
+    if (due.length === 0) return
+    for (const { reservation, progress } of due) reservation.reserved = smaller(reservation.reserved, progress.most)
+    await this.#sql(renewLeases, valuesOf(due))
+    for (const { reservation, progress } of due)
+      if (this.#reservations.has(reservation)) this.#renewed.set(reservation, { at, ...progress })
+  }
+
+  #isDue(reservation: Reservation, progress: CallProgress, at: number): boolean {
+    const last = this.#renewed.get(reservation)
+    if (!last) return true
+    const isMoved =
+      last.outputTokens !== progress.outputTokens ||
+      last.inputTokens !== progress.inputTokens ||
+      last.webSearches !== progress.webSearches ||
+      last.webFetches !== progress.webFetches
+    return isMoved || at - last.at >= RENEWAL_MS
+  }
+}
+
+const smaller = (reserved: ReservedAmounts, most: ReservedAmounts): ReservedAmounts => ({
+  tokens: reserved.tokens === null ? null : Math.min(reserved.tokens, most.tokens ?? Infinity),
+  costMicros: reserved.costMicros === null ? null : Math.min(reserved.costMicros, most.costMicros ?? Infinity),
+})
+
+/** In the order of the statement's values. */
+const columns = [
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+  'webSearches',
+  'webFetches',
+  'costMicros',
+  'currency',
+] as const satisfies (keyof CallProgress)[]
+
+const valuesOf = (due: readonly { reservation: Reservation; progress: CallProgress }[]) => [
+  due.map(({ reservation }) => reservation.id),
+  ...columns.map((column) => due.map(({ progress }) => progress[column])),
+  due.map(({ progress }) => progress.most.tokens),
+  due.map(({ progress }) => progress.most.costMicros),
+  LEASE_MS,
+  due.length,
+]

@@ -1,0 +1,85 @@
+import { LRUCache } from 'lru-cache'
+import { type CounterRow, findCounters, openCounters } from '../../../entities/ai/usage-counter.sql.ts'
+import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
+import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-claims.ts'
+import { atMost } from '../../../routers/core/load/cache-size.ts'
+import type { ReserveRequest } from '../../../routers/ports/ai/usage-ledger.ts'
+
+export type CounterClaim = Claim<ActiveLimit> & { counter: number }
+
+const MAX_COUNTERS = 20_000
+
+/**
+ * The limits and their counters as this process knows them, so that the statement that reserves need not look them up. It is
+ * given the version, and reserves nothing where that is an old one.
+ */
+export class LimitCache {
+  readonly #sql: Sql
+  readonly #counters = new LRUCache<string, number>(atMost(MAX_COUNTERS))
+  #limits = new LimitIndex<ActiveLimit>([])
+  #version: number | undefined
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  get version(): number | undefined {
+    return this.#version
+  }
+
+  async load(): Promise<void> {
+    const [found] = await this.#sql(listActiveLimits)
+    this.#counters.clear()
+    this.#limits = new LimitIndex(found?.limits ?? [])
+    this.#version = found?.version
+  }
+
+  /** What each call asks of every limit that applies to it; undefined where a limit is gone. */
+  async claim(requests: readonly ReserveRequest[]): Promise<CounterClaim[][] | undefined> {
+    const claims = requests.map((request) => this.#limits.claimsOf(request))
+    const missing = new Map<string, Claim<ActiveLimit>>()
+    for (const claim of claims.flat()) {
+      const key = keyOf(claim.limit.id, claim.subjectId)
+      if (!this.#counters.has(key)) missing.set(key, claim)
+    }
+    const opened = await this.#open(missing)
+    const found: CounterClaim[][] = []
+    for (const some of claims) {
+      const own: CounterClaim[] = []
+      for (const claim of some) {
+        const key = keyOf(claim.limit.id, claim.subjectId)
+        const counter = opened.get(key) ?? this.#counters.get(key)
+        if (counter === undefined) return undefined
+        own.push({ ...claim, counter })
+      }
+      found.push(own)
+    }
+    return found
+  }
+
+  /** Finds or makes the counters of these claims for the periods that run. */
+  async #open(missing: Map<string, Claim<ActiveLimit>>): Promise<Map<string, number>> {
+    const opened = new Map<string, number>()
+    if (missing.size === 0) return opened
+    const found = await this.#sql(findCounters, valuesOf(missing.values()))
+    for (const row of found) missing.delete(keyOf(row.limitId, row.subjectId))
+    // Those that are there would be locked, and in another order than calls lock them.
+    if (missing.size > 0) {
+      await this.#sql(openCounters, valuesOf(missing.values()))
+      found.push(...(await this.#sql(findCounters, valuesOf(missing.values()))))
+    }
+    for (const { id, limitId, subjectId, remainingMs } of found as CounterRow[]) {
+      opened.set(keyOf(limitId, subjectId), id)
+      this.#counters.set(keyOf(limitId, subjectId), id, { ttl: Math.max(1, remainingMs) })
+    }
+    return opened
+  }
+}
+
+function valuesOf(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], subjects: string[]] {
+  const all = [...claims]
+  return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
+}
+
+const keyOf = (limitId: number, subjectId: string) => `${limitId} ${subjectId}`

@@ -1,0 +1,199 @@
+import DataLoader from 'dataloader'
+import { countRefusals } from '../../../entities/ai/usage-counter.sql.ts'
+import { nextReservationIds, type RequestedLimit, reserveUsage } from '../../../entities/ai/usage-reservation.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
+import { Outdated } from '../../../routers/ports/ai/callable-models.ts'
+import {
+  type CallProgress,
+  QuotaExceeded,
+  type Reservation,
+  type ReserveRequest,
+} from '../../../routers/ports/ai/usage-ledger.ts'
+import type { CounterClaim, LimitCache } from './limit-cache.ts'
+
+const MAX_CALLS = 200
+/** Limits change, periods begin and other replicas reserve while a batch is judged, but not again and again. */
+const MAX_TRIES = 10
+/** How many ids are fetched at once. */
+const ID_BLOCK = 500
+
+interface ReservationBatcherOptions {
+  sql: Sql
+  leaseMs: number
+  limits: LimitCache
+  /** Told of reservations of which nobody knows whether they were made, and whose calls are not. */
+  onOrphaned(ids: readonly number[]): void
+  /** Calls that have ended, and may still hold what others need. */
+  ended: { readonly unwritten: readonly number[]; flush(): Promise<void> }
+}
+
+/** A request, and whether it is refused where it does not fit, and not tried again. */
+interface Attempt {
+  request: ReserveRequest
+  isLast: boolean
+}
+
+interface Candidate extends Attempt {
+  id: number
+  claims: CounterClaim[]
+}
+
+type Outcome = Reservation | QuotaExceeded | Outdated
+
+/**
+ * Reserves in one statement for all calls that came while the last one ran. Where they don't fit together, those that fit one
+ * after the other are reserved for.
+ */
+export class ReservationBatcher {
+  readonly #options: ReservationBatcherOptions
+  readonly #loader: DataLoader<Attempt, Reservation | QuotaExceeded>
+  #last: Promise<unknown> = Promise.resolve()
+  #ids: number[] = []
+
+  constructor(options: ReservationBatcherOptions) {
+    this.#options = options
+    this.#loader = new DataLoader((attempts) => this.#reserveNext(attempts), {
+      ...{ cache: false, maxBatchSize: MAX_CALLS },
+      batchScheduleFn: (dispatch) => void this.#last.then(() => setImmediate(dispatch)),
+    })
+  }
+
+  /** Throws `Outdated` where the model or the caller may be another one by now. */
+  async reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded> {
+    const { ended } = this.#options
+    if (ended.unwritten.length > 0) {
+      const reserved = await this.#loader.load({ request, isLast: false })
+      if (!(reserved instanceof QuotaExceeded)) return reserved
+      await ended.flush()
+    }
+    return this.#loader.load({ request, isLast: true })
+  }
+
+  #reserveNext(attempts: readonly Attempt[]): Promise<Outcome[]> {
+    const reserved = this.#reserveAll(attempts)
+    this.#last = reserved.then(
+      () => {},
+      () => {},
+    )
+    return reserved
+  }
+
+  async #reserveAll(attempts: readonly Attempt[]): Promise<Outcome[]> {
+    const { limits } = this.#options
+    const outcomes = new Map<ReserveRequest, Outcome>()
+    let open = attempts
+    for (let tries = 0; open.length > 0; tries++) {
+      if (tries === MAX_TRIES) throw new Error('the limits changed while calls were judged by them, again and again')
+      if (limits.version === undefined) await limits.load()
+      const { version } = limits
+      const candidates = await this.#claim(open)
+      const result = candidates && (await this.#run(candidates, version))
+      if (!result || result.isStale) {
+        await limits.load()
+        continue
+      }
+      const outdated = new Set(result.outdated)
+      for (const { request } of candidates.filter(({ id }) => outdated.has(id))) outcomes.set(request, new Outdated())
+      const judged = candidates.filter(({ id }) => !outdated.has(id))
+      if (result.isGranted) {
+        for (const candidate of judged) outcomes.set(candidate.request, reservationFor(candidate, result.limits))
+        break
+      }
+      const { fitting, refused } = judge(judged, result.limits)
+      for (const [{ request }, exceeded] of refused) outcomes.set(request, exceeded)
+      await this.#countRefusals(refused)
+      open = fitting
+    }
+    return attempts.map(({ request }) => outcomes.get(request) as Outcome)
+  }
+
+  /** Undefined where a limit is gone. */
+  async #claim(attempts: readonly Attempt[]): Promise<Candidate[] | undefined> {
+    const claims = await this.#options.limits.claim(attempts.map(({ request }) => request))
+    if (!claims) return undefined
+    const ids = await this.#takeIds(attempts.length)
+    return attempts.map((attempt, at) => ({ ...attempt, id: ids[at] as number, claims: claims[at] ?? [] }))
+  }
+
+  async #takeIds(count: number): Promise<number[]> {
+    if (this.#ids.length < count) {
+      const next = await this.#options.sql(nextReservationIds, [ID_BLOCK])
+      this.#ids.push(...next.map(({ id }) => id))
+    }
+    return this.#ids.splice(0, count)
+  }
+
+  async #run(candidates: readonly Candidate[], version: number | undefined) {
+    const { sql, leaseMs, onOrphaned } = this.#options
+    const counters = [...new Set(candidates.flatMap(({ claims }) => claims.map(({ counter }) => counter)))]
+    const calls = JSON.stringify(candidates.map(toCall))
+    try {
+      const [result] = await sql(reserveUsage, [leaseMs, version, calls, counters, candidates.length])
+      return result
+    } catch (error) {
+      onOrphaned(candidates.map(({ id }) => id))
+      throw error
+    }
+  }
+
+  async #countRefusals(refused: ReadonlyMap<Candidate, QuotaExceeded>): Promise<void> {
+    const counters = [...refused].flatMap(([{ isLast }, { limits }]) =>
+      isLast ? limits.filter((limit) => !fits(limit)).map(({ counter }) => counter) : [],
+    )
+    if (counters.length > 0) await this.#options.sql(countRefusals, [counters])
+  }
+}
+
+/** As the statement takes it. */
+const toCall = ({ id, request: { call, catalogue, callerVersion, replaces }, claims }: Candidate) => ({
+  ...{ id, replaces: replaces?.id, catalogue, callerVersion, ...call },
+  counters: claims.map(({ counter }) => counter),
+  amounts: claims.map(({ amount }) => amount),
+  measures: claims.map(({ measure }) => measure),
+})
+
+const fits = ({ amount, used, held, cap }: RequestedLimit): boolean => amount !== null && used + held + amount <= cap
+
+/** Lets calls through one after the other, as long as limits that are enforced have room. */
+function judge(candidates: readonly Candidate[], limits: readonly RequestedLimit[]) {
+  const states = new Map(limits.map((limit) => [limit.counter, { ...limit }]))
+  const fitting: Attempt[] = []
+  const refused = new Map<Candidate, QuotaExceeded>()
+  for (const candidate of candidates) {
+    const requested = candidate.claims.flatMap(({ counter, amount }) => {
+      const state = states.get(counter)
+      return state ? [{ ...state, amount }] : []
+    })
+    if (requested.some((limit) => limit.mode === 'enforce' && !fits(limit))) {
+      refused.set(candidate, new QuotaExceeded(requested))
+      continue
+    }
+    fitting.push({ request: candidate.request, isLast: candidate.isLast })
+    for (const { counter, amount } of requested) {
+      const state = states.get(counter)
+      if (state) state.held += amount ?? 0
+    }
+  }
+  return { fitting, refused }
+}
+
+function reservationFor({ id, request, claims }: Candidate, limits: readonly RequestedLimit[]): Reservation {
+  const counters = claims.map(({ counter }) => counter)
+  return {
+    id,
+    counters,
+    isEnforced: claims.some(({ limit: { mode, unit } }) => mode === 'enforce' && unit !== 'requests'),
+    reserved: {
+      tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
+      costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
+    },
+    limits: limits.filter(({ counter }) => counters.includes(counter)),
+    progress: () => progressAtBeginning(request),
+  }
+}
+
+const progressAtBeginning = ({ call: { inputTokens, costMicros, currency } }: ReserveRequest): CallProgress => ({
+  ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+  ...{ webSearches: 0, webFetches: 0 },
+  most: { tokens: null, costMicros: null },
+})

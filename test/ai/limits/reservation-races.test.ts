@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { ask as askAs, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
+import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { startApp } from '../../kit/app.ts'
+import { openClient } from '../../kit/postgres-client.ts'
+import { untilWaiting } from '../../kit/while-changing.ts'
+
+const limited = shareLimited()
+
+test('a process that does not know the counters yet does not wait in a circle with one that does', async () => {
+  await using provider = await startProvider()
+  await using config = await configFor(provider.url)
+  const settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
+  await using svc = await startApp(settings)
+  const { token } = await svc.user()
+  const ask = async (app = svc) => {
+    const { status } = await app.send('POST', '/api/ai-req', { token, body: question() })
+    await app.services.usageLedger.flush()
+    return status
+  }
+  const limit = { cap: 100, unit: 'requests', per: 'month' }
+  await svc.host.limits.set({ ...limit, name: 'first', for: 'user' } as never)
+  await svc.host.limits.set({ ...limit, name: 'second', for: 'user' } as never)
+  await ask()
+  // As when a period of the first limit begins: its counter is a newer row than that of the second.
+  await svc.rows('delete from usage_counters where limit_id = (select min(id) from usage_limits)')
+  await ask()
+  const [second, first] = await svc.rows<{ id: string }>('select id from usage_counters order by id')
+  await svc.host.limits.set({ ...limit, name: 'third', for: 'token' } as never)
+  await using other = await startApp({ ...settings, DATABASE_URL: svc.env.DATABASE_URL as string })
+
+  await using client = await openClient(svc.env.DATABASE_URL)
+  const lock = (id = '') => client.query('select from usage_counters where id = $1 for update', [id])
+  await client.query('begin')
+  await lock(second?.id)
+  const asked = ask(other)
+  await untilWaiting(svc.env.DATABASE_URL)
+  await lock(first?.id)
+  await client.query('commit')
+
+  expect(await asked).toBe(200)
+})
+
+test('of calls that come at once those are answered that fit, whatever others of them take', async () => {
+  await using world = await limited([{ ...requests, name: 'each', for: 'user', unit: 'tokens', cap: 250 }], {
+    env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
+  })
+  const { svc } = world
+  const [one, other] = [await svc.user(), await svc.user()]
+  const long = 'long '.repeat(400)
+
+  const answers = await Promise.all([
+    askAs(svc, one.token, long),
+    askAs(svc, one.token),
+    askAs(svc, other.token),
+    askAs(svc, other.token, long),
+    askAs(svc, one.token),
+    askAs(svc, one.token),
+  ])
+
+  const [first, second, third, fourth, ...last] = answers.map(({ status }) => status)
+  expect([first, second, third, fourth]).toEqual([429, 200, 200, 429])
+  expect(last.toSorted()).toEqual([200, 429])
+  expect(await stateOf(svc, 'each')).toMatchObject({ held: 0 })
+})
