@@ -44,7 +44,7 @@ export const openCounters = statement<never>(
      from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
      ${runningPeriod}
     order by 1, 2, 3
-       on conflict (limit_id, subject_id, starts_at) do update set ends_at = excluded.ends_at
+       on conflict (limit_id, subject_id, starts_at, stripe) do update set ends_at = excluded.ends_at
     where usage_counters.ends_at <> excluded.ends_at`,
 )
 

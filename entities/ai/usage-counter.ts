@@ -10,10 +10,8 @@ export const UsageCounter = defineEntity({
   name: 'UsageCounter',
   tableName: 'usage_counters',
   indexes: [{ properties: ['endsAt'] }],
-  uniques: [
-    { properties: ['limit', 'subjectId', 'startsAt'] },
-    { properties: ['limit', 'subjectId', 'startsAt', 'stripe'] },
-  ],
+  uniques: [{ properties: ['limit', 'subjectId', 'startsAt', 'stripe'] }],
+  checks: [{ name: 'usage_counters_stripe_check', expression: 'stripe = 0' }],
   properties: {
     id: p.bigint('number').primary(),
     limit: () => p.manyToOne(UsageLimit).deleteRule('cascade').ref(),
@@ -27,7 +25,7 @@ export const UsageCounter = defineEntity({
     toppedUp: p.bigint('number').default(0),
     /** Calls that were refused, or in the mode `observe` would have been. */
     refused: p.bigint('number').default(0),
-    /** Only replicas of the previous release use this and the next two columns, while a rollout lasts. */
+    /** Always 0. Only replicas of the previous release use this and the next two columns, while a rollout lasts. */
     stripe: p.smallint().default(0),
     share: p.bigint('number').default(0),
     cap: p.bigint('number').default(-1),

@@ -48,34 +48,23 @@ interface ReserveResult {
   limits: RequestedLimit[]
 }
 
-/**
- * Reserves for many calls at once, or for none of them: locks the counters in the order of their ids, compares, and inserts. A
- * limit that only observes refuses nothing, and counts what it would have. A reservation that a call replaces is given back.
- * Values: lease in milliseconds, version of the limits, calls, their counters, how many calls.
- */
-export const reserveUsage = statement<ReserveResult>(
-  'reserve-usage',
-  `with calls as (
+/** The text of a statement that reserves. `returned`: CTEs with what is given back of counters; `ended`: one that ends what is replaced. */
+const reserving = (returned: string, ended = '') => `with calls as (
      select * from jsonb_to_recordset($3::jsonb) as c(
-              id bigint, replaces bigint, catalogue bigint, "callerVersion" text, "userId" int, "tokenId" int, "roomId" int, "appId" int,
-              context text, provider text, model text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
-              counters bigint[], amounts bigint[], measures text[]) ${expectFew('$5')}
+              id bigint, catalogue bigint, "callerVersion" text, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
+              provider text, model text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
+              counters bigint[], amounts bigint[], measures text[])
    ), current as (
      select * from calls c
       where (c.catalogue is null or c.catalogue = ${catalogueVersion})
         and (c."callerVersion" is null or c."callerVersion" = (
           select ${ownerVersion} from ${tokensWithOwners} where t.id = c."tokenId" and ${letsIn}))
-   ), replaced as (
-     select c.replaces as id, h.counters, h.amounts from current c join usage_holds h on ${lookUp('h.id', 'c.replaces')}
-      where c.replaces is not null order by c.replaces for update of h
-   ), returned as (
-     select a.counter, sum(a.amount) as amount from replaced cross join lateral unnest(counters, amounts) as a(counter, amount) group by 1
    ), parts as (
      select a.counter, a.amount, sum(a.amount) over (partition by a.counter order by c.id) as running
        from current c cross join lateral unnest(c.counters, c.amounts) as a(counter, amount)
-   ), locked as (
+   ), ${returned}, locked as (
      select id, limit_id, starts_at, ends_at, used, held, topped_up from usage_counters
-      where id = any($4::bigint[] || array(select counter from returned)) order by id for update
+      where id = any(array(select counter from parts) || array(select counter from returned)) order by id for update
    ), judged as (
      select c.id, c.limit_id, c.starts_at, c.ends_at, c.topped_up, c.used, c.held - coalesce(r.amount, 0) as held,
             coalesce(r.amount, 0) as returned, coalesce(sum(p.amount), 0) as amount,
@@ -86,23 +75,45 @@ export const reserveUsage = statement<ReserveResult>(
       group by c.id, c.limit_id, c.starts_at, c.ends_at, c.topped_up, c.used, c.held, r.amount, l.id
    ), verdict as (
      select coalesce((select version from usage_limit_versions), 0) <> $2::int
-              or (select count(*) from locked where id = any($4::bigint[]) and ends_at > now()) < cardinality($4::bigint[]) as stale,
+              or exists (select from parts where counter not in (select id from locked where ends_at > now())) as stale,
             not exists (select from judged where misfits > 0 and not observes) as granted
    ), counted as (
      update usage_counters c set held = c.held - j.returned + j.amount, refused = c.refused + j.misfits
        from judged j where c.id = j.id and (select granted and not stale from verdict)
-   ), ended as (
-     delete from usage_holds h using replaced r where ${lookUp('h.id', 'r.id')} and (select granted and not stale from verdict)
    ), reserved as (
      insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens,
                               cost_micros, currency, price_id, counters, amounts, measures)
      select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", "appId", context, provider, model, "requestId",
             "inputTokens", "costMicros", currency, "priceId", counters, array_replace(amounts, null, 0), measures
        from current where (select granted and not stale from verdict)
-   )
+   )${ended}
    select granted as "isGranted", stale as "isStale", ${requestedLimits} as limits,
           (select json_agg(id) from calls where id not in (select id from current)) as outdated
-     from verdict`,
+     from verdict`
+
+/**
+ * Reserves for many calls at once, or for none of them: locks the counters in the order of their ids, compares, and inserts. A
+ * limit that only observes refuses nothing, and counts what it would have. Values: lease in milliseconds, version of the
+ * limits, calls.
+ */
+export const reserveUsage = statement<ReserveResult>(
+  'reserve-usage',
+  reserving('returned as (select null::bigint as counter, null::numeric as amount where false)'),
+)
+
+/** Reserves for one call in place of another, whose reservation is given back. Values: as of `reserveUsage`, then that one. */
+export const replaceReservation = statement<ReserveResult>(
+  'replace-reservation',
+  reserving(
+    `replaced as (
+     select id, counters, amounts from usage_holds where id = $4::bigint and exists (select from current) for update
+   ), returned as (
+     select a.counter, sum(a.amount) as amount from replaced cross join lateral unnest(counters, amounts) as a(counter, amount) group by 1
+   )`,
+    `, ended as (
+     delete from usage_holds where id = $4::bigint and exists (select from replaced) and (select granted and not stale from verdict)
+   )`,
+  ),
 )
 
 /**

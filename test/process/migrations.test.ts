@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { Migrator } from '@mikro-orm/migrations'
 import { describe, expect, test } from 'vitest'
 import { connect } from '../../server/database/database.ts'
 import { migrate } from '../../server/database/migrate.ts'
@@ -84,5 +85,37 @@ describe('the migrations', () => {
 
     expect(left.map(({ table_name }) => table_name)).not.toContain('users')
     expect(applied).toHaveLength(files.length)
+  })
+
+  test('the migrations make one counter of all that a limit had in a period, for calls under way, too', async () => {
+    await using empty = await emptyConnection()
+    const { database } = empty
+    await new Migrator(database.orm.em).up({ to: 'Migration20261125233134' })
+    await rows(
+      `insert into usage_limits (id, name, subject, unit, period, time_zone, cap, stripes)
+       values (1, 'all', 'installation', 'requests', 'month', 'UTC', 100, 4), (2, 'each', 'user', 'tokens', 'day', 'UTC', 9, 1);
+       insert into usage_limit_versions (id, version) values (1, 7);
+       insert into usage_counters (id, limit_id, subject_id, starts_at, ends_at, stripe, used, held, share, cap, topped_up, refused)
+       select 10 + n, 1, '', timestamptz '2026-11-01', timestamptz '2026-12-01', n, 5, n, 25, 100, case n when 0 then 3 else 0 end, n from generate_series(0, 3) n
+       union all select 20, 2, '7', '2026-11-01', '2026-11-02', 0, 4, 2, 9, 9, 0, 0;
+       insert into usage_notices (counter_id, percent) values (10, 80);
+       insert into usage_holds (id, lease_until, context, provider, model, request_id, input_tokens, counters, amounts, measures)
+       values (1, now(), 'api', 'p', 'm', 'r', 1, '{20,12,99}', '{2,1,1}', '{tokens,amount,amount}'), (2, now(), 'api', 'p', 'm', 's', 1, '{}', '{}', '{}')`,
+      database,
+    )
+
+    await migrate(database, empty.url, svc)
+
+    const counters =
+      'select id::int, used::int, held::int, topped_up::int, refused::int from usage_counters order by id'
+    expect(await rows(counters, database)).toEqual([
+      { id: 10, used: 20, held: 6, topped_up: 3, refused: 6 },
+      { id: 20, used: 4, held: 2, topped_up: 0, refused: 0 },
+    ])
+    expect(await rows('select counters::text from usage_holds order by id', database)).toEqual([
+      { counters: '{20,10,99}' },
+      { counters: '{}' },
+    ])
+    expect(await rows('select version from usage_limit_versions', database)).toEqual([{ version: 8 }])
   })
 })

@@ -1,6 +1,11 @@
 import DataLoader from 'dataloader'
 import { countRefusals } from '../../../entities/ai/usage-counter.sql.ts'
-import { nextReservationIds, type RequestedLimit, reserveUsage } from '../../../entities/ai/usage-reservation.sql.ts'
+import {
+  nextReservationIds,
+  type RequestedLimit,
+  replaceReservation,
+  reserveUsage,
+} from '../../../entities/ai/usage-reservation.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { Outdated } from '../../../routers/ports/ai/callable-models.ts'
 import {
@@ -62,11 +67,19 @@ export class ReservationBatcher {
   async reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded> {
     const { ended } = this.#options
     if (ended.unwritten.length > 0) {
-      const reserved = await this.#loader.load({ request, isLast: false })
+      const reserved = await this.#load({ request, isLast: false })
       if (!(reserved instanceof QuotaExceeded)) return reserved
       await ended.flush()
     }
-    return this.#loader.load({ request, isLast: true })
+    return this.#load({ request, isLast: true })
+  }
+
+  /** A call that replaces another one is judged alone, as only what that one reserved is given back. */
+  async #load(attempt: Attempt): Promise<Reservation | QuotaExceeded> {
+    if (!attempt.request.replaces) return this.#loader.load(attempt)
+    const [outcome] = await this.#reserveAll([attempt])
+    if (outcome instanceof Outdated) throw outcome
+    return outcome as Reservation | QuotaExceeded
   }
 
   #reserveNext(attempts: readonly Attempt[]): Promise<Outcome[]> {
@@ -79,32 +92,38 @@ export class ReservationBatcher {
   }
 
   async #reserveAll(attempts: readonly Attempt[]): Promise<Outcome[]> {
-    const { limits } = this.#options
     const outcomes = new Map<ReserveRequest, Outcome>()
     let open = attempts
     for (let tries = 0; open.length > 0; tries++) {
       if (tries === MAX_TRIES) throw new Error('the limits changed while calls were judged by them, again and again')
-      if (limits.version === undefined) await limits.load()
-      const { version } = limits
-      const candidates = await this.#claim(open)
-      const result = candidates && (await this.#run(candidates, version))
-      if (!result || result.isStale) {
-        await limits.load()
-        continue
-      }
-      const outdated = new Set(result.outdated)
-      for (const { request } of candidates.filter(({ id }) => outdated.has(id))) outcomes.set(request, new Outdated())
-      const judged = candidates.filter(({ id }) => !outdated.has(id))
-      if (result.isGranted) {
-        for (const candidate of judged) outcomes.set(candidate.request, reservationFor(candidate, result.limits))
-        break
-      }
-      const { fitting, refused } = judge(judged, result.limits)
-      for (const [{ request }, exceeded] of refused) outcomes.set(request, exceeded)
-      await this.#countRefusals(refused)
-      open = fitting
+      open = await this.#reserveOpen(open, outcomes)
     }
     return attempts.map(({ request }) => outcomes.get(request) as Outcome)
+  }
+
+  /** Reserves for all, or refuses those that don't fit; returns those that are to be tried again. */
+  async #reserveOpen(open: readonly Attempt[], outcomes: Map<ReserveRequest, Outcome>): Promise<readonly Attempt[]> {
+    const { limits } = this.#options
+    if (limits.version === undefined) await limits.load()
+    const { version } = limits
+    const candidates = await this.#claim(open)
+    const result = candidates && (await this.#run(candidates, version))
+    if (!result || result.isStale) {
+      await limits.load()
+      return open
+    }
+    const { outdated = [], current = [] } = Object.groupBy(candidates, ({ id }) =>
+      result.outdated?.includes(id) ? 'outdated' : 'current',
+    )
+    for (const { request } of outdated) outcomes.set(request, new Outdated())
+    if (result.isGranted) {
+      for (const candidate of current) outcomes.set(candidate.request, reservationFor(candidate, result.limits))
+      return []
+    }
+    const { fitting, refused } = judge(current, result.limits)
+    for (const [{ request }, exceeded] of refused) outcomes.set(request, exceeded)
+    await this.#countRefusals(refused)
+    return fitting
   }
 
   /** Undefined where a limit is gone. */
@@ -125,10 +144,10 @@ export class ReservationBatcher {
 
   async #run(candidates: readonly Candidate[], version: number | undefined) {
     const { sql, leaseMs, onOrphaned } = this.#options
-    const counters = [...new Set(candidates.flatMap(({ claims }) => claims.map(({ counter }) => counter)))]
-    const calls = JSON.stringify(candidates.map(toCall))
+    const values = [leaseMs, version, JSON.stringify(candidates.map(toCall))]
+    const replaces = candidates[0]?.request.replaces
     try {
-      const [result] = await sql(reserveUsage, [leaseMs, version, calls, counters, candidates.length])
+      const [result] = await (replaces ? sql(replaceReservation, [...values, replaces.id]) : sql(reserveUsage, values))
       return result
     } catch (error) {
       onOrphaned(candidates.map(({ id }) => id))
@@ -145,8 +164,8 @@ export class ReservationBatcher {
 }
 
 /** As the statement takes it. */
-const toCall = ({ id, request: { call, catalogue, callerVersion, replaces }, claims }: Candidate) => ({
-  ...{ id, replaces: replaces?.id, catalogue, callerVersion, ...call },
+const toCall = ({ id, request: { call, catalogue, callerVersion }, claims }: Candidate) => ({
+  ...{ id, catalogue, callerVersion, ...call },
   counters: claims.map(({ counter }) => counter),
   amounts: claims.map(({ amount }) => amount),
   measures: claims.map(({ measure }) => measure),

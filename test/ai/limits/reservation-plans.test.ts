@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { commitUsage } from '../../../entities/ai/usage-commit.sql.ts'
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
-import { releaseReservations, reserveUsage } from '../../../entities/ai/usage-reservation.sql.ts'
+import { releaseReservations } from '../../../entities/ai/usage-reservation.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { openClient } from '../../kit/postgres-client.ts'
@@ -49,12 +49,6 @@ const columns = (ids: readonly string[], ...values: unknown[]) => [
   ...values.map((value) => list(ids.map(() => value))),
 ]
 
-/** To which no limit applies. */
-const call = {
-  ...{ context: 'api', provider: 'p', model: 'm', requestId: 'r', inputTokens: 1 },
-  ...{ counters: [], amounts: [], measures: [] },
-}
-
 const statements: {
   what: string
   statement: Statement<unknown>
@@ -77,17 +71,6 @@ const statements: {
     what: 'releasing reservations of calls that were not made',
     statement: releaseReservations,
     values: (ids) => [...columns(ids), String(ids.length)],
-  },
-  {
-    what: 'reserving in place of other calls',
-    statement: reserveUsage,
-    values: (ids) => [
-      '30000',
-      '0',
-      `'${JSON.stringify(ids.map((id) => ({ ...call, id: Number(id) + 1_000_000, replaces: Number(id) })))}'`,
-      `'{}'`,
-      String(ids.length),
-    ],
   },
 ]
 

@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
-export class Migration20261126015153 extends Migration {
+export class Migration20261126022910 extends Migration {
 
-  override name = 'Migration20261126015153';
+  override name = 'Migration20261126022910';
 
   override up(): void | Promise<void> {
     // A limit, subject and period had several counters (stripes): the first one takes what the others counted, and calls under way refer to it.
@@ -27,13 +27,13 @@ export class Migration20261126015153 extends Migration {
     this.addSql(`alter table "usage_counters" alter column "stripe" set default 0;`);
     this.addSql(`alter table "usage_counters" alter column "share" set default '0';`);
     this.addSql(`alter table "usage_counters" alter column "cap" set default '-1';`);
-    this.addSql(`alter table "usage_counters" add constraint "usage_counters_limit_id_subject_id_starts_at_unique" unique ("limit_id", "subject_id", "starts_at");`);
+    this.addSql(`alter table "usage_counters" add constraint "usage_counters_stripe_check" check (stripe = 0);`);
   }
 
   override down(): void | Promise<void> {
     this.addSql(`create table "usage_notices" ("counter_id" int8 not null, "percent" int2 not null, "created_at" timestamptz(3) not null default now(), primary key ("counter_id", "percent"));`);
 
-    this.addSql(`alter table "usage_counters" drop constraint "usage_counters_limit_id_subject_id_starts_at_unique";`);
+    this.addSql(`alter table "usage_counters" drop constraint "usage_counters_stripe_check";`);
     this.addSql(`alter table "usage_counters" alter column "stripe" drop default;`);
     this.addSql(`alter table "usage_counters" alter column "share" drop default;`);
     this.addSql(`alter table "usage_counters" alter column "cap" drop default;`);
