@@ -7,7 +7,7 @@ import { moment } from '../sql/columns.ts'
 export const usageContexts = ['api', 'private', 'group', 'external'] as const
 export type UsageContext = (typeof usageContexts)[number]
 /**
- * `cut`: ended where what a limit held for it did. `refused`: the provider would not answer, or not to the end. `lost`: the
+ * `cut`: ended where what was reserved for it did. `refused`: the provider would not answer, or not to the end. `lost`: the
  * process that made the call was gone before it ended.
  */
 export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const

@@ -8,7 +8,7 @@ import type { FindModel } from '../ports/ai/callable-models.ts'
 export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /**
- * Prepares a call, and holds for it: by the model and the caller that this process has seen, or again by what the database says
+ * Prepares a call, and reserves for it: by the model and the caller that this process has seen, or again by what the database says
  * of both.
  */
 export const prepared = <Call>(ctx: Asking, work: (ctx: Asking, find: FindModel) => Promise<Call>): Promise<Call> =>

@@ -71,7 +71,7 @@ export class CallMeter implements UsageMeter {
     return this.#costWith(this.#request?.tokens)
   }
 
-  /** As much of it as was to be held for: of a request that may search, not what it found, which has no bound. */
+  /** As much of it as was to be reserved: of a request that may search, not what it found, which has no bound. */
   get bounded(): { tokens: number; costMicros: number | null } {
     const most = this.#mostUses.webSearches > 0 ? (this.#request?.mostInput ?? 0) + this.#mostRead : Infinity
     const request = this.#request?.tokens

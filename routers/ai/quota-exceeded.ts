@@ -1,7 +1,7 @@
 import type { RequestedLimit } from '../../entities/ai/usage-reservation.sql.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { LimitLeft, QuotaExceeded, Reservation } from '../ports/ai/usage-ledger.ts'
+import { hasRoom, type LimitLeft, type QuotaExceeded, type Reservation } from '../ports/ai/usage-ledger.ts'
 
 /** When only calls under way stand in the way, in seconds. */
 const RETRY_SOON_SECONDS = 2
@@ -19,7 +19,7 @@ export function quotaProblem(
 ): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   ctx.hints.limits = enforced.map((limit) => toLimitLeft(limit, 0))
-  const [last] = enforced.filter((limit) => !fits(limit)).toSorted(byEnd)
+  const [last] = enforced.filter((limit) => !hasRoom(limit)).toSorted(byEnd)
   if (!last) return new Problem('unavailable')
   const { cap, used, held, resetsAt } = last
   const length = lengthOf(last)
@@ -75,8 +75,6 @@ const measured = ({ unit, currency, period }: RequestedLimit) =>
 
 const byEnd = (one: RequestedLimit, other: RequestedLimit) =>
   lengths.indexOf(lengthOf(other)) - lengths.indexOf(lengthOf(one)) || (one.resetsAt < other.resetsAt ? 1 : -1)
-
-const fits = ({ amount, used, held, cap }: RequestedLimit) => amount !== null && used + held + amount <= cap
 
 /** What is left of the limits that are enforced, once the call is reserved for. */
 export const remainingOf = ({ limits }: Reservation): LimitLeft[] =>

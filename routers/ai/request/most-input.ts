@@ -5,7 +5,7 @@ import type { ModelCall } from '../../ports/ai/models.ts'
 const dear = { name: /^gpt-4o-mini/, image: 48_169, page: 28_501 }
 
 /**
- * As many tokens as the provider may count where our estimate is this. It errs high, which is right for a hold and wrong
+ * As many tokens as the provider may count where our estimate is this. It errs high, which is right for a reservation and wrong
  * for refusing a request as too long: no model reads more than it takes.
  */
 export function mostInputOf({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {

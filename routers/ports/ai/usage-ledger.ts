@@ -102,6 +102,9 @@ export class QuotaExceeded {
   }
 }
 
+export const hasRoom = ({ amount, used, held, cap }: RequestedLimit): boolean =>
+  amount !== null && used + held + amount <= cap
+
 /**
  * The account of what calls of models take. What a call can take at most is reserved in the database before it is made, and
  * committed when it has ended; a call whose process is gone is committed by another one.

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type CounterRow, findCounters, openCounters } from '../../../entities/ai/usage-counter.sql.ts'
+import { findCounters, openCounters } from '../../../entities/ai/usage-counter.sql.ts'
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-claims.ts'
@@ -69,7 +69,7 @@ export class LimitCache {
       await this.#sql(openCounters, valuesOf(missing.values()))
       found.push(...(await this.#sql(findCounters, valuesOf(missing.values()))))
     }
-    for (const { id, limitId, subjectId, remainingMs } of found as CounterRow[]) {
+    for (const { id, limitId, subjectId, remainingMs } of found) {
       opened.set(keyOf(limitId, subjectId), id)
       this.#counters.set(keyOf(limitId, subjectId), id, { ttl: Math.max(1, remainingMs) })
     }

@@ -10,6 +10,7 @@ import type { Sql } from '../../../entities/sql/statement.ts'
 import { Outdated } from '../../../routers/ports/ai/callable-models.ts'
 import {
   type CallProgress,
+  hasRoom,
   QuotaExceeded,
   type Reservation,
   type ReserveRequest,
@@ -28,7 +29,7 @@ interface ReservationBatcherOptions {
   limits: LimitCache
   /** Told of reservations of which nobody knows whether they were made, and whose calls are not. */
   onOrphaned(ids: readonly number[]): void
-  /** Calls that have ended, and may still hold what others need. */
+  /** Calls that have ended, and still take from limits all that they reserved. */
   ended: { readonly unwritten: readonly number[]; flush(): Promise<void> }
 }
 
@@ -116,11 +117,12 @@ export class ReservationBatcher {
       result.outdated?.includes(id) ? 'outdated' : 'current',
     )
     for (const { request } of outdated) outcomes.set(request, new Outdated())
+    const states = new Map(result.limits.map((limit) => [limit.counter, limit]))
     if (result.isGranted) {
-      for (const candidate of current) outcomes.set(candidate.request, reservationFor(candidate, result.limits))
+      for (const candidate of current) outcomes.set(candidate.request, buildReservation(candidate, states))
       return []
     }
-    const { fitting, refused } = judge(current, result.limits)
+    const { fitting, refused } = judge(current, states)
     for (const [{ request }, exceeded] of refused) outcomes.set(request, exceeded)
     await this.#countRefusals(refused)
     return fitting
@@ -157,7 +159,7 @@ export class ReservationBatcher {
 
   async #countRefusals(refused: ReadonlyMap<Candidate, QuotaExceeded>): Promise<void> {
     const counters = [...refused].flatMap(([{ isLast }, { limits }]) =>
-      isLast ? limits.filter((limit) => !fits(limit)).map(({ counter }) => counter) : [],
+      isLast ? limits.filter((limit) => !hasRoom(limit)).map(({ counter }) => counter) : [],
     )
     if (counters.length > 0) await this.#options.sql(countRefusals, [counters])
   }
@@ -171,19 +173,16 @@ const toCall = ({ id, request: { call, catalogue, callerVersion }, claims }: Can
   measures: claims.map(({ measure }) => measure),
 })
 
-const fits = ({ amount, used, held, cap }: RequestedLimit): boolean => amount !== null && used + held + amount <= cap
-
 /** Lets calls through one after the other, as long as limits that are enforced have room. */
-function judge(candidates: readonly Candidate[], limits: readonly RequestedLimit[]) {
-  const states = new Map(limits.map((limit) => [limit.counter, { ...limit }]))
+function judge(candidates: readonly Candidate[], states: ReadonlyMap<number, RequestedLimit>) {
   const fitting: Attempt[] = []
   const refused = new Map<Candidate, QuotaExceeded>()
   for (const candidate of candidates) {
     const requested = candidate.claims.flatMap(({ counter, amount }) => {
       const state = states.get(counter)
-      return state ? [{ ...state, amount }] : []
+      return state ? { ...state, amount } : []
     })
-    if (requested.some((limit) => limit.mode === 'enforce' && !fits(limit))) {
+    if (requested.some((limit) => limit.mode === 'enforce' && !hasRoom(limit))) {
       refused.set(candidate, new QuotaExceeded(requested))
       continue
     }
@@ -196,17 +195,19 @@ function judge(candidates: readonly Candidate[], limits: readonly RequestedLimit
   return { fitting, refused }
 }
 
-function reservationFor({ id, request, claims }: Candidate, limits: readonly RequestedLimit[]): Reservation {
-  const counters = claims.map(({ counter }) => counter)
+function buildReservation(
+  { id, request, claims }: Candidate,
+  states: ReadonlyMap<number, RequestedLimit>,
+): Reservation {
   return {
     id,
-    counters,
+    counters: claims.map(({ counter }) => counter),
     isEnforced: claims.some(({ limit: { mode, unit } }) => mode === 'enforce' && unit !== 'requests'),
     reserved: {
       tokens: claims.some(({ limit: { unit } }) => unit !== 'requests') ? request.tokens : null,
       costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
     },
-    limits: limits.filter(({ counter }) => counters.includes(counter)),
+    limits: claims.flatMap(({ counter }) => states.get(counter) ?? []),
     progress: () => progressAtBeginning(request),
   }
 }
