@@ -98,7 +98,7 @@ const reserving = (returned: string, ended = '') => `with calls as (
  */
 export const reserveUsage = statement<ReserveResult>(
   'reserve-usage',
-  reserving('returned as (select null::bigint as counter, null::numeric as amount where false)'),
+  reserving('returned as not materialized (select null::bigint as counter, null::numeric as amount where false)'),
 )
 
 /** Reserves for one call in place of another, whose reservation is given back. Values: as of `reserveUsage`, then that one. */
