@@ -56,7 +56,7 @@ async function recordOf({ svc }: World) {
 }
 
 describe('a limit', () => {
-  test('a limit in tokens holds input and longest answer, tells the provider, and settles at what was taken', async () => {
+  test('a limit in tokens reserves input and longest answer, tells the provider, and commits what was taken', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
     })
@@ -153,7 +153,7 @@ describe('a limit', () => {
   })
 })
 
-/** Has a process of its own make a call, kills it once this is so, and waits until the call is settled. */
+/** Has a process of its own make a call, kills it once this is so, and waits until the call is committed. */
 async function killAmid(world: World, path: string, body: object, isTold: string) {
   const { svc } = world
   const { token } = await svc.user()
@@ -180,7 +180,7 @@ async function killAmid(world: World, path: string, body: object, isTold: string
 describe('a call whose process died', () => {
   const env = { APP_KEY: randomBytes(32).toString('base64') }
 
-  test('a call whose process died is settled by another process at what it had delivered', async () => {
+  test('a call whose process died is committed by another process at what it had delivered', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }], {
       env,
       provider: { continuousUsage: true },

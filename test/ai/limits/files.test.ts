@@ -64,7 +64,7 @@ async function ask({ svc, token }: { svc: TestApp; token: string }, file: File) 
 const heldOf = async (svc: TestApp) => (await stateOf(svc, 'all'))?.held ?? 0
 const leases = ({ rows }: TestApp) => rows<{ until: string }>('select lease_until::text as until from usage_holds')
 
-test('a call with a small document of many pages holds what its provider may count, so that another one waits', async () => {
+test('a call with a small document of many pages reserves what its provider may count, so that another one waits', async () => {
   // The estimate of a page for each 50 KB would let both through.
   await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
   const first = ask(world, inline(plain))
@@ -72,7 +72,7 @@ test('a call with a small document of many pages holds what its provider may cou
   const [before] = await leases(world.svc)
 
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
-  // Nor is it held for less when the call is told of, before its provider has counted.
+  // Nor is less reserved when its lease is renewed, before its provider has counted.
   await vi.waitUntil(async () => (await leases(world.svc))[0]?.until !== before?.until, SLOW)
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
   world.go()
@@ -88,7 +88,7 @@ test('a document that a limit has no room for is refused before its provider is 
   expect(world.provider.asked).toHaveLength(0)
 })
 
-test('a limit in money holds the price of the pages', async () => {
+test('a limit in money reserves the price of the pages', async () => {
   const money = { ...requests, unit: 'EUR', cap: 0.2 }
   const pricing = { currency: 'EUR', inputPerMillion: 2, outputPerMillion: 10 }
   await using world = await startWith(money, COUNTED, { pricing })
@@ -140,7 +140,7 @@ test.for<[string, number, object]>([
   expect(await stateOf(world.svc, 'all')).toMatchObject({ used: most + 3, held: 0 })
 })
 
-test('no more is held than a model takes, and none is refused as too long for what it may be counted at most', async () => {
+test('no more is reserved than a model takes, and none is refused as too long for what it may be counted at most', async () => {
   await using world = await startWith({ ...tokens, cap: 3200 }, 3000, { limits: { maxInputTokens: 3000 } })
   world.go()
   expect(MOST).toBeGreaterThan(3000)

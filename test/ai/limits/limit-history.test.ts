@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 15 * 60_000 })
 const SLOW = { timeout: 60_000, interval: 200 }
 const limit = { name: 'budget', for: 'installation', cap: 100, unit: 'requests', per: 'month' } as const
 
-/** Of each unit, what a call holds and a usual answer takes of it; `one` is one of those in which its caps are set. */
+/** Of each unit, what a call reserves and a usual answer takes of it; `one` is one of those in which its caps are set. */
 const units = [
   { unit: 'requests', one: 1, most: 1, least: 1, rounds: 20 },
   { unit: 'tokens', one: 1, most: 2 + 100, least: 10, rounds: 6 },
@@ -178,7 +178,7 @@ test('a lecture of 200 people on two replicas, of which one is killed, leaves 10
   await vi.waitUntil(() => world.provider.asked.length >= 40, { timeout: 60_000, interval: 1 })
   await world.kill(0)
   const operations = (await lecture).flat()
-  // The calls of the replica that lives have ended, and what is still held was held by the other one.
+  // The calls of the replica that lives have ended, and what is still reserved was so by the other one.
   await pause(2000)
   await settleLost(world)
 
@@ -191,12 +191,12 @@ test('a lecture of 200 people on two replicas, of which one is killed, leaves 10
   expect(report.reduce((sum, { requests }) => sum + requests, 0)).toBe(100)
   const cents = records.reduce((sum, { cost }) => sum + cost, 0)
   expect(report.reduce((sum, { costMicros }) => sum + (costMicros ?? 0), 0)).toBe(cents)
-  // An answer took 7 tokens in and 3 out; what the killed replica held counts at what it had sent.
+  // An answer took 7 tokens in and 3 out; what the killed replica reserved counts at what it had sent.
   for (const { cost } of byOutcome['completed'] ?? []) expect(cost).toBe(7 * 1000 + 3 * 2000)
   for (const { cost } of byOutcome['lost'] ?? []) expect(cost).toBe(2 * 1000)
 })
 
-test('a history is found out in which more was held than the cap, a call was refused with room, or an answer has no record', () => {
+test('a history is found out in which more was reserved than the cap, a call was refused with room, or an answer has no record', () => {
   const call = { startedAt: 1, endedAt: 2, outcome: 'answered', requestId: 'a' } as const
   const records = [{ requestId: 'a', outcome: 'completed' }]
   const sound = { operations: [call], samples: [], records, caps: [{ at: 0, cap: 1 }] }

@@ -41,7 +41,7 @@ describe('a limit', () => {
     await using other = await startApp({ AI_CONFIG: config.file, DATABASE_URL, APP_KEY })
     const { token } = await svc.user()
     const replicas = [svc, other, svc, other]
-    // The first call of a process looks up that there is no limit, the second one is held by what it knows.
+    // The first call of a process looks up that there is no limit, the second one is reserved for by what it knows.
     for (const replica of replicas) expect((await ask(replica, token)).status).toBe(200)
 
     await svc.host.limits.set({ ...requests, cap: 2 } as never)

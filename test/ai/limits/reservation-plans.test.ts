@@ -43,7 +43,7 @@ const states = {
 
 const list = (values: readonly unknown[]) => `'{${values.map(String).join()}}'`
 
-/** The ids of holds, and the same values for each. */
+/** The ids of reservations, and the same values for each. */
 const columns = (ids: readonly string[], ...values: unknown[]) => [
   list(ids),
   ...values.map((value) => list(ids.map(() => value))),

@@ -55,7 +55,7 @@ async function startWith(behave: Behaviour, more: object = {}, model: object = {
 const weather = callsTool('weather', '{"city":"Hildesheim"}')
 
 describe('a further round of a call', () => {
-  test('a further round of a call is held before it is made, with all that the rounds before took', async () => {
+  test('a further round of a call is reserved for before it is made, with all that the rounds before took', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     await using world = await startWith(async (asked, response) => {
       if (asked.body.messages.length > 1) await go
@@ -106,7 +106,7 @@ describe('a further round of a call', () => {
     expect(await world.svc.host.limits.list()).toMatchObject([{ used: 20, held: 0, refused: 1 }])
   })
 
-  test('a further round of a call that another process has settled is not made', async () => {
+  test('a further round of a call that another process has committed is not made', async () => {
     await using world = await startWith(async (asked, response) => {
       await world.svc.rows('delete from usage_holds')
       await weather(asked, response)
@@ -133,7 +133,7 @@ describe('a further round of a call', () => {
   })
 })
 
-describe('what is held for a stream', () => {
+describe('what is reserved for a stream', () => {
   /** Waits before it says a word, tells what it counted with each piece, and waits before the end. */
   const tells = (input: number, more: object = {}) => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
@@ -153,7 +153,7 @@ describe('what is held for a stream', () => {
     return { behave, isAsked, count, resolve }
   }
 
-  test('what is held for a stream shrinks to what can still come, once the provider has counted its input', async () => {
+  test('what is reserved for a stream shrinks to what can still come, once the provider has counted its input', async () => {
     const { behave, isAsked, count, resolve } = tells(10)
     await using world = await startWith(behave)
 
@@ -169,7 +169,7 @@ describe('what is held for a stream', () => {
     expect(await world.state()).toEqual({ used: 50, held: 0 })
   })
 
-  test('what is held for a stream in money shrinks by what is known of its input and output', async () => {
+  test('what is reserved for a stream in money shrinks by what is known of its input and output', async () => {
     const { behave, isAsked, count, resolve } = tells(10, { prompt_tokens_details: { cached_tokens: 8 } })
     const pricing = {
       ...{ currency: 'EUR', inputPerMillion: 10, cachedInputPerMillion: 1, cacheWritePerMillion: 12 },
@@ -191,12 +191,12 @@ describe('what is held for a stream', () => {
   })
 })
 
-test('what is held for a model in place of another stays until it is asked', async () => {
+test('what is reserved for a model in place of another stays until it is asked', async () => {
   await using resources = new AsyncDisposableStack()
   const lock = Promise.withResolvers<Client>()
   const behave: Behaviour = async (asked, response) => {
     if (asked.body.model === 'mock-1') {
-      // So that its hold cannot become the other's before calls are told of.
+      // So that its reservation cannot be replaced before leases are renewed.
       await (await lock.promise).query('begin; select from usage_holds for update')
       return refuses(401)(asked, response)
     }

@@ -8,7 +8,7 @@ export interface Operation {
   requestId?: string | undefined
 }
 
-/** What was used and held of a limit at one moment, as the database had it. */
+/** What was used and reserved of a limit at one moment, as the database had it. */
 export interface Sample {
   used: number
   held: number
@@ -33,7 +33,7 @@ interface History {
   samples: readonly Sample[]
   records: readonly RecordedCall[]
   caps: readonly CapChange[]
-  /** What each call holds at most and each answer takes at least, in the unit of the limit; one where it is in requests. */
+  /** What each call reserves at most and each answer takes at least, in the unit of the limit; one where it is in requests. */
   most?: number
   least?: number
 }

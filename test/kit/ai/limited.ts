@@ -76,7 +76,7 @@ async function setLimits({ host }: TestApp, limits: object[]): Promise<void> {
 export const ask = (svc: TestApp, token: string, text = 'Hello') =>
   svc.send('POST', '/api/ai-req', { token, body: question(text) })
 
-/** Used and held of a limit, over all its counters. */
+/** Used and held of a limit. */
 export const stateOf = async (svc: TestApp, name: string) => {
   await svc.services.usageLedger.flush()
   const [found] = (await svc.host.limits.list()).filter((limit) => limit.name === name)
