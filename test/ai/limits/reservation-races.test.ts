@@ -59,8 +59,10 @@ test('of calls that come at once those are answered that fit, whatever others of
     askAs(svc, one.token),
   ])
 
-  const [first, second, third, fourth, ...last] = answers.map(({ status }) => status)
-  expect([first, second, third, fourth]).toEqual([429, 200, 200, 429])
-  expect(last.toSorted()).toEqual([200, 429])
+  const statuses = answers.map(({ status }) => status)
+  const [first, , third, fourth] = statuses
+  expect([first, third, fourth]).toEqual([429, 200, 429])
+  // There is room for two of them at once.
+  expect([1, 4, 5].filter((at) => statuses[at] === 200).length).toBeGreaterThanOrEqual(2)
   expect(await stateOf(svc, 'each')).toMatchObject({ held: 0 })
 })
