@@ -61,7 +61,7 @@ testWith(
       }),
     )
     const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
-    const site = resources.use(await startDeployment({ models: provider.url, settings, program: image.folder }))
+    const site = resources.use(await startDeployment({ models: provider.url, settings, image }))
     resources.use(await trust(site.stack.caFile))
     await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
     const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))
