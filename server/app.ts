@@ -21,6 +21,7 @@ import { web } from '../facades/web/index.ts'
 import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
+import { guides } from './guides.ts'
 import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
 import { createServer } from './http/create-server.ts'
@@ -69,7 +70,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const older = await serveBrowsers(app, options, { ...contexts, surface })
   await signSubscriptions(app, options, contexts)
   const endpoints = async () => (await import('./described-endpoints.ts')).describedEndpoints(names)
-  await app.register(docs, { ...surface, endpoints, older })
+  await app.register(docs, { ...surface, endpoints, older, guides })
   return app
 }
 

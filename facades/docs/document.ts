@@ -7,6 +7,7 @@ import type { OlderRoute } from '../http/procedures.ts'
 import type { Members } from '../json-api/members.ts'
 import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
 import { describeEndpoints } from './endpoints.ts'
+import type { Guide } from './guides.ts'
 import { introduction } from './introduction.ts'
 import { describeOlder } from './older-routes.ts'
 
@@ -21,18 +22,19 @@ export interface OpenApiOptions {
   endpoints?: readonly Endpoint[]
   /** Routes of front ends that exist. */
   older?: readonly OlderRoute[]
+  guides?: readonly Guide[]
 }
 
 /** What programs can ask of the service, as OpenAPI describes it. */
 export function openApiDocument(options: OpenApiOptions): Described {
-  const { router, resources, names, baseUrl, members, endpoints = [], older = [] } = options
+  const { router, resources, names, baseUrl, members, endpoints = [], older = [], guides = [] } = options
   const { components, tags, paths } = describeJsonApi(router, resources, names, members)
   const others = describeEndpoints(endpoints, router, components)
   const earlier = describeOlder(older, components)
   const { schemas, parameters, responses } = components
   return {
     openapi: '3.1.1',
-    info: { title: `${names.brand} API`, version: 'v1', description: introduction(names, baseUrl) },
+    info: { title: `${names.brand} API`, version: 'v1', description: introduction(names, baseUrl, guides) },
     servers: [{ url: baseUrl || '/' }],
     tags: [...others.tags, ...earlier.tags, ...tags],
     paths: { ...others.paths, ...earlier.paths, ...paths },

@@ -10,7 +10,7 @@ import { roomsShape } from './settings/rooms.ts'
 import { storageRules, storageShape } from './settings/storage.ts'
 import { systemShape } from './settings/system.ts'
 
-/** Every setting, in the order of the table in the README. Its description is the meaning shown there. */
+/** Every setting, in the order of the table in README.md. Its description is the meaning shown there. */
 export const shape = {
   ...processShape,
   ...loginShape,
