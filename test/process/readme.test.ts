@@ -1,22 +1,27 @@
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { createCommandContext } from '../../cli/command-context.ts'
+import { findCommand, resolve } from '../../cli/command-tree.ts'
+import { checkFlags } from '../../cli/flags.ts'
+import { rootOf, svc } from '../../cli/programs.ts'
+import { processTerminal } from '../../cli/terminal.ts'
 import { modelConfig } from '../../routers/ports/ai/model-config.ts'
 import { describeSettings } from '../../server/config/setting-table.ts'
 import { required } from '../../server/config/settings.ts'
 import { guides } from '../../server/guides.ts'
 import { renew } from '../../server/readme.ts'
 import { startApp } from '../kit/app.ts'
+import { isRunElsewhere, quotedCommands, readmes } from '../kit/command-lines.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
 
 const floors = ['entities', 'routers', 'facades', 'server', 'cli', 'test']
-const readmes = globSync(['README.md', `{${floors.join()}}/**/README.md`], { cwd: root })
 const withoutCode = (text: string) => text.replace(/^```.*?^```/gms, '')
 
 describe('README.md', () => {
@@ -91,6 +96,28 @@ describe('the guides', () => {
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
 
+  test('every command that a guide quotes is known, with its flags', async () => {
+    const words = quotedCommands.filter((line) => !isRunElsewhere(line))
+    const wrong = await Promise.all(words.map(async ({ file, text }) => ({ file, text, why: await whyWrong(text) })))
+
+    expect(words.length).toBeGreaterThan(20)
+    expect(wrong.filter(({ why }) => why)).toEqual([])
+  })
+
+  /** What is wrong with a line of `svc`, whoever starts it, before it is run. */
+  async function whyWrong(text: string): Promise<string | undefined> {
+    if (/^svc-console$|^curl …/.test(text)) return undefined
+    const [, quoted] = /^(?:eval "\$\()?(?:npm run (?:--silent )?)?svc(?: --)? ?(.*?)(?:\)")?$/.exec(text) ?? []
+    const words = quoted?.split(' ').filter((word) => word !== '' && word !== 'help')
+    const root = rootOf(svc, createCommandContext({ terminal: processTerminal(), json: false }))
+    const known = words && findCommand(root, ['svc'], words)
+    return (
+      known
+        ?.then(async ({ command, rest }) => void checkFlags((await resolve(command.args)) ?? {}, rest))
+        .catch(({ message }: Error) => message) ?? 'nobody runs it'
+    )
+  }
+
   test('the guide of settings has a row for every setting, as the code makes it now', () => {
     const guide = read('server/config/README.md')
 
@@ -106,28 +133,35 @@ describe('the guides', () => {
   })
 
   test('every guide is a page below /docs, and links to pages that are there', async () => {
-    await using svc = await startApp()
+    await using app = await startApp()
     const pages = await Promise.all(
       guides.map(async ({ slug, file }) => {
-        const response = await svc.send('GET', `/docs/${slug}`)
+        const response = await app.send('GET', `/docs/${slug}`)
         return { file, status: response.status, html: await response.text() }
       }),
     )
     const linked = new Set(
       pages.flatMap(({ html }) => [...html.matchAll(/href="(\/[^"#]*)/g)].map(([, path = '']) => path)),
     )
-    const statuses = await Promise.all([...linked].map(async (path) => [path, (await svc.send('GET', path)).status]))
+    const statuses = await Promise.all([...linked].map(async (path) => [path, (await app.send('GET', path)).status]))
 
     for (const { file, status, html } of pages) {
       const [title = ''] = read(file).split('\n')
       expect([file, status]).toEqual([file, 200])
-      expect(html).toContain(`>${title.slice(2).replaceAll('`', '').split(/[:'] ?/)[0]}`)
+      expect(html).toContain(
+        `>${
+          title
+            .slice(2)
+            .replaceAll('`', '')
+            .split(/[:'] ?/)[0]
+        }`,
+      )
       expect(html).not.toMatch(/&lt;!--|href="(?!https?:|#|\/)/)
     }
     expect(statuses.filter(([, status]) => status !== 200)).toEqual([])
-    expect(await (await svc.send('GET', '/docs/settings')).text()).toContain('<code>BASE_URL</code>')
-    expect((await svc.send('GET', '/docs/nothing')).status).toBe(404)
-    expect(await (await svc.send('GET', '/api/svc/v1/openapi.json')).text()).toContain('(/docs/settings)')
+    expect(await (await app.send('GET', '/docs/settings')).text()).toContain('<code>BASE_URL</code>')
+    expect((await app.send('GET', '/docs/nothing')).status).toBe(404)
+    expect(await (await app.send('GET', '/api/svc/v1/openapi.json')).text()).toContain('(/docs/settings)')
   })
 })
 

@@ -55,6 +55,8 @@ export async function startDeployment({ models, settings = {}, image: given }: D
   return {
     url,
     stack,
+    /** Runs a command in the image of the first replica. */
+    exec: (command: string) => exec(`${EXEC}${command}`),
     /** What the commands printed. */
     said,
     /** The token that the last command made. */

@@ -36,6 +36,22 @@ test('the image loads the whole service, the parser of documents too', async () 
   expect(stdout).toBe('loaded')
 })
 
+testWith(
+  'postgres',
+  'redis',
+  'caddy',
+)('the command lines of the image run with nothing writable but the volumes, no home and no terminal', async () => {
+  await using provider = await startProvider()
+  await using site = await startDeployment({ models: provider.url, image })
+
+  expect(site.said).toContain('User ada is added')
+  expect(await site.exec('svc users')).toMatch(/^1 +ada .* admin /m)
+  expect(await site.exec('svc-console app:token --list --username ada')).toContain('laptop')
+  await expect(
+    promisify(execFile)('sh', ['-c', `${image.as.join(' ')} touch bin/other`], { cwd: image.folder }),
+  ).rejects.toThrow(/bin\/other/)
+})
+
 const ROUNDS = 6
 /** Until the proxy has seen that a replica is back. */
 const BACK_MS = 3000
