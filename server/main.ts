@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module'
-import { createLog } from './ops/log.ts'
+import { createLog, inWords, usesWords } from './ops/log.ts'
 import { StandardOutput } from './ops/standard-output.ts'
 import { readWholeEnv } from './preflight.ts'
 import { welcome } from './welcome.ts'
@@ -20,10 +20,12 @@ try {
   const { startService } = await import('./service.ts')
   // One way out, so that the welcome comes after the lines before it.
   const out = new StandardOutput()
-  const log = createLog(env.LOG_LEVEL, out)
+  const isTerminal = Boolean(process.stdout.isTTY)
+  const isInWords = usesWords(env.LOG_FORMAT, isTerminal)
+  const log = createLog(env.LOG_LEVEL, isInWords ? await inWords(out, isTerminal && !env.variables['NO_COLOR']) : out)
   const service = await startService({ env, log, notify: (sentence) => log.warn(sentence), signal: stopping.signal })
   try {
-    out.write(await welcome(service, env))
+    await welcome(service, { env, isInWords, print: (text) => out.write(text) })
     // Written now, because a killed process does not reach its end.
     flushCompileCache()
     log.info({ signal: await asked }, 'stopping')

@@ -36,20 +36,32 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     tellWhenToRetry(reply, hints)
     done()
   })
+  const isRepeated = createProbeWatch()
   app.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply)
+    logRequest(request, reply, isRepeated(request.routeOptions.url, reply.raw.statusCode) ? 'debug' : 'info')
     done()
   })
 }
 
+/** Tells whether a probe found what the one before it did, and no failure: such probes are most requests of a quiet day. */
+function createProbeWatch() {
+  const last = new Map<string, number>()
+  return (route: string | undefined, status: number): boolean => {
+    if (!route?.startsWith('/health')) return false
+    const before = last.get(route)
+    last.set(route, status)
+    return status === before && status < 400
+  }
+}
+
 /** The path as the route declares it: a real path may contain a secret. */
-function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+function logRequest(request: FastifyRequest, reply: FastifyReply, level: 'debug' | 'info'): void {
   const current = request.context?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
   const { method, routeOptions } = request
   const ignored = request.context?.hints.ignoredParameters?.length
   const ms = Math.round(reply.elapsedTime * 10) / 10
-  request.log.info(
+  request.log[level](
     {
       method,
       route: routeOptions.url,

@@ -50,4 +50,8 @@ export const processShape = {
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('Lowest level that is logged; of commands, which log to standard error, only errors are when absent'),
+  LOG_FORMAT: z
+    .enum(['words', 'json'])
+    .optional()
+    .describe('How lines of the log are written; when absent: in words at a terminal, else as JSON'),
 }

@@ -45,7 +45,7 @@ testWith(
   await using site = await startDeployment({ models: provider.url, image })
 
   expect(site.said).toContain('User ada is added')
-  expect(await site.exec('svc users')).toMatch(/^1 +ada .* admin /m)
+  expect(await site.exec('svc users')).toMatch(/^2 +ada .* admin /m)
   expect(await site.exec('svc-console app:token --list --username ada')).toContain('laptop')
   await expect(
     promisify(execFile)('sh', ['-c', `${image.as.join(' ')} touch bin/other`], { cwd: image.folder }),
