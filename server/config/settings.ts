@@ -4,7 +4,7 @@ import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
 import { placeholderRules } from './settings/placeholders.ts'
-import { processShape } from './settings/process.ts'
+import { processRules, processShape } from './settings/process.ts'
 import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
 import { storageRules, storageShape } from './settings/storage.ts'
@@ -47,6 +47,7 @@ export const settings = z
   .check(
     ...(Object.keys(required) as (keyof typeof required)[]).map(inProduction),
     ...placeholderRules(shape),
+    ...processRules,
     ...loginRules,
     ...aiRules,
     ...filesRules,

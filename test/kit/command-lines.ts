@@ -75,6 +75,8 @@ export const runElsewhere: readonly (readonly [command: RegExp, reason: string])
   [/^docker compose (build|up)\b/, 'there is no Docker here: test/process/deployment starts what they start'],
   [/^docker compose exec svc svc /, 'test/process/deployment runs the command in the image'],
   [/^cp \.env\.example |^cat > ai\.yaml /, 'test/process/deployment types them'],
+  [/^(useradd|chown|systemctl|npm ci) /, 'they change the host: deployment/systemd.test.ts does what the unit says'],
+  [/^runuser -u svc -- npm run svc -- /, 'deployment/systemd.test.ts runs the command as the user of the unit'],
   [/^curl -N /, 'test/realtime/curl.test.ts types them'],
   [/^npm run conformance -- /, 'test/json-api/conformance/command.test.ts: the addresses are examples'],
   [/^npm (test|ci|pack|start)\b|^setsid npm start$/, 'test/process and test/client run what these scripts run'],

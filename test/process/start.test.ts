@@ -85,13 +85,13 @@ describe('the first start', () => {
     await using database = await cloneDatabase()
     await using folder = await dataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
-    await using service = startProcess({ ...settings, BASE_URL: 'https://svc.example.org/' })
+    await using service = startProcess({ ...settings, BASE_URL: 'https://svc.localhost/' })
     await service.ready()
 
     expect(tokensIn(service.said.out)).toHaveLength(1)
     // It tells the public address where there is one.
-    expect(service.said.out).toContain('Address   https://svc.example.org\n')
-    expect(service.said.out).toContain('curl https://svc.example.org/api/ai-req ')
+    expect(service.said.out).toContain('Address   https://svc.localhost\n')
+    expect(service.said.out).toContain('curl https://svc.localhost/api/ai-req ')
   })
 
   test('the first start says in production which command adds the first user, and makes none itself', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, durationOrNone, httpAddress, list, networks, origins, secret } from './kinds.ts'
+import { count, durationOrNone, httpAddress, isLoopback, list, networks, origins, secret } from './kinds.ts'
 
 /** Settings of the process: its address, its stores, its keys, and how it stops. */
 export const processShape = {
@@ -10,7 +10,9 @@ export const processShape = {
     .describe('`production` refuses placeholders, the embedded database and the demo model'),
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000).describe('Port to listen on; 0 takes a free one'),
   HOST: z.string().default('127.0.0.1').describe('Address to listen on; `0.0.0.0` for all'),
-  BASE_URL: httpAddress.optional().describe('Public address of the service; `http://HOST:PORT` when absent'),
+  BASE_URL: httpAddress
+    .optional()
+    .describe('Public address of the service, in development one of this machine; `http://HOST:PORT` when absent'),
   TRUSTED_PROXIES: networks.describe(
     'Addresses or networks of proxies whose X-Forwarded headers are trusted, comma separated',
   ),
@@ -55,3 +57,16 @@ export const processShape = {
     .optional()
     .describe('How lines of the log are written; when absent: in words at a terminal, else as JSON'),
 }
+
+export const processRules = [
+  z.refine<Record<string, unknown>>(
+    ({ NODE_ENV, BASE_URL }) =>
+      NODE_ENV === 'production' || typeof BASE_URL !== 'string' || !URL.canParse(BASE_URL) || isLoopback(BASE_URL),
+    {
+      path: ['BASE_URL'],
+      message:
+        'development is for this machine alone: set NODE_ENV=production, or an address such as http://localhost:3000',
+      when: () => true,
+    },
+  ),
+]

@@ -154,9 +154,9 @@ test('GET /api/svc/v1/openapi.json is not sent again to who has it', async () =>
 })
 
 test('GET /api/svc/v1/openapi.json names the public address where there is one', async () => {
-  await using published = await startApp({ BASE_URL: 'https://svc.example.org' })
+  await using published = await startApp({ BASE_URL: 'https://svc.localhost' })
 
   const { servers } = (await (await published.send('GET', `${BASE}/openapi.json`)).json()) as { servers: object[] }
 
-  expect(servers).toEqual([{ url: 'https://svc.example.org' }])
+  expect(servers).toEqual([{ url: 'https://svc.localhost' }])
 })

@@ -87,7 +87,7 @@ async function printedCommands(): Promise<string[]> {
 }
 
 /** Does what the comments of `.env.example` say: runs the command that makes a value, and types the address. */
-async function fillIn(file: string, baseUrl: string): Promise<void> {
+export async function fillIn(file: string, baseUrl: string): Promise<void> {
   let generator = ''
   const lines: string[] = []
   for (const line of (await readFile(file, 'utf8')).split('\n')) {
@@ -99,6 +99,6 @@ async function fillIn(file: string, baseUrl: string): Promise<void> {
   await writeFile(file, lines.join('\n'))
 }
 
-async function nameModels(file: string, url: string): Promise<void> {
+export async function nameModels(file: string, url: string): Promise<void> {
   await writeFile(file, (await readFile(file, 'utf8')).replace(/apiUrl: .*/, `apiUrl: ${url}`))
 }
