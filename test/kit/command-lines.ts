@@ -70,7 +70,7 @@ function isComplete(command: string): boolean {
 }
 
 /** What cannot be run as it is printed, or is run elsewhere, and why. */
-export const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
+const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npm install && npm (start|test)$/, '.ci/newcomer types both lines in a fresh folder'],
   [/^docker compose (build|up)\b/, 'there is no Docker here: test/process/deployment starts what they start'],
   [/^docker compose exec svc svc /, 'test/process/deployment runs the command in the image'],

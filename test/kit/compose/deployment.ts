@@ -99,6 +99,6 @@ export async function fillIn(file: string, baseUrl: string): Promise<void> {
   await writeFile(file, lines.join('\n'))
 }
 
-export async function nameModels(file: string, url: string): Promise<void> {
+async function nameModels(file: string, url: string): Promise<void> {
   await writeFile(file, (await readFile(file, 'utf8')).replace(/apiUrl: .*/, `apiUrl: ${url}`))
 }
