@@ -125,6 +125,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await core.host.migrations.register()
     await core.jobQueue.prepare()
     await warnAtStart(core.services, env)
+    await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
     const app = await buildApp({ ...core, env, log, drain })
@@ -162,5 +163,15 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
     log.warn(
       { limits: limits.ofNobody },
       'limits are for people or apps that are not there yet, and hold from the moment that they are',
+    )
+}
+
+/** Not refused: a tool comes once its server is asked, a group with whoever is in it. */
+async function warnOfUnresolvedNames({ models, limits }: Api, log: FastifyBaseLogger): Promise<void> {
+  const names = [...(await models.unresolved()), ...(await limits.unresolved())]
+  if (names.length > 0)
+    log.warn(
+      { names: names.slice(0, 100) },
+      'names in AI_CONFIG and in limits lead to nothing here; `svc models check` lists them',
     )
 }

@@ -24,3 +24,6 @@ export const listServerTools = statement<ServerTool>(
      from ai_tools t join mcp_servers s on s.id = t.server_id
     where t.mcp_config is not null order by s.id, t.id`,
 )
+
+/** The names of all tools, whoever runs them. */
+export const listToolNames = statement<{ name: string }>('list-tool-names', 'select name from ai_tools limit 100000')

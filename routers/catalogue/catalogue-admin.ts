@@ -22,6 +22,7 @@ import { checkModels } from './model-checks.ts'
 import { pricingOf } from './pricing.ts'
 import { syncModels } from './sync.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
+import { findUnresolvedNames } from './unresolved-names.ts'
 
 const modelImport = z.strictObject({
   provider: z.string().min(1).max(120),
@@ -181,6 +182,8 @@ export const modelsRouter = router({
   }),
 
   check: host.mutation(({ ctx }) => checkModels(ctx)),
+
+  unresolved: host.query(({ ctx }) => findUnresolvedNames(ctx)),
 
   import: host.input(modelImport).mutation(({ ctx, input }) => importModels(ctx, input)),
 

@@ -150,7 +150,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   {
     open: 'the host',
-    to: 'models.list models.sync models.check models.import models.watch models.beginOutage models.endOutage models.checkOutages mcp.sync mcp.check mcp.servers mcp.tools mcp.approve admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.simulate',
+    to: 'models.list models.sync models.check models.unresolved models.import models.watch models.beginOutage models.endOutage models.checkOutages mcp.sync mcp.check mcp.servers mcp.tools mcp.approve admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.unresolved limits.simulate',
   },
   {
     open: 'the host',
