@@ -21,20 +21,6 @@ export function readJsonBodies(app: FastifyInstance, { mayBeEmpty = false } = {}
   })
 }
 
-/** Bodies of front ends that exist: JSON, which may be announced where there is none, and forms. */
-export function readOlderBodies(app: FastifyInstance): void {
-  readJsonBodies(app, { mayBeEmpty: true })
-  readForms(app)
-}
-
-export function readForms(app: FastifyInstance): void {
-  app.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    async (_: unknown, body: string) => Object.fromEntries(new URLSearchParams(body)),
-  )
-}
-
 /** What a JSON text has too much of, as a sentence. */
 export function excessOf(text: string): string | undefined {
   let depth = 0
