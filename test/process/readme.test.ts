@@ -95,7 +95,9 @@ describe('the guides', () => {
     const sources = globSync(`{${floors.join()}}/**/*.{ts,js}`, { cwd: root }).map((path) => basename(path))
     const files = [...all.matchAll(/`([\w.-]+\.(?:ts|js))`/g)].map(([, name = '']) => name)
 
-    expect(files.filter((name) => !sources.includes(name) && !existsSync(join(root, name)) && !/^x\./.test(name))).toEqual([])
+    expect(
+      files.filter((name) => !sources.includes(name) && !existsSync(join(root, name)) && !/^x\./.test(name)),
+    ).toEqual([])
     expect(named.filter((name) => !scripts[name])).toEqual([])
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
