@@ -16,6 +16,7 @@ import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
+import type { AppFiles } from '../facades/web/app-files.ts'
 import { assets } from '../facades/web/assets.ts'
 import { web } from '../facades/web/index.ts'
 import type { Services } from '../routers/core/services.ts'
@@ -41,6 +42,7 @@ export interface AppOptions {
   cookieSecrets: string[]
   log: FastifyBaseLogger
   drain: Pick<Drain, 'isDraining' | 'isRefusing'>
+  appFiles: AppFiles
 }
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
@@ -91,7 +93,7 @@ async function serveBrowsers(
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { ...shared, peekContextOf })
     await inBrowser.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute })
-    await inBrowser.register(web, { contextOf })
+    await inBrowser.register(web, { contextOf, appFiles: options.appFiles })
     await inBrowser.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
     await inBrowser.register(legacyLinkPreview, api)

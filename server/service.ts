@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { AppFiles } from '../facades/web/app-files.ts'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
@@ -30,6 +31,8 @@ export interface ServiceOptions {
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
   /** Milliseconds from the start within which each periodic task runs first. */
   firstRunMs?: number | undefined
+  /** The files of the front end; they are built when somebody first asks for one, unless told otherwise. */
+  appFiles?: AppFiles | undefined
   /** Takes a sentence about why the start waits. */
   notify?: ((sentence: string) => void) | undefined
   /** Ends the wait; what goes on after it is not left half way. */
@@ -127,7 +130,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await warnAtStart(core.services, env)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
-    const app = await buildApp({ ...core, env, log, drain })
+    const app = await buildApp({ ...core, env, log, drain, appFiles: options.appFiles ?? new AppFiles() })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     await claimed.release()
