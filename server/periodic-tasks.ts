@@ -31,6 +31,7 @@ export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskPart
       run: () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
     },
     { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
+    { name: 'discarded conversations', period: MINUTE_MS, run: () => host.conversations.deleteDiscarded() },
     { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
     { name: 'expired tokens', period: HOUR_MS, run: () => host.tokens.deleteExpired() },
