@@ -20,13 +20,14 @@ const columns = `c.id::text as id, c.slug, c.name, c.system_prompt as "systemPro
 
 /**
  * Values: the person's id, milliseconds since 1970 and the id behind which to begin, how many at most; then, each or nothing:
- * whether they are pinned, the folder, a part of the name as a pattern. The newest first.
+ * whether they are pinned, the folder, a part of the name as a pattern, whether they lie in no folder. The newest first.
  */
 export const listConversations = statement<ConversationRow>(
   'list-conversations',
   `select ${columns} from conversations c
     where user_id = $1 and discarded_at is null
       and ($5::bool is null or is_pinned = $5) and ($6::text is null or folder = $6) and ($7::text is null or name ilike $7)
+      and (folder is null or $8::bool is not true)
       and (updated_at, id) < (timestamptz 'epoch' + $2::float8 * interval '1 millisecond', $3::int)
     order by updated_at desc, id desc limit $4`,
 )

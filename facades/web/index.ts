@@ -12,6 +12,7 @@ import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
+import { servePreview } from './preview.ts'
 import { sendPage } from './send-page.ts'
 
 export interface WebOptions {
@@ -25,6 +26,7 @@ export async function web(app: FastifyInstance, { contextOf, appFiles }: WebOpti
   serveFiles(app, contextOf)
   serveAppFiles(app, appFiles)
   serveAppPage(app, contextOf, appFiles)
+  servePreview(app)
 
   for (const [page, path] of Object.entries(paths)) {
     if (page === 'chat') continue

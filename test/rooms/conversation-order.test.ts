@@ -46,6 +46,7 @@ test('conversations are found by name, pin and folder, which leave their order a
   expect(await found({ isPinned: true })).toEqual([first])
   expect(await found({ folder: 'Office' })).toEqual([second, first])
   expect(await found({ name: '50%' })).toEqual([first])
+  expect(await found({ folder: null })).toEqual([third])
   expect(await conversations.folders.query()).toEqual([{ name: 'Office', count: 2 }])
   expect(await conversations.changeFolder.mutate({ name: 'Office', newName: 'Work' })).toEqual([
     { name: 'Work', count: 2 },

@@ -30,7 +30,7 @@ export const listInput = z
       })
       .prefault({}),
     isPinned: z.boolean().optional().describe('Only those that are pinned, or only the others.'),
-    folder: folderName.optional().describe('Only those in this folder.'),
+    folder: folderName.nullable().optional().describe('Only those in this folder; null for those in none.'),
     name: z.string().trim().min(1).max(120).optional().describe('Only those with this in their names.'),
   })
   .prefault({})
@@ -48,7 +48,7 @@ export async function listOwn(
   const [time = LATEST, id = HIGHEST] = after?.split('-').map(Number) ?? []
   const rows = await ctx.services.sql(listConversations, [
     ...[viewerOf(ctx).viewer, time, Math.min(id, HIGHEST), size + 1],
-    ...[isPinned, folder, name === undefined ? undefined : patternFor(name)],
+    ...[isPinned, folder, name === undefined ? undefined : patternFor(name), folder === null],
   ])
   const data = rows.slice(0, size)
   const last = rows.length > size ? data.at(-1) : undefined

@@ -3,8 +3,13 @@ import { type Answer, emptyAnswer, type ToolStep } from './message-content.ts'
 
 /** Puts an answer together from the parts of a stream. */
 export class AnswerBuilder {
-  #answer: Answer = emptyAnswer
+  #answer: Answer
   #thinkingSince: number | undefined
+
+  /** Goes on with what there is already. */
+  constructor(begun: Answer = emptyAnswer) {
+    this.#answer = { ...begun, cut: undefined }
+  }
 
   get answer(): Answer {
     return this.#answer
@@ -55,8 +60,11 @@ export class AnswerBuilder {
   #addTool(part: StreamPart): void {
     const step = stepOf(part)
     if (!step) return
-    const others = this.#answer.tools.filter(({ id }) => id !== step.id)
-    this.#change({ tools: [...others, step] })
+    const { tools } = this.#answer
+    const isKnown = tools.some(({ id }) => id === step.id)
+    this.#change({
+      tools: isKnown ? tools.map((each) => (each.id === step.id ? { ...each, ...step } : each)) : [...tools, step],
+    })
   }
 }
 

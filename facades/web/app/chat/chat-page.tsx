@@ -1,17 +1,24 @@
 import { useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { usePendingAnnouncements } from '../shared/announcements.ts'
 import { errorText } from '../shared/api/error-text.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
-import { ask } from './ask.ts'
+import { AnnouncementNotice } from './announcement-notice.tsx'
+import { ask, type Question } from './ask.ts'
+import { ChatOptionsButton } from './chat-options.tsx'
+import { ActionsProvider, useChat } from './chat-state.ts'
 import { Composer } from './composer.tsx'
 import { ConversationTitle } from './conversation-title.tsx'
 import { createConversation } from './conversations.ts'
+import { LimitNotice } from './limit-notice.tsx'
 import { MessageList } from './message-list.tsx'
-import { messagesOf, useMessages } from './messages.ts'
 import { ModelPicker } from './model-picker.tsx'
-import { useChosenModel, useModels } from './models.ts'
-import { turns, useTurn } from './turn.ts'
+import { type ChatModel, useChosenModel, useModels } from './models.ts'
+import { moveOptions } from './options.ts'
+import { Progress } from './progress.tsx'
+import { turns } from './turn.ts'
 import './chat.css'
 
 /** A conversation, or the beginning of one. */
@@ -22,63 +29,86 @@ function NewChat() {
   const navigate = useNavigate()
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
-  const send = async (text: string) => {
+  const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
+  const send = async (question: Question) => {
     if (!model) return
-    const { slug } = await createConversation(null)
-    await ask({ slug, key, text, model, history: [] })
+    const { slug } = await createConversation()
+    moveOptions(slug)
+    await ask({ slug, key, modelId: model.modelId, systemPrompt: '' }, question, [])
     await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
   }
   return (
     <main id="main" className="chat">
-      <header className="chat-head">
-        <SidebarButton />
+      <Head models={models} model={model} choose={choose}>
         <h1>{t('app.chat.new')}</h1>
-        <ModelPicker models={models} model={model} choose={choose} />
-      </header>
+      </Head>
       <div className="empty">
         <p>{t('app.chat.empty')}</p>
       </div>
-      <Composer slug={undefined} canSend={model !== undefined} send={send} />
+      <Composer slug={undefined} canSend={model !== undefined && !isBlocked} obstacle={<Obstacles />} send={send}>
+        <ChatOptionsButton slug={undefined} systemPrompt="" />
+      </Composer>
     </main>
   )
 }
 
 function Chat({ slug }: { slug: string }) {
-  const { conversationKey: key } = useSession()
-  const { data: models } = useModels()
-  const { model, choose } = useChosenModel(models)
-  const query = useMessages(key, slug)
-  const turn = useTurn(slug)
-  const messages = messagesOf(query.data)
-  const send = async (text: string) => {
-    if (model) await ask({ slug, key, text, model, history: messages })
-  }
+  const { query, models, model, choose, turn, steps, actions, systemPrompt } = useChat(slug)
+  const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
   return (
-    <main id="main" className="chat">
-      <header className="chat-head">
-        <SidebarButton />
-        <ConversationTitle slug={slug} />
-        <ModelPicker models={models} model={model} choose={choose} />
-      </header>
-      {query.error && (
-        <p className="notice wrong" role="alert">
-          {errorText(query.error)}
-        </p>
-      )}
-      <MessageList
-        messages={messages}
-        turn={turn}
-        models={models ?? []}
-        hasEarlier={query.hasNextPage}
-        loadEarlier={() => void query.fetchNextPage()}
-      />
-      <Composer
-        slug={slug}
-        canSend={model !== undefined && query.isSuccess}
-        isAnswering={turns.isAnswering(slug)}
-        send={send}
-        stop={() => turns.stop(slug)}
-      />
-    </main>
+    <ActionsProvider value={actions}>
+      <main id="main" className="chat">
+        <Head models={models} model={model} choose={choose}>
+          <ConversationTitle slug={slug} />
+        </Head>
+        {query.error ? (
+          <p className="notice wrong" role="alert">
+            {errorText(query.error)}
+          </p>
+        ) : (
+          <MessageList
+            steps={steps}
+            turn={turn}
+            models={models ?? []}
+            hasEarlier={query.hasNextPage}
+            loadEarlier={() => void query.fetchNextPage()}
+          />
+        )}
+        <Progress turn={turn} />
+        <Composer
+          slug={slug}
+          canSend={model !== undefined && query.isSuccess && !isBlocked}
+          isAnswering={turns.isAnswering(slug)}
+          obstacle={<Obstacles />}
+          send={actions.send}
+          stop={actions.stop}
+        >
+          <ChatOptionsButton slug={slug} systemPrompt={systemPrompt} />
+        </Composer>
+      </main>
+    </ActionsProvider>
   )
 }
+
+interface HeadProps {
+  models: readonly ChatModel[] | undefined
+  model: ChatModel | undefined
+  choose: (modelId: string) => void
+  children: ReactNode
+}
+
+const Head = ({ models, model, choose, children }: HeadProps) => (
+  <header className="chat-head">
+    <SidebarButton />
+    {children}
+    <ModelPicker models={models} model={model} choose={choose} />
+  </header>
+)
+
+/** What stands between a person and their next question. */
+const Obstacles = () => (
+  <>
+    <AnnouncementNotice />
+    <LimitNotice />
+  </>
+)

@@ -1,49 +1,80 @@
-import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
+import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
 import { dayText, t } from '../shared/text/labels.ts'
 
-type Page = Awaited<ReturnType<typeof api.conversations.list.query>>
-
 const PAGE_SIZE = 100
+/** As many as can be pinned, or lie in a folder and are shown of it. */
+const MOST = 200
 
-const conversationsQuery = infiniteQueryOptions({
-  queryKey: ['conversations'],
-  initialPageParam: undefined as string | undefined,
-  queryFn: ({ pageParam, signal }) =>
-    api.conversations.list.query({ page: { size: PAGE_SIZE, ...(pageParam && { after: pageParam }) } }, { signal }),
-  getNextPageParam: ({ meta }) => meta.next ?? undefined,
-})
+/** All lists of conversations begin with this. */
+const LISTS = 'conversations'
+
+export const conversationKey = (slug: string) => ['conversation', slug]
+
+/** Those that are neither pinned nor in a folder, or all with this in their names. */
+const listQuery = (name: string) =>
+  infiniteQueryOptions({
+    queryKey: [LISTS, 'list', name],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) => {
+      const page = { size: PAGE_SIZE, ...(pageParam && { after: pageParam }) }
+      const which = name === '' ? { isPinned: false, folder: null } : { name }
+      return api.conversations.list.query({ page, ...which }, { signal })
+    },
+    getNextPageParam: ({ meta }) => meta.next ?? undefined,
+  })
 
 /** The conversations of the person, those that were changed last first. */
-export const useConversations = () => useInfiniteQuery(conversationsQuery)
+export const useConversations = (name: string) => useInfiniteQuery(listQuery(name))
 
-export const refreshConversations = () => queryClient.invalidateQueries({ queryKey: conversationsQuery.queryKey })
+export const usePinned = () =>
+  useQuery({
+    queryKey: [LISTS, 'pinned'],
+    queryFn: ({ signal }) => api.conversations.list.query({ page: { size: MOST }, isPinned: true }, { signal }),
+  }).data?.data ?? []
 
-/** Puts a conversation where it belongs after a change: first, or away. */
-function editPages(edit: (conversations: Conversation[]) => Conversation[]): void {
-  queryClient.setQueryData(conversationsQuery.queryKey, (known: InfiniteData<Page> | undefined) => {
-    const [first, ...rest] = known?.pages ?? []
-    if (!known || !first) return known
-    return {
-      ...known,
-      pages: [{ ...first, data: edit(first.data) }, ...rest.map((page) => ({ ...page, data: edit(page.data) }))],
-    }
-  })
-}
+export const useFolders = () =>
+  useQuery({
+    queryKey: [LISTS, 'folders'],
+    queryFn: ({ signal }) => api.conversations.folders.query(undefined, { signal }),
+  }).data ?? []
+
+/** What lies in a folder; read when it is opened. */
+export const useFolder = (folder: string, isOpen: boolean) =>
+  useQuery({
+    queryKey: [LISTS, 'folder', folder],
+    enabled: isOpen,
+    queryFn: ({ signal }) => api.conversations.list.query({ page: { size: MOST }, folder }, { signal }),
+  }).data?.data ?? []
+
+export const refreshConversations = () => queryClient.invalidateQueries({ queryKey: [LISTS] })
 
 /** A conversation begins with the date for its name: names are not encrypted, so none is made from a question. */
-export async function createConversation(systemPrompt: string | null): Promise<Conversation> {
+export async function createConversation(): Promise<Conversation> {
   const name = t('app.chat.dated', { date: dayText(new Date()) })
-  const created = await api.conversations.create.mutate({ name, systemPrompt })
+  const created = await api.conversations.create.mutate({ name })
   queryClient.setQueryData(conversationKey(created.slug), created)
   void refreshConversations()
   return created
 }
 
 export async function renameConversation(slug: string, name: string): Promise<void> {
-  const renamed = await api.conversations.update.mutate({ slug, name })
-  queryClient.setQueryData(conversationKey(slug), renamed)
-  editPages((all) => all.map((each) => (each.slug === slug ? renamed : each)))
+  await show(await api.conversations.update.mutate({ slug, name }))
 }
 
-export const conversationKey = (slug: string) => ['conversation', slug]
+type Organization = Parameters<typeof api.conversations.organize.mutate>[0]
+
+/** Pins a conversation, or puts it in a folder. */
+export async function organizeConversation(change: Organization): Promise<void> {
+  await show(await api.conversations.organize.mutate(change))
+}
+
+async function show(changed: Conversation): Promise<void> {
+  queryClient.setQueryData(conversationKey(changed.slug), changed)
+  await refreshConversations()
+}
+
+export async function changeFolder(name: string, newName: string | null): Promise<void> {
+  await api.conversations.changeFolder.mutate({ name, newName })
+  await refreshConversations()
+}

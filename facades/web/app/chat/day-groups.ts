@@ -1,19 +1,14 @@
 import type { Conversation } from '../shared/api/client.ts'
 import { language, t } from '../shared/text/labels.ts'
 
-export interface DayGroup {
-  title: string
-  conversations: Conversation[]
-}
-
 const DAY_MS = 24 * 60 * 60 * 1000
 
 const monthText = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' })
 
 /** Conversations below the day of their last change, as people call it; older ones below their month. */
-export function groupByDay(conversations: readonly Conversation[], now = new Date()): DayGroup[] {
+export function groupByDay(conversations: readonly Conversation[], now = new Date()): (string | Conversation)[] {
   const groups = Map.groupBy(conversations, ({ updatedAt }) => titleFor(new Date(updatedAt), now))
-  return [...groups].map(([title, conversations]) => ({ title, conversations }))
+  return [...groups].flatMap(([title, members]) => [title, ...members])
 }
 
 function titleFor(date: Date, now: Date): string {

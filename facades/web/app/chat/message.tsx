@@ -1,55 +1,74 @@
-import { memo } from 'react'
-import type { Model } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
-import { Markdown } from '../shared/markdown/markdown.tsx'
+import { memo, useState } from 'react'
+import { errorText, requestIdOf } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
-import type { Answer, OpenedMessage } from './message-content.ts'
+import { AnswerBody } from './answer-body.tsx'
+import { AttachedFiles } from './attached-files.tsx'
+import type { Step } from './branches.ts'
+import { useChatActions } from './chat-state.ts'
+import { MessageActions } from './message-actions.tsx'
+import { type ChatModel, modelLabel } from './models.ts'
+import { QuestionEditor } from './question-editor.tsx'
 import type { Turn } from './turn.ts'
 
+interface MessageProps {
+  step: Step
+  models: readonly ChatModel[]
+  /** Whether it is the last one, which can be gone on with. */
+  isLast: boolean
+}
+
 /** A message as it is stored. */
-export const Message = memo(({ message, models }: { message: OpenedMessage; models: readonly Model[] }) => {
+export const Message = memo(({ step, models, isLast }: MessageProps) => {
+  const { message } = step
   const { role, answer, isUnreadable } = message
-  const name = role === 'user' ? t('app.message.you') : labelOf(message.model ?? '', models)
+  const [isEditing, setEditing] = useState(false)
+  const name = role === 'user' ? t('app.message.you') : modelLabel(message.model ?? '', models)
   return (
     <article className={`message ${role}`} aria-label={t('app.message.by', { name })}>
       <h2>{name}</h2>
       {isUnreadable && <p className="hint">{t('app.message.unreadable')}</p>}
-      {role === 'user' ? (
+      <AttachedFiles files={message.attachments} />
+      {isEditing && <QuestionEditor message={message} close={() => setEditing(false)} />}
+      {!isEditing && role === 'user' && answer.text !== '' && (
         <p className="question" dir="auto">
           {answer.text}
         </p>
-      ) : (
-        <AnswerBody answer={answer} />
       )}
+      {role === 'assistant' && <AnswerBody answer={answer} isComplete={message.isComplete} isLast={isLast} />}
+      {!isEditing && <MessageActions step={step} models={models} edit={() => setEditing(true)} />}
     </article>
   )
 })
 
 /** An answer as it comes. */
-export const TurnMessage = ({ turn, models }: { turn: Turn; models: readonly Model[] }) => {
-  const name = labelOf(turn.model, models)
+export const TurnMessage = ({ turn, models }: { turn: Turn; models: readonly ChatModel[] }) => {
+  const name = modelLabel(turn.model, models)
+  const isFailed = turn.phase === 'failed'
   return (
-    <article
-      className="message assistant"
-      aria-label={t('app.message.by', { name })}
-      aria-busy={turn.phase !== 'failed'}
-    >
+    <article className="message assistant" aria-label={t('app.message.by', { name })} aria-busy={!isFailed}>
       <h2>{name}</h2>
-      {turn.phase === 'waiting' && <p className="hint waiting-dots">{t('app.message.waiting')}</p>}
-      <AnswerBody answer={turn.answer} isGrowing />
-      {turn.phase === 'failed' && (
-        <p className="notice wrong" role="alert">
-          {errorText(turn.error)}
-        </p>
-      )}
+      {turn.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
+      <AnswerBody answer={turn.answer} isComplete isGrowing />
+      {isFailed && <Failure error={turn.error} />}
     </article>
   )
 }
 
-const AnswerBody = ({ answer, isGrowing = false }: { answer: Answer; isGrowing?: boolean }) => (
-  <Markdown text={answer.text} isGrowing={isGrowing} />
-)
-
-/** The name of a model that is no longer offered stays on what it said. */
-const labelOf = (modelId: string, models: readonly Model[]) =>
-  models.find((model) => model.modelId === modelId)?.label ?? modelId
+/** Says what went wrong where it went wrong, and what to do. */
+function Failure({ error }: { error: unknown }) {
+  const { tryAgain } = useChatActions()
+  const requestId = requestIdOf(error)
+  return (
+    <div className="notice wrong" role="alert">
+      <p>{errorText(error)}</p>
+      {requestId && (
+        <p className="hint">
+          {t('page.requestId')}: <code>{requestId}</code>
+        </p>
+      )}
+      <button type="button" className="quiet-button" onClick={tryAgain}>
+        {t('app.tryAgain')}
+      </button>
+    </div>
+  )
+}

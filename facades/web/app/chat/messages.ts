@@ -38,7 +38,7 @@ export const messagesOf = (data: InfiniteData<Page> | undefined): OpenedMessage[
   (data?.pages ?? []).toReversed().flatMap(({ messages }) => messages)
 
 /** Puts a stored message where its number belongs, in place of what stood there. */
-export async function keepMessage(key: ConversationKey, slug: string, stored: StoredMessage): Promise<void> {
+export async function keepMessage(key: ConversationKey, slug: string, stored: StoredMessage): Promise<OpenedMessage> {
   const message = await openMessage(key, stored)
   queryClient.setQueryData(messagesKey(slug), (known: InfiniteData<Page, string | undefined> | undefined) => {
     const pages = known?.pages ?? [{ messages: [], next: null }]
@@ -50,6 +50,7 @@ export async function keepMessage(key: ConversationKey, slug: string, stored: St
     })
     return { pages: kept, pageParams: known?.pageParams ?? [undefined] }
   })
+  return message
 }
 
 export const refreshMessages = (slug: string) => queryClient.invalidateQueries({ queryKey: messagesKey(slug) })

@@ -3,7 +3,7 @@ import { SvcError } from '../../../client/index.ts'
 import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
 import { AnswerBuilder } from './answer-builder.ts'
-import { type Answer, emptyAnswer, writeAnswer } from './message-content.ts'
+import { type Answer, emptyAnswer, type OpenedMessage, writeAnswer } from './message-content.ts'
 import { keepMessage } from './messages.ts'
 
 /** How often what has come is shown; more often costs a browser much and tells a reader nothing. */
@@ -18,14 +18,18 @@ export interface Turn {
   answer: Answer
   phase: 'waiting' | 'answering' | 'storing' | 'failed'
   error?: unknown
-  /** The stored part of the answer. */
-  number?: string | undefined
+  /** The number of the question that it answers. */
+  parent: number
 }
 
 export interface TurnRequest {
   slug: string
   key: ConversationKey
   request: AiRequest
+  /** The number of the question. */
+  parent: number
+  /** The answer that is gone on with, where one was cut. */
+  begun?: OpenedMessage | undefined
 }
 
 /** The answers under way, by conversation. They go on while another conversation is shown. */
@@ -56,52 +60,28 @@ class Turns {
   }
 
   /** Asks the model and stores its answer; whatever comes before an error or a stop is stored, too. */
-  async run({ slug, key, request }: TurnRequest): Promise<void> {
+  async run({ slug, key, request, parent, begun }: TurnRequest): Promise<void> {
     const controller = new AbortController()
     this.#controllers.set(slug, controller)
-    const writer = new AnswerWriter(slug, key, request.model)
-    const builder = new AnswerBuilder()
-    let error: unknown
-    this.#set(slug, { model: request.model, answer: emptyAnswer, phase: 'waiting' })
+    const writer = new AnswerWriter({ slug, key, model: request.model, parent, number: begun?.number })
+    const builder = new AnswerBuilder(begun?.answer)
+    const turn = { model: request.model, parent }
+    this.#set(slug, { ...turn, answer: builder.answer, phase: 'waiting' })
+    const failure = await readStream(request, controller.signal, builder, (answer) => {
+      this.#set(slug, { ...turn, answer, phase: 'answering' })
+      writer.keep(answer)
+    })
+    const { answer } = builder
     try {
-      let shownAt = 0
-      for await (const part of await api.ai.completeStream.mutate(request, { signal: controller.signal })) {
-        builder.add(part)
-        if (Date.now() - shownAt < SHOW_MS) continue
-        shownAt = Date.now()
-        this.#show(slug, request.model, builder.answer)
-        writer.keep(builder.answer)
-      }
-    } catch (thrown) {
-      error = thrown
-      builder.interrupt(controller.signal.aborted ? 'stopped' : 'interrupted')
-    }
-    const failure = controller.signal.aborted ? undefined : error
-    await this.#finish(slug, writer, { model: request.model, answer: builder.answer, failure })
-  }
-
-  async #finish(
-    slug: string,
-    writer: AnswerWriter,
-    { model, answer, failure }: { model: string; answer: Answer; failure: unknown },
-  ): Promise<void> {
-    try {
-      this.#set(slug, { model, answer, phase: 'storing' })
+      this.#set(slug, { ...turn, answer, phase: 'storing' })
       if (!isEmpty(answer)) await writer.finish(answer)
-      this.#set(
-        slug,
-        failure === undefined ? undefined : { model, answer: emptyAnswer, phase: 'failed', error: failure },
-      )
+      this.#set(slug, failure && { ...turn, answer: emptyAnswer, phase: 'failed', error: failure })
     } catch (error) {
-      this.#set(slug, { model, answer, phase: 'failed', error })
+      this.#set(slug, { ...turn, answer, phase: 'failed', error })
     } finally {
       this.#controllers.delete(slug)
       this.#tell()
     }
-  }
-
-  #show(slug: string, model: string, answer: Answer): void {
-    this.#set(slug, { model, answer, phase: 'answering' })
   }
 
   #set(slug: string, turn: Turn | undefined): void {
@@ -117,19 +97,26 @@ class Turns {
 
 const isEmpty = ({ text, thoughts, tools }: Answer) => text === '' && thoughts.length === 0 && tools.length === 0
 
+interface AnswerTarget {
+  slug: string
+  key: ConversationKey
+  model: string
+  parent: number
+  /** Of the stored message, where there is one already. */
+  number: string | undefined
+}
+
 /** Stores an answer while it is written, and at its end. */
 class AnswerWriter {
-  readonly #slug: string
-  readonly #key: ConversationKey
-  readonly #model: string
-  #writing: Promise<StoredMessage | undefined> = Promise.resolve(undefined)
+  readonly #target: AnswerTarget
+  #writing: Promise<unknown> = Promise.resolve()
+  #number: string | undefined
   #storedAt = Date.now()
   #isBusy = false
 
-  constructor(slug: string, key: ConversationKey, model: string) {
-    this.#slug = slug
-    this.#key = key
-    this.#model = model
+  constructor(target: AnswerTarget) {
+    this.#target = target
+    this.#number = target.number
   }
 
   /** Stores what there is now and then; a failure is no reason to end the answer, which is stored once more at its end. */
@@ -147,19 +134,51 @@ class AnswerWriter {
   }
 
   async finish(answer: Answer): Promise<void> {
-    const stored = await this.#write(answer, answer.cut === undefined)
-    if (stored) await keepMessage(this.#key, this.#slug, stored)
+    const { key, slug } = this.#target
+    await keepMessage(key, slug, await this.#write(answer, answer.cut === undefined))
   }
 
-  #write(answer: Answer, isComplete: boolean): Promise<StoredMessage | undefined> {
-    const before = this.#writing.catch(() => undefined)
-    this.#writing = before.then(async (stored) => {
-      const content = await this.#key.seal(writeAnswer(answer))
-      const slug = this.#slug
-      if (stored) return api.conversations.updateMessage.mutate({ slug, number: stored.number, content, isComplete })
-      return api.conversations.sendMessage.mutate({ slug, role: 'assistant', model: this.#model, content, isComplete })
-    })
-    return this.#writing
+  /** One after the other: the first one says which message the others change. */
+  #write(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
+    const written = this.#writing.then(
+      () => this.#store(answer, isComplete),
+      () => this.#store(answer, isComplete),
+    )
+    this.#writing = written
+    return written
+  }
+
+  async #store(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
+    const { slug, key, model, parent } = this.#target
+    const content = await key.seal(writeAnswer(answer))
+    if (this.#number !== undefined)
+      return api.conversations.updateMessage.mutate({ slug, number: this.#number, content, isComplete })
+    const message = { slug, role: 'assistant' as const, model, content, isComplete, parent }
+    const stored = await api.conversations.sendMessage.mutate(message)
+    this.#number = stored.number
+    return stored
+  }
+}
+
+/** Reads an answer and shows it now and then. Returns why it ended too early, unless it was stopped. */
+async function readStream(
+  request: AiRequest,
+  signal: AbortSignal,
+  builder: AnswerBuilder,
+  show: (answer: Answer) => void,
+): Promise<Error | undefined> {
+  try {
+    let shownAt = 0
+    for await (const part of await api.ai.completeStream.mutate(request, { signal })) {
+      builder.add(part)
+      if (Date.now() - shownAt < SHOW_MS && part.type !== 'approval') continue
+      shownAt = Date.now()
+      show(builder.answer)
+    }
+    return undefined
+  } catch (error) {
+    builder.interrupt(signal.aborted ? 'stopped' : 'interrupted')
+    return signal.aborted ? undefined : (error as Error)
   }
 }
 
