@@ -19,7 +19,7 @@ export async function welcome(service: Service, env: Env): Promise<string> {
 Made the user demo with ${password ? 'a token and a password. They are' : 'a token. It is'} not shown again:
 
 ${[token, password].map((secret) => secret && `    ${secret}\n`).join('')}
-${password ? `Sign in at ${url}/login, or send` : 'Send'} the request below.
+${password ? `Open ${url} and sign in as demo, or send` : 'Send'} the request below.
 
 Listening on ${url}
 Next:

@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { usePendingAnnouncements } from '../shared/announcements.ts'
 import { errorText } from '../shared/api/error-text.ts'
+import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
@@ -24,12 +25,15 @@ import './chat.css'
 /** A conversation, or the beginning of one. */
 export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <Chat slug={slug} />)
 
+/** The model that is there before anybody has set up another, and knows one question of a newcomer. */
+const DEMO = 'demo'
+
 function NewChat() {
   const { conversationKey: key } = useSession()
   const navigate = useNavigate()
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
-  const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
+  const isBlocked = useIsBlocked()
   const send = async (question: Question) => {
     if (!model) return
     const { slug } = await createConversation()
@@ -44,6 +48,15 @@ function NewChat() {
       </Head>
       <div className="empty">
         <p>{t('app.chat.empty')}</p>
+        {model?.modelId === DEMO && (
+          <button
+            type="button"
+            className="quiet-button"
+            onClick={() => send({ text: t('app.chat.demo'), attachments: [] })}
+          >
+            {t('app.chat.demo')}
+          </button>
+        )}
       </div>
       <Composer slug={undefined} canSend={model !== undefined && !isBlocked} obstacle={<Obstacles />} send={send}>
         <ChatOptionsButton slug={undefined} systemPrompt="" />
@@ -54,7 +67,7 @@ function NewChat() {
 
 function Chat({ slug }: { slug: string }) {
   const { query, models, model, choose, turn, steps, actions, systemPrompt } = useChat(slug)
-  const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
+  const isBlocked = useIsBlocked()
   return (
     <ActionsProvider value={actions}>
       <main id="main" className="chat">
@@ -90,6 +103,14 @@ function Chat({ slug }: { slug: string }) {
   )
 }
 
+/** Whether nothing can be sent for now. */
+function useIsBlocked(): boolean {
+  const mustAccept = usePendingAnnouncements().some(({ isForced }) => isForced)
+  return !useIsOnline() || mustAccept
+}
+
+const OfflineNotice = () => !useIsOnline() && <p className="notice warn">{t('app.offline')}</p>
+
 interface HeadProps {
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
@@ -108,6 +129,7 @@ const Head = ({ models, model, choose, children }: HeadProps) => (
 /** What stands between a person and their next question. */
 const Obstacles = () => (
   <>
+    <OfflineNotice />
     <AnnouncementNotice />
     <LimitNotice />
   </>

@@ -37,7 +37,7 @@ export function useChat(slug: string) {
   const messages = useMemo(() => messagesOf(query.data), [query.data])
   const steps = useMemo(() => stepsOf(messages, choices), [messages, choices])
   // An answer under way replaces what follows its question.
-  const shown = turn ? stepsUpTo(steps, turn.parent) : steps
+  const shown = turn && turn.phase !== 'failed' ? stepsUpTo(steps, turn.parent) : steps
   const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
   return { query, models, model, choose, turn, steps: shown, actions, systemPrompt }
 }

@@ -7,10 +7,12 @@ import { refreshConversations, useConversations, useFolders, usePinned } from '.
 import { groupByDay } from './day-groups.ts'
 import { restoreConversation, useDiscarded } from './discarded.ts'
 import { Folder } from './folder.tsx'
+import { useLiveConversations } from './live.ts'
 
 /** The conversations of the person, to search in. */
 export function ConversationList({ onChoose }: { onChoose: () => void }) {
   const [search, setSearch] = useState('')
+  useLiveConversations()
   const name = useDeferredValue(search.trim())
   const scroller = useRef<HTMLElement>(null)
   return (

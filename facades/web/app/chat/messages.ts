@@ -37,8 +37,15 @@ async function readPage(
 export const messagesOf = (data: InfiniteData<Page> | undefined): OpenedMessage[] =>
   (data?.pages ?? []).toReversed().flatMap(({ messages }) => messages)
 
+/** What this page has stored, of which it is told like everybody else. */
+const ownChanges = new Set<string>()
+
+/** Whether a change was made by this page; it is told of each once. */
+export const wasOwnChange = (subject: string): boolean => ownChanges.delete(subject)
+
 /** Puts a stored message where its number belongs, in place of what stood there. */
 export async function keepMessage(key: ConversationKey, slug: string, stored: StoredMessage): Promise<OpenedMessage> {
+  ownChanges.add(`${slug}/${stored.number}`)
   const message = await openMessage(key, stored)
   queryClient.setQueryData(messagesKey(slug), (known: InfiniteData<Page, string | undefined> | undefined) => {
     const pages = known?.pages ?? [{ messages: [], next: null }]

@@ -1,9 +1,14 @@
 import { QueryClient } from '@tanstack/react-query'
 import { type Client, createClient, SvcError } from '../../../../client/index.ts'
 import { appLocale } from '../text/labels.ts'
+import { watchedFetch } from './session-end.ts'
 
 /** The procedures of the service, called by the session of this page. */
-export const api: Client = createClient({ url: location.origin, headers: { 'x-app-locale': appLocale } })
+export const api: Client = createClient({
+  url: location.origin,
+  headers: { 'x-app-locale': appLocale },
+  fetch: watchedFetch,
+})
 
 type Result<Call extends (...args: never[]) => Promise<unknown>> = Awaited<ReturnType<Call>>
 
