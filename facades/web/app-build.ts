@@ -29,6 +29,8 @@ export async function builtApp(): Promise<string> {
   if (await exists(join(built, MANIFEST))) return built
   // In a process of its own, so that the service never holds what the builder takes.
   const builder = spawn(process.execPath, [fileURLToPath(import.meta.url), built], {
+    // Whatever the service runs for, its pages get what is made for use.
+    env: { NODE_ENV: 'production' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let complaint = ''
@@ -100,9 +102,25 @@ async function bundle(outDir: string): Promise<void> {
       manifest: true,
       target: 'es2022',
       reportCompressedSize: false,
-      rolldownOptions: { input: join(root, 'facades/web/app/main.tsx') },
+      rolldownOptions: {
+        input: join(root, 'facades/web/app/main.tsx'),
+        output: { manualChunks: (id, { getModuleInfo }) => (isNeededAtOnce(id, getModuleInfo) ? 'first' : null) },
+      },
     },
   })
+}
+
+interface ModuleInfo {
+  isEntry: boolean
+  importers: readonly string[]
+}
+
+/** What the first view needs comes in one file, however many later ones share parts of it. */
+function isNeededAtOnce(id: string, infoOf: (id: string) => ModuleInfo | null, seen: Set<string> = new Set()): boolean {
+  if (seen.has(id)) return false
+  seen.add(id)
+  const { isEntry = false, importers = [] } = infoOf(id) ?? {}
+  return isEntry || importers.some((importer) => isNeededAtOnce(importer, infoOf, seen))
 }
 
 const compress = { br: promisify(brotliCompress), gz: promisify(gzip) }

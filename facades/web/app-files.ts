@@ -60,8 +60,20 @@ async function readEntry(folder: string): Promise<AppEntry> {
   const manifest = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8')) as Record<string, Chunk>
   const main = Object.values(manifest).find(({ isEntry }) => isEntry)
   if (!main) throw new Error('The build of the front end has no entry.')
-  const imports = (main.imports ?? []).flatMap((name) => manifest[name]?.file ?? [])
-  return { script: main.file, styles: main.css ?? [], imports }
+  const chunks = reachable(manifest, main)
+  const imports = chunks.map(({ file }) => file).filter((file) => file !== main.file)
+  return { script: main.file, styles: chunks.flatMap(({ css = [] }) => css), imports }
+}
+
+/** A chunk with all that it imports at once. */
+function reachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
+  const found = new Set([main])
+  for (const { imports = [] } of found)
+    for (const name of imports) {
+      const chunk = manifest[name]
+      if (chunk) found.add(chunk)
+    }
+  return [...found]
 }
 
 export const addressOf = (file: string) => `/assets/app/${file}`

@@ -8,14 +8,14 @@ import { t } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
 import { AnnouncementNotice } from './announcement-notice.tsx'
 import { ask, type Question } from './ask.ts'
-import { ChatOptionsButton } from './chat-options.tsx'
+import { ChatOptionsButton } from './chat-options-button.tsx'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { Composer } from './composer.tsx'
 import { ConversationTitle } from './conversation-title.tsx'
 import { createConversation } from './conversations.ts'
 import { LimitNotice } from './limit-notice.tsx'
 import { MessageList } from './message-list.tsx'
-import { ModelPicker } from './model-picker.tsx'
+import { ModelButton } from './model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from './models.ts'
 import { moveOptions } from './options.ts'
 import { Progress } from './progress.tsx'
@@ -122,7 +122,7 @@ const Head = ({ models, model, choose, children }: HeadProps) => (
   <header className="chat-head">
     <SidebarButton />
     {children}
-    <ModelPicker models={models} model={model} choose={choose} />
+    <ModelButton models={models} model={model} choose={choose} />
   </header>
 )
 

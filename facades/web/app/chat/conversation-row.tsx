@@ -1,10 +1,10 @@
-import { Menu } from '@base-ui/react/menu'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type CSSProperties, useState } from 'react'
 import type { Conversation } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { Icon } from '../shared/ui/icon.tsx'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { organizeConversation, renameConversation, useFolders } from './conversations.ts'
 import { discardConversation } from './discarded.ts'
@@ -64,40 +64,23 @@ function RowMenu({ conversation, ask }: RowMenuProps) {
     await discardConversation(conversation)
     if (location.pathname === `/chat/${slug}`) await navigate({ to: '/chat' })
   }
-  return (
-    <Menu.Root>
-      <Menu.Trigger className="icon-button row-menu" aria-label={t('app.conversations.menu', { name })}>
-        <Icon name="more" />
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner sideOffset={4} align="start" className="positioner">
-          <Menu.Popup className="popup">
-            <Menu.Item className="menu-item" onClick={() => ask('name')}>
-              <Icon name="edit" /> {t('app.rename')}
-            </Menu.Item>
-            <Menu.Item className="menu-item" onClick={() => organizeConversation({ slug, isPinned: !isPinned })}>
-              <Icon name="pin" /> {t(isPinned ? 'app.conversations.unpin' : 'app.conversations.pin')}
-            </Menu.Item>
-            <Menu.Item className="menu-item" onClick={() => ask('folder')}>
-              <Icon name="folder" /> {t('app.folder.move')}
-            </Menu.Item>
-            {folder !== null && (
-              <Menu.Item className="menu-item" onClick={() => organizeConversation({ slug, folder: null })}>
-                <Icon name="close" /> {t('app.folder.leave')}
-              </Menu.Item>
-            )}
-            <Menu.Item className="menu-item" onClick={() => exportConversation(key, conversation, 'md')}>
-              <Icon name="arrowDown" /> {t('app.export.markdown')}
-            </Menu.Item>
-            <Menu.Item className="menu-item" onClick={() => exportConversation(key, conversation, 'json')}>
-              <Icon name="arrowDown" /> {t('app.export.json')}
-            </Menu.Item>
-            <Menu.Item className="menu-item danger" onClick={discard}>
-              <Icon name="trash" /> {t('app.delete')}
-            </Menu.Item>
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
-  )
+  const items: MenuEntry[] = [
+    { icon: 'edit', label: t('app.rename'), choose: () => ask('name') },
+    {
+      icon: 'pin',
+      label: t(isPinned ? 'app.conversations.unpin' : 'app.conversations.pin'),
+      choose: () => organizeConversation({ slug, isPinned: !isPinned }),
+    },
+    { icon: 'folder', label: t('app.folder.move'), choose: () => ask('folder') },
+    { icon: 'arrowDown', label: t('app.export.markdown'), choose: () => exportConversation(key, conversation, 'md') },
+    { icon: 'arrowDown', label: t('app.export.json'), choose: () => exportConversation(key, conversation, 'json') },
+    { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: discard },
+  ]
+  if (folder !== null)
+    items.splice(3, 0, {
+      icon: 'close',
+      label: t('app.folder.leave'),
+      choose: () => organizeConversation({ slug, folder: null }),
+    })
+  return <MenuButton label={t('app.conversations.menu', { name })} className="row-menu" items={items} />
 }

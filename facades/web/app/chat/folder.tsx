@@ -1,7 +1,7 @@
-import { Menu } from '@base-ui/react/menu'
 import { useState } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { ConversationRow } from './conversation-row.tsx'
 import { changeFolder, useFolder } from './conversations.ts'
@@ -24,23 +24,14 @@ export function Folder({ folder: { name, count }, onChoose }: FolderProps) {
           <span dir="auto">{name}</span>
           <span className="hint">{count}</span>
         </button>
-        <Menu.Root>
-          <Menu.Trigger className="icon-button row-menu" aria-label={t('app.folder.more', { name })}>
-            <Icon name="more" />
-          </Menu.Trigger>
-          <Menu.Portal>
-            <Menu.Positioner sideOffset={4} className="positioner">
-              <Menu.Popup className="popup">
-                <Menu.Item className="menu-item" onClick={() => setRenaming(true)}>
-                  <Icon name="edit" /> {t('app.rename')}
-                </Menu.Item>
-                <Menu.Item className="menu-item" onClick={() => changeFolder(name, null)}>
-                  <Icon name="close" /> {t('app.folder.dissolve')}
-                </Menu.Item>
-              </Menu.Popup>
-            </Menu.Positioner>
-          </Menu.Portal>
-        </Menu.Root>
+        <MenuButton
+          label={t('app.folder.more', { name })}
+          className="row-menu"
+          items={[
+            { icon: 'edit', label: t('app.rename'), choose: () => setRenaming(true) },
+            { icon: 'close', label: t('app.folder.dissolve'), choose: () => changeFolder(name, null) },
+          ]}
+        />
       </div>
       {isOpen && (
         <ul>

@@ -1,11 +1,11 @@
-import { Menu } from '@base-ui/react/menu'
 import { t, timeText } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
-import { Icon } from '../shared/ui/icon.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
 import type { Step } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
-import type { Answer, OpenedMessage } from './message-content.ts'
+import type { OpenedMessage } from './message-content.ts'
 import type { ChatModel } from './models.ts'
 import { quoteInComposer } from './quote.ts'
 
@@ -59,39 +59,23 @@ function Versions({ step: { message, versions, follows } }: { step: Step }) {
 
 function AnswerMenu({ message, models }: { message: OpenedMessage; models: readonly ChatModel[] }) {
   const { regenerate } = useChatActions()
-  const { number, answer, updatedAt } = message
+  const { number, answer } = message
+  const others = models.filter(({ modelId }) => modelId !== message.model).slice(0, MAX_OTHERS)
+  const items: MenuEntry[] = [
+    { icon: 'quote', label: t('app.message.quote'), choose: () => quoteInComposer(answer.text) },
+    { icon: 'speak', label: t('app.message.readAloud'), choose: () => readAloud(answer.text) },
+    ...others.map(
+      ({ modelId, label }): MenuEntry => ({
+        icon: 'repeat',
+        label: t('app.message.regenerateWith', { model: label }),
+        choose: () => regenerate(number, modelId),
+      }),
+    ),
+  ]
   return (
     <>
       <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => regenerate(number)} />
-      <Menu.Root>
-        <Menu.Trigger className="icon-button" aria-label={t('app.message.more')}>
-          <Icon name="more" />
-        </Menu.Trigger>
-        <Menu.Portal>
-          <Menu.Positioner sideOffset={4} className="positioner">
-            <Menu.Popup className="popup">
-              <Menu.Item className="menu-item" onClick={() => quoteInComposer(answer.text)}>
-                <Icon name="quote" /> {t('app.message.quote')}
-              </Menu.Item>
-              <Menu.Item className="menu-item" onClick={() => readAloud(answer.text)}>
-                <Icon name="speak" /> {t('app.message.readAloud')}
-              </Menu.Item>
-              {models
-                .filter(({ modelId }) => modelId !== message.model)
-                .slice(0, MAX_OTHERS)
-                .map(({ modelId, label }) => (
-                  <Menu.Item key={modelId} className="menu-item" onClick={() => regenerate(number, modelId)}>
-                    <Icon name="repeat" /> {t('app.message.regenerateWith', { model: label })}
-                  </Menu.Item>
-                ))}
-              <p className="menu-note">
-                {timeText(new Date(updatedAt))}
-                {answer.usage && <Tokens usage={answer.usage} />}
-              </p>
-            </Menu.Popup>
-          </Menu.Positioner>
-        </Menu.Portal>
-      </Menu.Root>
+      <MenuButton label={t('app.message.more')} items={items} note={<Facts message={message} />} />
     </>
   )
 }
@@ -99,10 +83,16 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
 /** A menu of more would be a list to search in. */
 const MAX_OTHERS = 8
 
-const Tokens = ({ usage: { inputTokens, outputTokens } }: { usage: NonNullable<Answer['usage']> }) => (
+/** When it was written, and what it took. */
+const Facts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) => (
   <>
-    <br />
-    {t('app.message.tokens', { input: inputTokens, output: outputTokens })}
+    {timeText(new Date(updatedAt))}
+    {answer.usage && (
+      <>
+        <br />
+        {t('app.message.tokens', { input: answer.usage.inputTokens, output: answer.usage.outputTokens })}
+      </>
+    )}
   </>
 )
 

@@ -3,7 +3,7 @@ import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { type ChatModel, factsOf } from './models.ts'
 
-interface ModelPickerProps {
+export interface ModelPickerProps {
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
   choose: (modelId: string) => void
@@ -12,6 +12,7 @@ interface ModelPickerProps {
 /** Which model the next question goes to: a list to search in. */
 export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) => (
   <Combobox.Root
+    defaultOpen
     items={models}
     value={model ?? null}
     onValueChange={(chosen) => chosen && choose(chosen.modelId)}

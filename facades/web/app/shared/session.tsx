@@ -23,8 +23,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 }
 
 async function openSession(): Promise<Session> {
-  const connection = await api.connections.get.query({ id: brand })
-  return { connection, conversationKey: await openConversationKey(connection) }
+  const [connection, { items }] = await Promise.all([
+    api.connections.get.query({ id: brand }),
+    api.userKeychainValues.list.query({}),
+  ])
+  return { connection, conversationKey: await openConversationKey(connection, items) }
 }
 
 export function useSession(): Session {

@@ -1,16 +1,19 @@
 import { Outlet } from '@tanstack/react-router'
-import { Suspense, useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
+import { useSessionEnd } from '../shared/api/session-end.ts'
 import { SessionProvider } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarContext } from '../shared/ui/sidebar-state.ts'
-import { SessionEndDialog } from './session-end-dialog.tsx'
 import { useShortcuts } from './shortcuts.ts'
 import { Sidebar } from './sidebar.tsx'
 import './frame.css'
 
+const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
+
 /** The frame of every view: where one can go at the side, and what one looks at. */
 export function Frame() {
   const [isOpen, setOpen] = useState(false)
+  const hasEnded = useSessionEnd()
   useShortcuts()
   return (
     <Suspense fallback={<p className="waiting">{t('page.working')}</p>}>
@@ -23,7 +26,11 @@ export function Frame() {
             <Sidebar />
             <Outlet />
           </div>
-          <SessionEndDialog />
+          {hasEnded && (
+            <Suspense>
+              <SessionEndDialog />
+            </Suspense>
+          )}
         </SidebarContext>
       </SessionProvider>
     </Suspense>

@@ -1,7 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useEffect } from 'react'
 import { api, queryClient } from '../shared/api/client.ts'
-import { setEnded, useSessionEnd } from '../shared/api/session-end.ts'
+import { setEnded } from '../shared/api/session-end.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 
@@ -12,11 +12,9 @@ const { brand = '' } = document.documentElement.dataset
  * comes back goes on.
  */
 export function SessionEndDialog() {
-  const hasEnded = useSessionEnd()
   const { connection } = useSession()
   const person = connection.userinfo?.id
   useEffect(() => {
-    if (!hasEnded) return
     const look = () => void resume(person)
     addEventListener('focus', look)
     document.addEventListener('visibilitychange', look)
@@ -24,9 +22,9 @@ export function SessionEndDialog() {
       removeEventListener('focus', look)
       document.removeEventListener('visibilitychange', look)
     }
-  }, [hasEnded, person])
+  }, [person])
   return (
-    <AlertDialog.Root open={hasEnded}>
+    <AlertDialog.Root open>
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className="backdrop" />
         <AlertDialog.Popup className="dialog">

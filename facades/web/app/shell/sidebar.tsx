@@ -1,10 +1,12 @@
-import { Dialog } from '@base-ui/react/dialog'
 import { Link } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
+
+const Drawer = lazy(async () => ({ default: (await import('../shared/ui/drawer.tsx')).Drawer }))
 
 /** Beside the view, or over it where it is narrow. */
 export function Sidebar() {
@@ -15,16 +17,13 @@ export function Sidebar() {
         <SidebarContent />
       </aside>
     )
-  return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="sidebar drawer" aria-label={t('app.navigation')}>
-          <SidebarContent />
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  )
+  return isOpen ? (
+    <Suspense>
+      <Drawer close={() => setOpen(false)}>
+        <SidebarContent />
+      </Drawer>
+    </Suspense>
+  ) : null
 }
 
 const { brand = '' } = document.documentElement.dataset

@@ -1,6 +1,15 @@
-import { importKey, type Key, readSealed, seal, unseal, unsealEntry, writeSealed } from '../../../browser/crypto.ts'
+import {
+  importKey,
+  type Key,
+  type KeychainEntry,
+  readSealed,
+  seal,
+  unseal,
+  unsealEntry,
+  writeSealed,
+} from '../../../browser/crypto.ts'
 import { find } from '../../../browser/keystore.ts'
-import { api, type Connection } from '../api/client.ts'
+import type { Connection } from '../api/client.ts'
 
 /** The browser has no key of this person: they must enter their passkey first. */
 export class Locked extends Error {
@@ -25,11 +34,13 @@ export class ConversationKey {
 }
 
 /** The key of all private conversations, from the keychain, by the passkey's key that this browser keeps. */
-export async function openConversationKey({ userinfo }: Connection): Promise<ConversationKey> {
+export async function openConversationKey(
+  { userinfo }: Connection,
+  keychain: readonly KeychainEntry[],
+): Promise<ConversationKey> {
   const passkeyKey = await find(`${userinfo?.id}-${userinfo?.hash}`)
   if (!passkeyKey) throw new Locked()
-  const { items } = await api.userKeychainValues.list.query({})
-  const entry = items.find(({ keyType }) => keyType === 'ai_conv')
+  const entry = keychain.find(({ keyType }) => keyType === 'ai_conv')
   if (!entry) throw new Locked()
   return new ConversationKey(await importKey(await unsealEntry(passkeyKey, entry)))
 }

@@ -6,15 +6,14 @@ export function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
   const [isDrawn, setDrawn] = useState(false)
   useEffect(() => {
     let isGone = false
-    import('./maths.ts').then(
-      ({ renderMaths }) => {
+    import('./maths.ts')
+      .then(({ renderMaths }) => {
         if (isGone || !target.current) return
         renderMaths(target.current, tex, isBlock)
         setDrawn(true)
-      },
-      // Without its chunk a formula stays readable as it is written.
-      () => {},
-    )
+      })
+      // What is no formula, or whose chunk is missing, stays readable as it is written.
+      .catch(() => setDrawn(false))
     return () => {
       isGone = true
     }

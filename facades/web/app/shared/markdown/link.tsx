@@ -1,12 +1,23 @@
-import { AlertDialog } from '@base-ui/react/alert-dialog'
-import { type MouseEvent, type ReactNode, useState } from 'react'
-import { t } from '../text/labels.ts'
+import { createContext, lazy, type MouseEvent, type ReactNode, Suspense, useContext, useState } from 'react'
 import { targetOf } from './links.ts'
 
+const LeaveDialog = lazy(async () => ({ default: (await import('./leave-dialog.tsx')).LeaveDialog }))
+
+interface LinkProps {
+  href: string
+  words: string
+  children: ReactNode
+}
+
+/** A link cannot hold another, such as that of a picture. */
+const IsInLink = createContext(false)
+
 /** A link that says where it leads; one that could deceive asks first. */
-export function Link({ href, words, children }: { href: string; words: string; children: ReactNode }) {
+export function Link({ href, words, children }: LinkProps) {
   const target = targetOf(href, words)
+  const isInLink = useContext(IsInLink)
   const [isAsking, setAsking] = useState(false)
+  if (isInLink) return children
   if (!target) return <span title={href}>{children}</span>
   const ask = (event: MouseEvent) => {
     event.preventDefault()
@@ -21,28 +32,14 @@ export function Link({ href, words, children }: { href: string; words: string; c
         title={target.href}
         {...(target.isSuspicious && { onClick: ask })}
       >
-        {children}
+        <IsInLink value>{children}</IsInLink>
       </a>
       {target.isSuspicious && <span className="host"> ({target.host})</span>}
-      {isAsking && <LeaveDialog target={target.href} close={() => setAsking(false)} />}
+      {isAsking && (
+        <Suspense>
+          <LeaveDialog target={target.href} close={() => setAsking(false)} />
+        </Suspense>
+      )}
     </>
   )
 }
-
-const LeaveDialog = ({ target, close }: { target: string; close: () => void }) => (
-  <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
-    <AlertDialog.Portal>
-      <AlertDialog.Backdrop className="backdrop" />
-      <AlertDialog.Popup className="dialog">
-        <AlertDialog.Title>{t('app.link.title')}</AlertDialog.Title>
-        <AlertDialog.Description className="address">{target}</AlertDialog.Description>
-        <p className="actions">
-          <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
-          <a className="button" href={target} target="_blank" rel="noreferrer noopener nofollow" onClick={close}>
-            {t('app.link.open')}
-          </a>
-        </p>
-      </AlertDialog.Popup>
-    </AlertDialog.Portal>
-  </AlertDialog.Root>
-)

@@ -68,7 +68,7 @@ const blocks = (tokens: readonly Token[]): ReactNode =>
 
 /** Headings of a message lie below the one that names who wrote it. */
 function Heading({ depth, tokens }: Tokens.Heading) {
-  const Tag = `h${Math.min(depth + 2, 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
+  const Tag = `h${Math.min(Math.max(depth + 1, 3), 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
   return (
     <Tag dir="auto" className={`level-${depth}`}>
       {inline(tokens)}

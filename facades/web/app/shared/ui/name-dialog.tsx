@@ -1,66 +1,11 @@
-import { Dialog } from '@base-ui/react/dialog'
-import { type FormEvent, useId, useState } from 'react'
-import { errorText } from '../api/error-text.ts'
-import { t } from '../text/labels.ts'
+import { lazy, Suspense } from 'react'
+import type { NameDialogProps } from './name-form-dialog.tsx'
 
-interface NameDialogProps {
-  title: string
-  name: string
-  /** What is to be known about the name. */
-  hint?: string
-  /** Names that there are already, to choose from. */
-  suggestions?: readonly string[]
-  save: (name: string) => Promise<void>
-  close: () => void
-}
+const NameFormDialog = lazy(async () => ({ default: (await import('./name-form-dialog.tsx')).NameFormDialog }))
 
-/** Asks for a name. */
-export function NameDialog({ title, name, hint, suggestions = [], save, close }: NameDialogProps) {
-  const [error, setError] = useState<unknown>()
-  const id = useId()
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const given = String(new FormData(event.currentTarget).get('name') ?? '').trim()
-    if (given !== '') await save(given).then(close, setError)
-  }
-  return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog" render={<form onSubmit={submit} />}>
-          <Dialog.Title>{title}</Dialog.Title>
-          <div className="field">
-            <label htmlFor={id}>{t('app.name')}</label>
-            <input
-              id={id}
-              name="name"
-              defaultValue={name}
-              maxLength={120}
-              required
-              dir="auto"
-              list={`${id}-list`}
-              autoComplete="off"
-            />
-            <datalist id={`${id}-list`}>
-              {suggestions.map((each) => (
-                <option key={each} value={each} />
-              ))}
-            </datalist>
-            {hint && <p className="hint">{hint}</p>}
-          </div>
-          {error !== undefined && (
-            <p className="wrong" role="alert">
-              {errorText(error)}
-            </p>
-          )}
-          <p className="actions">
-            <Dialog.Close className="quiet-button">{t('page.cancel')}</Dialog.Close>
-            <button type="submit" className="button">
-              {t('app.save')}
-            </button>
-          </p>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  )
-}
+/** Asks for a name; loaded when the first one is asked for. */
+export const NameDialog = (props: NameDialogProps) => (
+  <Suspense>
+    <NameFormDialog {...props} />
+  </Suspense>
+)

@@ -4,29 +4,24 @@ import { api, queryClient } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { Icon } from '../shared/ui/icon.tsx'
 import { conversationKey } from './conversations.ts'
 import { type ChatOptions, useOptions, writeOptions } from './options.ts'
 
-interface ChatOptionsProps {
+export interface ChatOptionsProps {
   /** Of the conversation; undefined where it is still to be created. */
   slug: string | undefined
   systemPrompt: string
 }
 
-/** Opens how a conversation is led. */
-export function ChatOptionsButton({ slug, systemPrompt }: ChatOptionsProps) {
-  const [isOpen, setOpen] = useState(false)
+/** How a conversation is led. */
+export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
   return (
-    <Dialog.Root open={isOpen} onOpenChange={setOpen}>
-      <Dialog.Trigger className="icon-button" aria-label={t('app.options')} title={t('app.options')}>
-        <Icon name="settings" />
-      </Dialog.Trigger>
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className="dialog">
           <Dialog.Title>{t('app.options')}</Dialog.Title>
-          <OptionsForm slug={slug} systemPrompt={systemPrompt} close={() => setOpen(false)} />
+          <OptionsForm slug={slug} systemPrompt={systemPrompt} close={close} />
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
