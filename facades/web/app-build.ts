@@ -142,4 +142,5 @@ async function dropOldBuilds(newest: string): Promise<void> {
 }
 
 const [, script, target] = process.argv
-if (script === fileURLToPath(import.meta.url) && target !== undefined) await build(target)
+// Without a folder it builds what the service would, as an image does beforehand.
+if (script === fileURLToPath(import.meta.url)) await (target === undefined ? builtApp() : build(target))

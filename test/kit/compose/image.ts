@@ -16,6 +16,8 @@ export async function buildImage() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-image-'))
   const text = (await readFile(join(root, 'server/Dockerfile'), 'utf8')).replace(/\\\n/g, ' ')
   for (const [, step, rest = ''] of text.matchAll(/^(COPY|RUN) (.*)$/gm)) {
+    // What an earlier stage has made lies in the same folder.
+    if (rest.startsWith('--from=')) continue
     if (step === 'COPY') {
       const names = rest.split(' ').slice(0, -1)
       for (const name of names) await cp(join(root, name), join(folder, name), { recursive: true })

@@ -14,6 +14,7 @@ import { t } from '../shared/text/labels.ts'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { Question } from './ask.ts'
 import { useDraft } from './drafts.ts'
+import { ImproveButton } from './improve-button.tsx'
 import { onQuote } from './quote.ts'
 import { UploadList } from './upload-list.tsx'
 import { useUploads } from './uploads.ts'
@@ -35,7 +36,7 @@ interface ComposerProps {
 export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
   const form = useRef<HTMLFormElement>(null)
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, error, maySend, submit } = useQuestion(slug, canSend && !isAnswering, send)
+  const { draft, uploads, error, maySend, submit, fail } = useQuestion(slug, canSend && !isAnswering, send)
   useQuotations(draft, field)
   return (
     <form className="composer" ref={form} onSubmit={submit} {...dropTarget(uploads.add)}>
@@ -60,6 +61,7 @@ export function Composer({ slug, canSend, isAnswering = false, obstacle, send, s
         />
         <div className="composer-tools">
           <AttachButton add={uploads.add} />
+          <ImproveButton text={draft.text} write={draft.write} fail={fail} />
           {children}
           <span className="spacer" />
           <SendOrStop isAnswering={isAnswering} maySend={maySend} stop={stop} />
@@ -113,7 +115,7 @@ function useQuestion(slug: string | undefined, canSend: boolean, send: (question
     }
   }
   const error = typeof state === 'object' ? state.error : undefined
-  return { draft, uploads, error, maySend, submit }
+  return { draft, uploads, error, maySend, submit, fail: (thrown: unknown) => setState({ error: thrown }) }
 }
 
 /** Puts what somebody quotes before what they have written. */

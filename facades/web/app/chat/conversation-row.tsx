@@ -9,6 +9,8 @@ import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { organizeConversation, renameConversation, useFolders } from './conversations.ts'
 import { discardConversation } from './discarded.ts'
 import { exportConversation } from './export.ts'
+import { suggestTitle } from './suggest-title.ts'
+import { useTask } from './tasks.ts'
 
 interface ConversationRowProps {
   conversation: Conversation
@@ -22,6 +24,8 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
   const [asked, setAsked] = useState<'name' | 'folder'>()
   const close = () => setAsked(undefined)
   const folders = useFolders()
+  const { conversationKey: key } = useSession()
+  const titleTask = useTask('title_generation')
   return (
     <li style={style}>
       <Link to="/chat/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose} dir="auto">
@@ -33,6 +37,7 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
           title={t('app.conversations.rename')}
           name={name}
           hint={t('app.conversations.nameHint')}
+          suggest={titleTask && (() => suggestTitle(key, slug, titleTask))}
           save={(newName) => renameConversation(slug, newName)}
           close={close}
         />

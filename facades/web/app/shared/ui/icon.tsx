@@ -19,8 +19,10 @@ const paths = {
   repeat: 'M4 12a8 8 0 0 1 14-5.3L20 9M20 4v5h-5M20 12a8 8 0 0 1-14 5.3L4 15M4 20v-5h5',
   search: 'M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14m5 12 5 5',
   settings: 'M4 7h10m4 0h2M4 17h2m4 0h10M16 5v4M8 15v4',
+  sparkle: 'M12 3v5m0 8v5M3 12h5m8 0h5M6 6l2.5 2.5m7 7L18 18M18 6l-2.5 2.5m-7 7L6 18',
   speak: 'M4 9v6h4l5 4V5L8 9zM16.5 8.5a5 5 0 0 1 0 7M19 6a9 9 0 0 1 0 12',
   stop: 'M7 7h10v10H7z',
+  undo: 'M4 9h10a5 5 0 0 1 0 10h-4M4 9l4-4M4 9l4 4',
   trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13',
 } as const
 

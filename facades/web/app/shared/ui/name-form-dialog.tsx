@@ -8,6 +8,8 @@ export interface NameDialogProps {
   name: string
   /** What is to be known about the name. */
   hint?: string
+  /** Finds a name, where somebody asks for one. */
+  suggest?: (() => Promise<string>) | undefined
   /** Names that there are already, to choose from. */
   suggestions?: readonly string[]
   save: (name: string) => Promise<void>
@@ -15,13 +17,19 @@ export interface NameDialogProps {
 }
 
 /** Asks for a name. */
-export function NameFormDialog({ title, name, hint, suggestions = [], save, close }: NameDialogProps) {
+export function NameFormDialog({ title, name, hint, suggest, suggestions = [], save, close }: NameDialogProps) {
+  const [value, setValue] = useState(name)
+  const [isWorking, setWorking] = useState(false)
   const [error, setError] = useState<unknown>()
   const id = useId()
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
+  const propose = async (find: () => Promise<string>) => {
+    setWorking(true)
+    await find().then(setValue, setError)
+    setWorking(false)
+  }
+  const submit = async (event: FormEvent) => {
     event.preventDefault()
-    const given = String(new FormData(event.currentTarget).get('name') ?? '').trim()
-    if (given !== '') await save(given).then(close, setError)
+    if (value.trim() !== '') await save(value.trim()).then(close, setError)
   }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
@@ -34,8 +42,8 @@ export function NameFormDialog({ title, name, hint, suggestions = [], save, clos
               <label htmlFor={id}>{t('app.name')}</label>
               <input
                 id={id}
-                name="name"
-                defaultValue={name}
+                value={value}
+                onChange={(event) => setValue(event.target.value)}
                 maxLength={120}
                 required
                 dir="auto"
@@ -47,6 +55,11 @@ export function NameFormDialog({ title, name, hint, suggestions = [], save, clos
                   <option key={each} value={each} />
                 ))}
               </datalist>
+              {suggest && (
+                <button type="button" className="plain-button" disabled={isWorking} onClick={() => propose(suggest)}>
+                  {t(isWorking ? 'page.working' : 'app.name.suggest')}
+                </button>
+              )}
               {hint && <p className="hint">{hint}</p>}
             </div>
             {error !== undefined && (
