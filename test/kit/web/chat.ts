@@ -16,7 +16,7 @@ export async function openChat(svc: TestApp, account: string, options: BrowserCo
   return { ...chromium, ...controls(page) }
 }
 
-export const composer = (page: Page) => page.getByRole('textbox', { name: /^(Message|Nachricht)$/ })
+const composer = (page: Page) => page.getByRole('textbox', { name: /^(Message|Nachricht)$/ })
 
 function controls(page: Page) {
   return {
