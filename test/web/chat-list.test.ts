@@ -125,6 +125,29 @@ describeWith('chromium')('the list of conversations', () => {
     expect(complaints).toEqual([])
   })
 
+  test('a conversation of ten thousand messages opens at its end, and shows earlier ones on demand', async () => {
+    await using chat = await openChat(svc, 'gina')
+    const { page } = chat
+    await chat.ask('Once')
+    await page.getByText('You wrote 1 word').waitFor()
+    await chat.answered()
+    await svc.rows(
+      `insert into conversation_messages (conversation_id, seq, role, model, content, is_complete, bytes, created_at, updated_at)
+        select m.conversation_id, m.seq + 2 * n, m.role, m.model, m.content, true, m.bytes, now(), now()
+          from conversation_messages m join conversations c on c.id = m.conversation_id join users u on u.id = c.user_id,
+               generate_series(1, 4999) n where u.username = 'gina'`,
+    )
+
+    await page.reload()
+    await expect.poll(() => chat.messages().count()).toBe(50)
+    const last = await chat.messages().last().boundingBox()
+    expect(last && last.y < 800).toBe(true)
+    await page.getByRole('button', { name: 'Show earlier messages' }).click()
+
+    await expect.poll(() => chat.messages().count()).toBe(100)
+    await page.getByRole('button', { name: 'Latest' }).waitFor()
+  })
+
   test('the whole of a chat is done by keyboard alone', async () => {
     await using chat = await openChat(svc, 'dora')
     const { page } = chat
