@@ -115,6 +115,8 @@ describeWith('chromium')('the list of conversations', () => {
     await page.locator('.formula .katex').first().waitFor()
     await page.locator('.code-keyword').first().waitFor()
     await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
+    const question = await chat.messages().first().boundingBox()
+    expect(question && question.y > 0 && question.y < 200).toBe(true)
     await expectAccessible(page)
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     if (width < 700) {

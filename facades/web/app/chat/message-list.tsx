@@ -80,7 +80,11 @@ function useFollowing(turn: Turn | undefined) {
       setAtEnd(isNear)
     }
     const adjust = () => {
-      room.style.height = `${hasAsked.current ? roomBelow(box, inner) : 0}px`
+      const hadRoom = room.offsetHeight > 0
+      const height = hasAsked.current ? roomBelow(box, inner) : 0
+      room.style.height = `${height}px`
+      // The answer fills the view: whoever reads its beginning is not moved on.
+      if (hadRoom && height === 0) isFollowing.current = false
       if (isFollowing.current) box.scrollTop = box.scrollHeight
       setAtEnd(distanceToEnd(box) < NEAR_END)
     }
