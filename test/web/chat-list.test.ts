@@ -182,9 +182,10 @@ describeWith('chromium')('the list of conversations', () => {
       if (isScript) sizes.push((await request.sizes()).responseBodySize)
     })
     await (await page.context().newCDPSession(page)).send('Network.clearBrowserCache')
+    await page.goto('about:blank')
     requests.length = 0
 
-    await page.reload()
+    await page.goto('/chat')
     await page.getByRole('combobox', { name: 'Model: Demo (not an AI)' }).waitFor()
 
     const asked = requests.filter(({ url }) => url.startsWith(svc.url) && !url.includes('users.changes'))
