@@ -26,6 +26,8 @@ export interface CallParameters {
   presencePenalty?: number | undefined
   frequencyPenalty?: number | undefined
   verbosity?: 'low' | 'medium' | 'high' | undefined
+  /** What servers of open models are to fill into the template of the model, such as whether it thinks. */
+  templateOptions?: Readonly<Record<string, unknown>> | undefined
   /** The name by which the caller says `maxTokens`, for providers of that API. */
   maxTokensName?: 'max_completion_tokens' | undefined
   seed?: number | undefined
@@ -35,7 +37,7 @@ export interface CallParameters {
 }
 
 /** A parameter of which models that do not have it may be asked without it. */
-export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity'
+export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity' | 'templateOptions'
 
 /** A parameter that would not reach the provider as the caller sets it; `schema` is that of the answer. */
 export interface UnsentParameter {
