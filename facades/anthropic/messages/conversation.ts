@@ -149,16 +149,16 @@ function inputOf(block: InputBlock): InputPart {
   }
 }
 
-const fileIn = ({ media_type, data }: { media_type: string; data: string }): FilePart => ({
+const fileIn = ({ media_type, data }: { media_type: string; data: string }, name?: string): FilePart => ({
   type: 'file',
-  mime: mediaTypeOf(media_type, data),
+  mime: mediaTypeOf(media_type, data, name),
   data,
 })
 
 /** What is said of a document goes before its text, and is no part of a file of another kind. */
 function documentIn({ source, title, context }: Extract<InputBlock, { type: 'document' }>): FilePart {
   const name = title || undefined
-  if (source.type === 'base64') return { ...fileIn(source), ...(name && { name }) }
+  if (source.type === 'base64') return { ...fileIn(source, name), ...(name && { name }) }
   const text = source.type === 'text' ? source.data : joined(source.content)
   return asText([context, text].filter(Boolean).join('\n\n'), name)
 }
