@@ -7,7 +7,7 @@ import { CompletionParts } from './completion-parts.ts'
 import { unread } from './failures/unread.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
 import { contentOf } from './whole-answer.ts'
-import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone } from './wire/event-frames.ts'
+import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
 
 export interface CompletionRequest extends OutboundRequest {
   url: string
@@ -32,7 +32,7 @@ export class CompletionModel implements ChatModel {
 
   async doGenerate(options: LanguageModelV4CallOptions) {
     const { url, ...request } = await this.#write(options, false)
-    const { body } = await readAnswer(this.#connection, url, request)
+    const { body } = await readAnswer(this.#connection, url, request, watchEnd(startWatching))
     try {
       return readWhole(body)
     } catch (error) {
@@ -44,6 +44,15 @@ export class CompletionModel implements ChatModel {
     const { url, ...request } = await this.#write(options, true)
     const { body } = await openAnswer(this.#connection, url, request)
     return { stream: partsOf(body) }
+  }
+}
+
+/** Says with each frame how far the answer has come. */
+function startWatching() {
+  const parts = new CompletionParts()
+  return (frame: Frame): Progress => {
+    read(parts, frame)
+    return frame.data === DONE ? 'over' : parts.progress
   }
 }
 
