@@ -62,8 +62,8 @@ function readWhole(text: string) {
   const said = framesOf(text).flatMap((frame) => read(parts, frame))
   const failure = said.find((part) => part.type === 'error')
   if (failure) throw asFirstError(failure.error)
-  const { finishReason, usage, calls } = parts.end()
-  return { content: [...contentOf(said), ...calls], finishReason, usage }
+  const { calls, ...end } = parts.end()
+  return { content: [...contentOf(said), ...calls], ...end }
 }
 
 /** Yields text as it comes, and the rest at the end. */

@@ -285,6 +285,13 @@ test('options of a template reach servers of open models beside those of the mod
   expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'chat_template_kwargs' } }])
 })
 
+test.for([false, true])('the text by which Anthropic ended an answer is told (streamed: %s)', async (stream) => {
+  service.upstream.behave = speaking(() => ({ ...plain, stop: 'END' }))
+  const body = { model: 'anthropic', max_tokens: 50, messages: [hi], stop_sequences: ['END'], stream }
+
+  expect((await ask('/v1/messages', body)).text).toContain('"stop_reason":"stop_sequence","stop_sequence":"END"')
+})
+
 test('refusals and thoughts are taken back as they were told', async () => {
   const refusal = { type: 'refusal', refusal: 'No.' }
   const messages = [hi, { role: 'assistant', content: [refusal], reasoning: 'Hm' }, hi]

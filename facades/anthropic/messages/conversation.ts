@@ -8,6 +8,7 @@ import type {
   ToolResult,
 } from '../../../routers/ports/ai/messages.ts'
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './blocks.ts'
+import { fromInput } from './tool-input.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */
 interface Placed<Part> {
@@ -127,7 +128,7 @@ function partOf(said: AssistantBlock, before: AssistantBlock | undefined): Assis
     case 'tool_use': {
       const signature = before?.type === 'redacted_thinking' ? before.data : undefined
       const { id, name, input } = said
-      return [{ type: 'tool-call', id, name, input: JSON.stringify(input ?? {}), ...(signature && { signature }) }]
+      return [{ type: 'tool-call', id, name, input: fromInput(input ?? {}), ...(signature && { signature }) }]
     }
     default:
       return []

@@ -140,6 +140,8 @@ export type FinishReason = (typeof finishReasons)[number]
 export interface ModelAnswer {
   content: readonly (AssistantPart | Source | ApprovalPart | ToolRun)[]
   finish: FinishReason
+  /** The one of the caller's that ended it, where the provider tells. */
+  stopSequence?: string | undefined
 }
 
 /** A call of a tool is about to be run for the answer, by the provider or by the service, which may yet refuse one that nobody allowed. */
@@ -161,7 +163,7 @@ export type AnswerPart =
   | ToolStart
   | ToolRun
   | ToolUse
-  | { type: 'finish'; reason: FinishReason }
+  | { type: 'finish'; reason: FinishReason; stopSequence?: string | undefined }
 
 /** Why a provider refuses, as far as anybody can do something about it: its caller, who runs the service, or time. */
 export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'
