@@ -16,13 +16,14 @@ import type { FileKind } from './file-kind.ts'
 import { FileInspector } from './inspect-file.ts'
 import { RandomAccessFile } from './random-access-file.ts'
 
-/** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
 const fileName = z
   .string()
   .trim()
   .min(1)
   .max(255)
-  .regex(/^[^\p{Cc}/\\\u202A-\u202E\u2066-\u2069]*$/u, { error: 'must be the name of a file, without a folder' })
+  .regex(/^[^/\\]*$/, { error: 'must be the name of a file, without a folder' })
+  .regex(/^\P{Cc}*$/u, { error: 'must have no control characters' })
+  .regex(/^[^\u202A-\u202E\u2066-\u2069]*$/, { error: 'must have no characters that turn the direction of text' })
 
 /** A form can only have text. */
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])]).transform((given) => String(given) === 'true')
