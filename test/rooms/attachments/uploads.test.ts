@@ -115,11 +115,14 @@ test.for([
   ['a\u202Egnp.exe', 'must have no characters that turn the direction of text'],
   ['a\u0007b', 'must have no control characters'],
   ['x'.repeat(300), '255'],
-])('the name of a file hides nothing, and is refused for what is wrong with it: %j', async ([name, reason]) => {
-  const { status, errors } = await upload(svc, token, 'x', { name })
+] as [string, string][])(
+  'the name of a file hides nothing, and is refused for what is wrong with it: %j',
+  async ([name, reason]) => {
+    const { status, errors } = await upload(svc, token, 'x', { name })
 
-  expect([status, errors.map(({ detail }) => detail)]).toEqual([422, [expect.stringContaining(reason as string)]])
-})
+    expect([status, errors.map(({ detail }) => detail)]).toEqual([422, [expect.stringContaining(reason)]])
+  },
+)
 
 test('a person keeps no more bytes than allowed, however many uploads they begin at once', async () => {
   const size = MAX - 1000
