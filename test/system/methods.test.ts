@@ -92,12 +92,22 @@ test('an answer has the form that the program gives more weight', async () => {
     const { headers } = await svc.send('POST', '/api/ai-req', { token, body, headers: { accept } })
     return headers.get('content-type')?.split(';')[0]
   }
-  for (const accept of ['text/event-stream', 'text/event-stream, */*', 'application/json;q=0.5, text/event-stream;q=0.9'])
+  for (const accept of [
+    'text/event-stream',
+    'text/event-stream, */*',
+    'application/json;q=0.5, text/event-stream;q=0.9',
+  ])
     expect([accept, await typeFor(accept)]).toEqual([accept, 'text/event-stream'])
-  for (const accept of ['text/event-stream;q=0', 'text/event-stream;q=0.5, application/json', '*/*', 'text/*;q=0.1, */*'])
+  for (const accept of [
+    'text/event-stream;q=0',
+    'text/event-stream;q=0.5, application/json',
+    '*/*',
+    'text/*;q=0.1, */*',
+  ])
     expect([accept, await typeFor(accept)]).toEqual([accept, 'application/json'])
 
-  const page = async (accept: string) => (await svc.send('GET', '/nothing', { headers: { accept } })).headers.get('content-type')
+  const page = async (accept: string) =>
+    (await svc.send('GET', '/nothing', { headers: { accept } })).headers.get('content-type')
   expect(await page('text/html, */*;q=0.8')).toContain('text/html')
   expect(await page('application/json, text/html;q=0.1')).toContain('application/json')
 })
