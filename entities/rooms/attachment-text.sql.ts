@@ -1,7 +1,7 @@
 import { compile } from '../sql/scope.ts'
 import { statement } from '../sql/statement.ts'
 import type { FileOfAttachment } from './attachment.sql.ts'
-import { type TextFailure, visibleAttachments } from './attachment.ts'
+import { type TextFailure, type TextNote, visibleAttachments } from './attachment.ts'
 
 /** Values: the id of an attachment. Its file, where its text is still to be read. */
 export const findPendingFile = statement<FileOfAttachment>(
@@ -13,14 +13,15 @@ export interface TextOutcome {
   state: 'ready' | 'failed' | 'none'
   failure: TextFailure | null
   truncated: boolean
+  notes: readonly TextNote[]
   sealed: Buffer | null
 }
 
-/** Values: the id of an attachment, then a `TextOutcome`. Returns the room of one whose text was still to be read. */
+/** Values: the id of an attachment, then a `TextOutcome`, its notes last and in JSON. Returns the room of one whose text was still to be read. */
 export const settleText = statement<{ room: number | null }>(
   'settle-text',
   `with settled as (
-    update attachments set text_state = $2, text_failure = $3, text_truncated = $4, updated_at = now()
+    update attachments set text_state = $2, text_failure = $3, text_truncated = $4, text_notes = $6::jsonb, updated_at = now()
     where id = $1 and text_state = 'pending' returning id, room_id
   ), stored as (
     insert into attachment_texts (attachment_id, sealed) select id, $5::bytea from settled where $5::bytea is not null

@@ -15,10 +15,31 @@ export const textStates = ['pending', 'ready', 'failed', 'none'] as const
 
 /**
  * Why a file gave no text: it needs a password, it is not what it says or broken, it is larger inside than is allowed,
- * reading it took more memory or time than is allowed, or it could not be read as often as that was tried.
+ * reading it took more memory or time than is allowed, nothing tells the encoding of its characters, or it could not be
+ * read as often as that was tried.
  */
-export const textFailures = ['encrypted', 'damaged', 'too-large', 'too-much-memory', 'too-slow', 'not-read'] as const
+export const textFailures = [
+  'encrypted',
+  'damaged',
+  'too-large',
+  'too-much-memory',
+  'too-slow',
+  'unknown-encoding',
+  'not-read',
+] as const
 export type TextFailure = (typeof textFailures)[number]
+
+/**
+ * What a text is without: the content of pictures, of pages without text, which may be pictures, of files inside the file, of parts
+ * that could not be read, of cells beyond those that are read, and characters that the file doesn't name.
+ */
+export const textGaps = ['pictures', 'pages', 'embedded-files', 'parts', 'cells', 'characters'] as const
+
+/** Something that a file has and its text has not, and how often. */
+export interface TextNote {
+  gap: (typeof textGaps)[number]
+  count: number
+}
 
 /** A file that somebody has uploaded, and the message that it belongs to. Its bytes are in the file store. */
 export const Attachment = defineEntity({
@@ -66,6 +87,7 @@ export const Attachment = defineEntity({
     textFailure: p.enum(textFailures).nullable(),
     /** Whether the file has more text than is kept. */
     textTruncated: p.boolean().default(false),
+    textNotes: p.json<TextNote[]>().defaultRaw(`'[]'`),
   },
 })
 

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
 import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
-import { textFailures } from '../../entities/rooms/attachment.ts'
+import { textFailures, textGaps } from '../../entities/rooms/attachment.ts'
 import type { ExtractedText } from '../../routers/ports/files/text-extractor.ts'
 import { runSandbox, type SandboxEnd } from './run-sandbox.ts'
-import type { ContentKind, Task } from './sandbox/main.ts'
+import type { ContentKind } from './sandbox/extract.ts'
+import type { Task } from './sandbox/main.ts'
 
 export interface SandboxOptions extends Omit<Task, 'kind'> {
   /** Files that are read at once; more wait. */
@@ -47,8 +48,10 @@ const outOfMemory: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGBUS',
 ])
 
+const note = z.object({ gap: z.enum(textGaps), count: z.int().positive() })
+
 const result = z.union([
-  z.object({ text: z.string(), truncated: z.boolean() }),
+  z.object({ text: z.string(), truncated: z.boolean(), notes: z.array(note) }),
   z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 

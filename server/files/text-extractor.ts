@@ -40,5 +40,5 @@ async function convert(
 
 async function parse(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
   const kind = textKindOf(file.mime)
-  return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false }
+  return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false, notes: [] }
 }

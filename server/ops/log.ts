@@ -1,5 +1,4 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
-import { StandardOutput } from './standard-output.ts'
 
 const secrets = [
   'authorization',
@@ -17,8 +16,8 @@ const secrets = [
 ]
 const isSecret = new Set(secrets)
 
-/** Lines of JSON on standard output. What could carry a secret or a person's words is blotted out wherever it turns up. */
-export function createLog(level: string, destination?: DestinationStream): Logger {
+/** Lines of JSON. What could carry a secret or a person's words is blotted out wherever it turns up. */
+export function createLog(level: string, destination: DestinationStream): Logger {
   const options: LoggerOptions = {
     level,
     base: null,
@@ -27,7 +26,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
     formatters: { log: blotInner },
     serializers: { error: (error) => describe(error), err: (error) => describe(error) },
   }
-  return pino(options, destination ?? new StandardOutput())
+  return pino(options, destination)
 }
 
 type Details = Record<string, unknown>

@@ -9,7 +9,7 @@ const MAX_LAST_WRITES = 50
 const MAX_WAITING = 4 * 1024 * 1024
 
 /**
- * Standard output in few writes, as each costs more than its lines: 32 KB, or what came in 100 ms. The end of the process
+ * Standard output, of which a process has one, in few writes, as each costs more than its lines: 32 KB, or what came in 100 ms. The end of the process
  * writes the rest. When the terminal or the reader is gone, or takes nothing for long, lines are dropped: the service neither
  * fails nor waits for them. Only the end of the process waits for a write that a reader holds up.
  */

@@ -4,6 +4,9 @@ import { type Asked, configFor, json, startProvider } from '../kit/ai/provider.t
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { PNG, sendWith, upload } from '../kit/rooms/attachments.ts'
 import { newRoom } from '../kit/rooms/messages.ts'
+import { docx } from '../kit/sample-files/documents.ts'
+import { encode } from '../kit/sample-files/encodings.ts'
+import { pdf } from '../kit/sample-files/pdf.ts'
 
 let svc: JsonApiApp
 const asked: Asked[] = []
@@ -98,20 +101,43 @@ test('a text that would be a mark but for millions of characters between is told
   expect(asked[0]?.body.messages[0]?.content.slice(-114)).toBe(content.slice(-114).replace('[', '('))
 })
 
+test('the model and the person are told what the text of a file is without', async () => {
+  const { token } = svc.people.ada
+  const pictures = ['image1.png', 'image2.jpeg'].map((name) => ({ name: `word/media/${name}`, content: name }))
+  const { id } = await file(docx(['See the pictures'], pictures), 'report.docx')
+  const scan = await file(pdf({ lines: ['', ''] }), 'scan.pdf')
+  const odd = await file(encode('Jméno;Město\nŽofie;Plzeň\nŘehoř;Příbram', 'iso-8859-2'), 'list.csv')
+
+  expect((await svc.ada.get(`/attachments/${id}`)).one.attributes).toMatchObject({
+    textState: 'ready',
+    textNotes: [{ gap: 'pictures', count: 2 }],
+  })
+  expect(await ask(token, 'reads', id)).toMatchObject({ status: 200 })
+  expect(prompt()).toContain(String.raw`See the pictures\n\n[Not included: 2 pictures.]`)
+  expect(await ask(token, 'reads', scan.id)).toMatchObject({
+    status: 400,
+    error: { message: expect.stringContaining('has no text that a model could read, only 2 pages without text') },
+  })
+  expect(await ask(token, 'reads', odd.id)).toMatchObject({
+    status: 400,
+    error: { message: expect.stringContaining('has characters in an unknown encoding; save it as UTF-8') },
+  })
+})
+
 test('an image and a PDF go as they are to models that take them', async () => {
   const { token } = svc.people.ada
   const image = await file(PNG, 'dot.png')
-  const pdf = await file('%PDF-1.7 nothing to see', 'a.pdf')
+  const document = await file('%PDF-1.7 nothing to see', 'a.pdf')
 
   expect(await ask(token, 'sees', image.id)).toMatchObject({ status: 200 })
   expect(prompt()).toContain(`data:image/png;base64,${PNG.toString('base64')}`)
   asked.length = 0
-  expect(await ask(token, 'takes-documents', pdf.id)).toMatchObject({ status: 200 })
+  expect(await ask(token, 'takes-documents', document.id)).toMatchObject({ status: 200 })
   expect(prompt()).toContain(Buffer.from('%PDF-1.7 nothing to see').toString('base64'))
 
   const notTaken = { status: 400, error: { param: 'messages[0].content[1]' } }
   expect(await ask(token, 'reads', image.id)).toMatchObject(notTaken)
-  expect(await ask(token, 'reads', pdf.id)).toMatchObject(notTaken)
+  expect(await ask(token, 'reads', document.id)).toMatchObject(notTaken)
   expect(asked).toHaveLength(1)
 })
 

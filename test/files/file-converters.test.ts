@@ -4,7 +4,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { createConverter } from '../../server/files/converters/create-converter.ts'
 import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
 import { createTextExtractor } from '../../server/files/text-extractor.ts'
-import { createLog } from '../../server/ops/log.ts'
+import { silentLog } from '../kit/log.ts'
 import { startConverter } from '../kit/sample-files/converter.ts'
 import { pdf } from '../kit/sample-files/pdf.ts'
 import { deflatedZeros, zip } from '../kit/sample-files/zip.ts'
@@ -19,7 +19,7 @@ async function extract(
   bytes = pdf({ lines: ['our own'] }),
 ) {
   const converter = createConverter(readEnv(settings))
-  const extractor = createTextExtractor({ sandboxes, converter, log: createLog('silent') })
+  const extractor = createTextExtractor({ sandboxes, converter, log: silentLog() })
   try {
     return await extractor.extract({ mime, bytes: bytes.length, open: () => Readable.from([bytes]) })
   } finally {
@@ -28,8 +28,8 @@ async function extract(
 }
 
 const ownKey = { SVC_FILE_CONVERTER_API_KEY: 'key-1' }
-const fromService = { text: 'from the service', truncated: false }
-const fromParser = { text: 'our own', truncated: false }
+const fromService = { text: 'from the service', truncated: false, notes: [] }
+const fromParser = { text: 'our own', truncated: false, notes: [] }
 const markdown = zip([
   { name: 'output/file.md', content: 'from the service' },
   { name: 'output/picture.png', content: 'a picture' },
@@ -78,7 +78,7 @@ test('a picture is read by a converter that takes pictures', async () => {
   await using service = await startConverter({ answer: markdown, formats: { supported_formats: ['png'] } })
   const settings = { SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey }
   expect(await extract(settings, 'image/png')).toEqual(fromService)
-  expect(await extract(settings, 'image/gif')).toEqual({ text: '', truncated: false })
+  expect(await extract(settings, 'image/gif')).toEqual({ text: '', truncated: false, notes: [] })
 })
 
 test('text and what a converter does not take are not sent to it', async () => {

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { JobHandlers } from '../../routers/ports/job-queue.ts'
 import { connect } from '../../server/database/database.ts'
-import { createLog } from '../../server/ops/log.ts'
 import { DatabaseJobQueue } from '../../server/stores/job-queue.ts'
 import { administer, cloneDatabase, emptyDatabase } from '../kit/database.ts'
+import { silentLog } from '../kit/log.ts'
 
-const log = createLog('silent')
+const log = silentLog()
 const SOON = { timeout: 20_000, interval: 20 }
 
 /** A replica that notes which jobs it carried out and which it gave up. */

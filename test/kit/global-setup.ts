@@ -9,9 +9,9 @@ import { builtApp } from '../../facades/web/app-build.ts'
 import { connect } from '../../server/database/database.ts'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { migrate } from '../../server/database/migrate.ts'
-import { createLog } from '../../server/ops/log.ts'
 import { DatabaseJobQueue } from '../../server/stores/job-queue.ts'
 import { freePort } from './free-port.ts'
+import { silentLog } from './log.ts'
 import { isMissing, missingPartsNote } from './parts/installed.ts'
 import { startPostgres } from './parts/postgres.ts'
 import { openClient, rowsOf } from './postgres-client.ts'
@@ -81,7 +81,7 @@ async function makeTemplate(url: string): Promise<void> {
   const templateUrl = url.replace(/\/postgres$/, `/${TEMPLATE}`)
   const database = await connect({ url: templateUrl, poolSize: 2 })
   await migrate(database, templateUrl, { name: 'svc', username: 'svc' })
-  const jobs = new DatabaseJobQueue({ pool: database.pool, log: createLog('silent') })
+  const jobs = new DatabaseJobQueue({ pool: database.pool, log: silentLog() })
   await jobs.prepare()
   await jobs.close()
   await database.close()

@@ -6,10 +6,11 @@ import { root } from '../kit/service-process.ts'
 
 /** A process that logs an error and ends at once. */
 function logAndEnd(ending: string) {
-  const log = JSON.stringify(join(root, 'server/ops/log.ts'))
+  const [log, output] = ['log', 'standard-output'].map((name) => JSON.stringify(join(root, `server/ops/${name}.ts`)))
   const script = `
     const { createLog } = await import(${log})
-    const lines = createLog('info')
+    const { StandardOutput } = await import(${output})
+    const lines = createLog('info', new StandardOutput())
     lines.error({ error: new Error('a last word') }, 'internal_error')
     ${ending}
   `

@@ -113,11 +113,19 @@ describe('the first start', () => {
     expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
-  test('the first start says at once that it waits for another process to let go of the data folder, and can be stopped meanwhile', async () => {
+  test('two services run on one machine with a folder each, and whoever wants the folder of another waits for it and can be stopped meanwhile', async () => {
     await using folder = await dataFolder()
+    await using elsewhere = await dataFolder()
     const settings = { DATA_DIR: folder.path, PORT: '0' }
     await using first = startProcess(settings)
-    await first.ready()
+    await using other = startProcess({ DATA_DIR: elsewhere.path, PORT: String(await freePort()) })
+    const urls = await Promise.all([first.ready(), other.ready()])
+    const [mine = '', theirs = ''] = [first, other].flatMap(({ said }) => tokensIn(said.out))
+    expect(new Set(urls).size).toBe(2)
+    expect((await ask(urls[0], mine)).status).toBe(200)
+    expect((await ask(urls[1], theirs)).status).toBe(200)
+    expect((await ask(urls[0], theirs)).status).toBe(401)
+
     await using second = startProcess(settings)
     await using third = startProcess(settings)
     for (const { said } of [second, third]) {
@@ -146,35 +154,13 @@ describe('the first start', () => {
     await using folder = await dataFolder()
     const picture = join(folder.path, 'svc.png')
     await writeFile(picture, 'no picture')
-    const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', SVC_AVATAR: picture }
-    await using refused = startProcess(settings)
-    expect(await refused.ended).toBe(1)
+    const settings = { DATABASE_URL: database.url, SVC_AVATAR: picture }
+    await expect(startApp(settings)).rejects.toThrow('SVC_AVATAR')
     await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } }).toFile(picture)
 
-    await using service = startProcess(settings)
-    await service.ready()
+    await using _ = await startApp(settings)
 
     expect(await rowsOf(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
-  })
-
-  test('two services run on one machine with a port and a folder each', async () => {
-    await using folders = {
-      one: await dataFolder(),
-      two: await dataFolder(),
-      async [Symbol.asyncDispose]() {
-        await this.one[Symbol.asyncDispose]()
-        await this.two[Symbol.asyncDispose]()
-      },
-    }
-    await using one = startProcess({ DATA_DIR: folders.one.path, PORT: String(await freePort()) })
-    await using two = startProcess({ DATA_DIR: folders.two.path, PORT: String(await freePort()) })
-    const urls = await Promise.all([one.ready(), two.ready()])
-    const [mine = '', theirs = ''] = [one, two].flatMap(({ said }) => tokensIn(said.out))
-
-    expect(new Set(urls).size).toBe(2)
-    expect((await ask(urls[0], mine)).status).toBe(200)
-    expect((await ask(urls[1], theirs)).status).toBe(200)
-    expect((await ask(urls[0], theirs)).status).toBe(401)
   })
 
   test('two replicas that start at once on an empty database share one schema, one AI user and one demo user', async () => {

@@ -1,6 +1,8 @@
 import type { Issue } from '../../core/problems.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
+import type { ReadText } from '../../ports/files/text-extractor.ts'
+import { listGaps } from '../../ports/files/text-notes.ts'
 import { NO_FILES, untakenFile } from './checks.ts'
 import { imageTypes } from './parts.ts'
 
@@ -16,10 +18,13 @@ const failures = {
   'too-large': 'is larger inside than is allowed',
   'too-much-memory': 'took too much memory to be read',
   'too-slow': 'took too long to be read',
+  'unknown-encoding': 'has characters in an unknown encoding; save it as UTF-8',
   'not-read': 'could not be read',
 } satisfies Record<NonNullable<PromptFile['textFailure']>, string>
 
-export const NO_TEXT = 'has no text that a model could read'
+/** Says of a file without text what it has instead. */
+export const noText = (notes: ReadText['notes']): string =>
+  ['has no text that a model could read', ...(notes.length > 0 ? [`only ${listGaps(notes)}`] : [])].join(', ')
 
 /** Why a file gives no text, to stand behind its name. */
 export const unreadableMessage = (failure: keyof typeof failures): string => failures[failure]
@@ -31,6 +36,6 @@ export function problemWith(file: PromptFile, model: CallableModel): Misfit | un
   if (takesBytes(file, model)) return undefined
   if (file.mime.startsWith('image/')) return { message: 'is an image, which this model does not take' }
   if (file.textState === 'pending') return { message: 'is still being read', reason: 'pending' }
-  if (file.textState === 'none') return { message: NO_TEXT }
+  if (file.textState === 'none') return { message: noText(file.textNotes) }
   return file.textState === 'failed' ? { message: failures[file.textFailure ?? 'not-read'] } : undefined
 }

@@ -3,8 +3,9 @@ import type { Context } from '../../core/context.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
 import type { FilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
+import { withNotes } from '../../ports/files/text-notes.ts'
 import { isDocumentUntaken } from './checks.ts'
-import { NO_TEXT, unreadableMessage } from './file-fit.ts'
+import { noText, unreadableMessage } from './file-fit.ts'
 import type { ReadMessage } from './request.ts'
 
 type Part = ReadMessage['content'][number]
@@ -65,8 +66,8 @@ export class InlineDocuments {
     const file = { mime, bytes: bytes.length, open: () => Readable.from([bytes], { objectMode: false }) }
     const found = await ctx.services.textExtractor.extract(file, ctx.signal())
     if ('unreadable' in found) throw unread(path, unreadableMessage(found.unreadable))
-    if (found.text.trim() === '') throw unread(path, NO_TEXT)
-    const text = Buffer.from(found.text)
+    if (found.text.trim() === '') throw unread(path, noText(found.notes))
+    const text = Buffer.from(withNotes(found))
     hold(text.length)
     return { type: 'file', mime: 'text/plain', data: text.toString('base64'), ...(name !== undefined && { name }) }
   }

@@ -1,12 +1,19 @@
 import type { Readable } from 'node:stream'
-import type { TextFailure } from '../../../entities/rooms/attachment.ts'
+import type { TextFailure, TextNote } from '../../../entities/rooms/attachment.ts'
 
 /** Why a file gives no text, however often it is read. */
 export type Unreadable = Exclude<TextFailure, 'not-read'>
 
-export type ExtractedText =
-  /** `truncated` says that the file has more text than is kept. A picture, for example, has none: `''`. */
-  { text: string; truncated: boolean } | { unreadable: Unreadable }
+export type ExtractedText = ReadText | { unreadable: Unreadable }
+
+export interface ReadText {
+  /** A picture, for example, has none: `''`. */
+  text: string
+  /** Whether the file has more text than is kept. */
+  truncated: boolean
+  /** What else the file has that is not in the text. */
+  notes: readonly TextNote[]
+}
 
 export interface FileToRead {
   /** Its media type, by its bytes. */

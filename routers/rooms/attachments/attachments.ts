@@ -6,6 +6,7 @@ import {
   fileTypes,
   removableAttachments,
   textFailures,
+  textGaps,
   textStates,
   visibleAttachments,
 } from '../../../entities/rooms/attachment.ts'
@@ -42,6 +43,13 @@ export const attachments = resource({
         ),
     ),
     textFailure: attribute(z.enum(textFailures).nullable().describe('Why there is no text, where that failed.')),
+    textNotes: attribute(
+      z
+        .array(z.object({ gap: z.enum(textGaps), count: z.int() }))
+        .describe(
+          'What the text is without, and how much of it: pictures, pages without text, embedded files, parts and cells that could not be read, and characters that the file does not name. Models are told, too.',
+        ),
+    ),
     textTruncated: attribute(z.boolean().describe('Whether the file has more text than is kept.')),
     ...sortedTimestamps,
   },

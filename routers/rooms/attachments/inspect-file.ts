@@ -1,11 +1,9 @@
 import { tooLarge } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
 import type { FileRules } from '../../core/settings.ts'
-import { type FileKind, isTextual, kindOf } from './file-kind.ts'
+import { type FileKind, HEAD, isTextual, kindOfFile, kindOfHead, refusalOf } from './file-kind.ts'
+import type { RandomAccessFile } from './random-access-file.ts'
 import { textWatch } from './text-kind.ts'
-
-/** As much as is looked at to tell the kind of a file. */
-const HEAD = 64 * 1024
 
 const ciphertext: FileKind = { mime: 'application/octet-stream', fileType: 'other' }
 
@@ -13,6 +11,7 @@ const ciphertext: FileKind = { mime: 'application/octet-stream', fileType: 'othe
 export class FileInspector {
   readonly #rules: FileRules
   readonly #isCiphertext: boolean
+  /** Known while the file passes, if it is text or ciphertext. */
   #kind: FileKind | undefined
   /** Of a text, whether what follows its beginning is text, too. */
   #goesOn: ((part: Uint8Array) => boolean) | undefined
@@ -20,51 +19,52 @@ export class FileInspector {
   constructor(rules: FileRules, isCiphertext: boolean) {
     this.#rules = rules
     this.#isCiphertext = isCiphertext
+    if (isCiphertext) this.#kind = ciphertext
   }
 
-  /** Known once the bytes have passed. */
-  get kind(): FileKind {
-    if (!this.#kind) throw new Error('the file has not passed yet')
-    return this.#kind
-  }
-
-  /** The same bytes. Nothing of a file passes before its kind is known. */
+  /** The same bytes. Nothing of a file passes before it is known whether it is text. */
   async *inspect(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-    let head: Uint8Array[] = []
+    let head: Uint8Array[] | undefined = []
     let seen = 0
     for await (const part of content) {
       seen += part.length
       if (seen > this.#rules.maxFileSize) throw tooLarge(this.#rules)
-      if (this.#kind) yield this.#assertGoesOn(part)
-      else head.push(part)
-      if (this.#kind || seen < HEAD) continue
-      await this.#look(head)
-      yield* head
-      head = []
+      if (!head) {
+        yield this.#assertGoesOn(part)
+        continue
+      }
+      head.push(part)
+      if (seen < HEAD) continue
+      yield await this.#lookAt(Buffer.concat(head))
+      head = undefined
     }
     if (seen === 0) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'must not be empty' }] })
-    if (!this.#kind) await this.#look(head)
-    yield* head
+    if (head) yield await this.#lookAt(Buffer.concat(head))
   }
 
-  async #look(head: readonly Uint8Array[]): Promise<void> {
-    const bytes = Buffer.concat(head)
-    const kind = this.#isCiphertext ? ciphertext : await kindOf(bytes)
-    const isTaken = this.#isCiphertext || (kind && this.#rules.allowedMimeTypes.includes(kind.mime))
-    if (!kind || !isTaken) throw notTaken(kind)
-    if (isTextual(kind.mime)) this.#goesOn = textWatch(bytes)
+  /** The kind of the file, when all of it has passed and is stored. Throws where such files are not taken. */
+  async judge(file: RandomAccessFile): Promise<FileKind> {
+    return this.#kind ?? this.#assertTaken(await kindOfFile(file))
+  }
+
+  async #lookAt(bytes: Buffer): Promise<Buffer> {
+    // However the network cut the file, as much of it is judged.
+    const kind = this.#isCiphertext ? undefined : await kindOfHead(bytes.subarray(0, HEAD))
+    if (!kind) return bytes
+    this.#kind = this.#assertTaken(kind)
+    if (isTextual(kind.mime)) this.#goesOn = await textWatch(bytes)
     this.#assertGoesOn(bytes)
-    this.#kind = kind
+    return bytes
+  }
+
+  #assertTaken(kind: FileKind | undefined): FileKind {
+    if (kind && this.#rules.allowedMimeTypes.includes(kind.mime)) return kind
+    throw new Problem('unsupported_media_type', { detail: refusalOf(kind) })
   }
 
   /** Throws where a file that began as text goes on as something else. */
-  #assertGoesOn(part: Uint8Array): Uint8Array {
-    if (this.#goesOn && !this.#goesOn(part)) throw notTaken(undefined)
+  #assertGoesOn<Part extends Uint8Array>(part: Part): Part {
+    if (this.#goesOn && !this.#goesOn(part)) this.#assertTaken(undefined)
     return part
   }
 }
-
-const notTaken = (kind: FileKind | undefined) =>
-  new Problem('unsupported_media_type', {
-    detail: `Files of ${kind ? `the kind ${kind.mime}` : 'this kind'} are not taken; the configuration block storage_files lists those that are.`,
-  })

@@ -7,6 +7,7 @@ import { Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { ExtractedText } from '../../ports/files/text-extractor.ts'
+import { withNotes } from '../../ports/files/text-notes.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { attachments } from './attachments.ts'
 import { openText, sealText } from './sealed-text.ts'
@@ -24,19 +25,21 @@ export async function readText(ctx: Context, attachmentId: number): Promise<void
 
 /** Says of a file that it could not be read as often as that was tried. */
 export const giveUpText = (ctx: Context, attachmentId: number): Promise<void> =>
-  settle(ctx, attachmentId, { state: 'failed', failure: 'not-read', truncated: false, sealed: null })
+  settle(ctx, attachmentId, { ...nothing, state: 'failed', failure: 'not-read' })
+
+const nothing = { failure: null, truncated: false, notes: [], sealed: null }
 
 async function outcomeOf(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
-  const nothing = { failure: null, truncated: false, sealed: null }
   if ('unreadable' in extracted) return { ...nothing, state: 'failed', failure: extracted.unreadable }
-  const { text, truncated } = extracted
-  if (text === '') return { ...nothing, state: 'none' }
-  return { ...nothing, state: 'ready', truncated, sealed: await sealText(ctx.services.vault, file, text) }
+  const { text, truncated, notes } = extracted
+  if (text === '') return { ...nothing, state: 'none', notes }
+  const sealed = await sealText(ctx.services.vault, file, withNotes(extracted))
+  return { ...nothing, state: 'ready', truncated, notes, sealed }
 }
 
-const settle = (ctx: Context, id: number, { state, failure, truncated, sealed }: TextOutcome): Promise<void> =>
+const settle = (ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome): Promise<void> =>
   changing(ctx, async (em, changes) => {
-    const settled = await runNamed(em, settleText, [id, state, failure, truncated, sealed])
+    const settled = await runNamed(em, settleText, [id, state, failure, truncated, sealed, JSON.stringify(notes)])
     for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
   })
 

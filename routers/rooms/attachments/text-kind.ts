@@ -4,9 +4,9 @@ import { rootOf } from './markup-root.ts'
 const SAMPLE = 8 * 1024
 
 /** The media type of bytes that are text; nothing where they are not. */
-export function textKindOf(head: Buffer): string | undefined {
+export async function textKindOf(head: Buffer): Promise<string | undefined> {
   const sample = head.subarray(0, SAMPLE)
-  const encoding = encodingOf(sample)
+  const encoding = await encodingOf(sample)
   if (encoding === undefined) return undefined
   const root = rootOf(new TextDecoder(encoding).decode(head))
   if (root === 'html') return 'text/html'
@@ -25,15 +25,22 @@ const ESCAPE = '\u001b'
 
 const has = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
 
-/** UTF-16 where it says so, UTF-8, or else Windows-1252, in which any bytes mean something. Nothing where they are no text. */
-function encodingOf(sample: Buffer): string | undefined {
-  const utf16 = utf16Of(sample)
-  return (utf16 ? [utf16] : ['utf-8', 'windows-1252']).find((encoding) => isText(encoding, sample))
+/** UTF-16, UTF-8, or Latin-1 for all encodings with the characters of ASCII. Undefined where the bytes are no text. */
+async function encodingOf(sample: Buffer): Promise<string | undefined> {
+  const utf16 = await utf16Of(sample)
+  const isSingleByte = !utf16 && !has(ASCII_CONTROLS, sample.toString('latin1'))
+  return [utf16 ?? 'utf-8'].find((encoding) => isText(encoding, sample)) ?? (isSingleByte ? 'latin1' : undefined)
 }
 
-function utf16Of([first, second]: Buffer): string | undefined {
+/** UTF-16 by its mark, or by its characters; a text in any other encoding has no zeros. */
+async function utf16Of(sample: Buffer): Promise<string | undefined> {
+  const [first, second] = sample
   if (first === 0xff && second === 0xfe) return 'utf-16le'
-  return first === 0xfe && second === 0xff ? 'utf-16be' : undefined
+  if (first === 0xfe && second === 0xff) return 'utf-16be'
+  if (!sample.includes(0)) return undefined
+  const { detect } = await import('jschardet')
+  const [, order] = detect(sample).encoding?.match(/^utf-16-([bl]e)$/) ?? []
+  return order && `utf-16${order}`
 }
 
 function isText(encoding: string, bytes: Uint8Array): boolean {
@@ -46,8 +53,8 @@ function isText(encoding: string, bytes: Uint8Array): boolean {
 }
 
 /** Tells of a file that begins as text whether it goes on as text, part by part. A text may change its encoding on the way. */
-export function textWatch(head: Buffer): (part: Uint8Array) => boolean {
-  const utf16 = utf16Of(head)
+export async function textWatch(head: Buffer): Promise<(part: Uint8Array) => boolean> {
+  const utf16 = await utf16Of(head.subarray(0, SAMPLE))
   const decoder = new TextDecoder(utf16 ?? 'latin1')
   return (part) => !has(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
 }

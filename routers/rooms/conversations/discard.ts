@@ -44,7 +44,7 @@ export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }
     const count = await changing(ctx, async (em, changes) => {
       const found = await runNamed(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
       for (const { id } of found) {
-        const files = await em.execute<{ uuid: string }[]>(listFilesOfConversation, [id])
+        const files = await runNamed(em, listFilesOfConversation, [id])
         changes.dropFiles(files.map(({ uuid }) => uuid))
         await runNamed(em, deleteConversation, [id])
       }

@@ -1,13 +1,18 @@
+import type { TextNote } from '../../../entities/rooms/attachment.ts'
+
 /** Takes text up to a number of characters; what comes after is left out. */
 export interface Collector {
   add(text: string): void
+  /** Says that something of the file is not in its text. */
+  note(gap: TextNote['gap'], count?: number): void
   readonly isFull: boolean
   /** What was taken, without characters that no text has. */
-  result(): { text: string; truncated: boolean }
+  result(): { text: string; truncated: boolean; notes: TextNote[] }
 }
 
 export function createCollector(max: number): Collector {
   const parts: string[] = []
+  const gaps = new Map<TextNote['gap'], number>()
   let left = max
   let truncated = false
   return {
@@ -17,10 +22,17 @@ export function createCollector(max: number): Collector {
       left -= part.length
       if (part) parts.push(part)
     },
+    note(gap, count = 1) {
+      if (count > 0) gaps.set(gap, (gaps.get(gap) ?? 0) + count)
+    },
     get isFull() {
       return left <= 0
     },
-    result: () => ({ text: clean(parts.join('')), truncated }),
+    result: () => ({
+      text: clean(parts.join('')),
+      truncated,
+      notes: Array.from(gaps, ([gap, count]) => ({ gap, count })),
+    }),
   }
 }
 

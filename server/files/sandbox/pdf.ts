@@ -5,6 +5,7 @@ import { Unreadable } from './unreadable.ts'
 const MAX_PAGES = 5000
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>
+type Page = Awaited<ReturnType<Document['getPage']>>
 
 /** Page by page, as far as there is room; nothing is drawn, and no image is decoded. */
 export async function readPdf(bytes: Buffer, text: Collector): Promise<void> {
@@ -26,14 +27,40 @@ async function open(bytes: Buffer): Promise<Document> {
 
 async function readPage(document: Document, number: number, text: Collector): Promise<void> {
   const page = await document.getPage(number)
-  const chunks = page.streamTextContent().getReader()
-  while (!text.isFull) {
-    const { done, value } = await chunks.read()
-    if (done) return void page.cleanup()
-    for (const item of value.items) addItem(item, text)
+  let isEmpty = true
+  for await (const written of writtenOn(page)) {
+    if (text.isFull) return
+    if (/\S/.test(written)) isEmpty = false
+    text.note('characters', written.match(UNKNOWN)?.length ?? 0)
+    text.add(written)
   }
+  if (isEmpty) text.note('pages')
+  page.cleanup()
 }
 
-const addItem = (item: object, text: Collector) => {
-  if ('str' in item) text.add(`${item.str}${'hasEOL' in item && item.hasEOL ? '\n' : ''}`)
+async function* writtenOn(page: Page): AsyncGenerator<string, void> {
+  const chunks = page.streamTextContent().getReader()
+  for (let chunk = await chunks.read(); !chunk.done; chunk = await chunks.read()) yield* chunk.value.items.map(textOf)
+  yield* (await page.getAnnotations()).map(writtenIn)
+}
+
+/** What a font does not name is a character of no meaning. */
+const UNKNOWN = /[\ufffd\ue000-\uf8ff]/g
+
+const textOf = (item: object): string =>
+  'str' in item ? `${item.str}${'hasEOL' in item && item.hasEOL ? '\n' : ''}` : ''
+
+interface Annotation {
+  subtype?: string
+  fieldName?: string
+  fieldValue?: unknown
+  checkBox?: boolean
+  contentsObj?: { str?: string }
+}
+
+/** What somebody filled into a form, ticked, or noted on a page. */
+function writtenIn({ subtype, fieldName = '', fieldValue, checkBox, contentsObj }: Annotation): string {
+  if (checkBox) return `\n${fieldValue && fieldValue !== 'Off' ? '☒' : '☐'} ${fieldName}`
+  if (subtype === 'Widget') return typeof fieldValue === 'string' && fieldValue ? `\n${fieldName}: ${fieldValue}` : ''
+  return subtype !== 'Link' && contentsObj?.str ? `\n[Comment: ${contentsObj.str}]` : ''
 }

@@ -1,19 +1,22 @@
 import type { Collector } from './collector.ts'
 import { Unreadable } from './unreadable.ts'
 
-/** Text in UTF-8, in UTF-16 with or without its mark, or in Windows-1252, of which Latin-1 is a part. */
-export function readPlain(bytes: Buffer, text: Collector): void {
-  text.add(decode(bytes))
+/** Text in any encoding that is told by a mark or by its characters. */
+export async function readPlain(bytes: Buffer, text: Collector): Promise<void> {
+  text.add(await decode(bytes))
 }
 
-export function decode(bytes: Buffer): string {
-  const encoding = markOf(bytes) ?? guessUtf16(bytes)
-  if (encoding) return new TextDecoder(encoding).decode(bytes)
-  if (bytes.includes(0)) throw new Unreadable('damaged')
+/** As much as the detector looks at. */
+const SAMPLE = 64 * 1024
+
+export async function decode(bytes: Buffer): Promise<string> {
+  const marked = markOf(bytes)
+  if (marked) return new TextDecoder(marked).decode(bytes)
+  if (bytes.includes(0)) return decodeUtf16(bytes)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    return new TextDecoder('windows-1252').decode(bytes)
+    return guess(bytes)
   }
 }
 
@@ -26,18 +29,75 @@ const marks = [
 const markOf = (bytes: Buffer) =>
   marks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte))?.encoding
 
-const SAMPLE = 4096
+/** No other encoding has zeros. */
+async function decodeUtf16(bytes: Buffer): Promise<string> {
+  const { detect } = await import('jschardet')
+  const [, order] = detect(bytes.subarray(0, SAMPLE)).encoding?.match(/^utf-16-([bl]e)$/) ?? []
+  const text = order ? new TextDecoder(`utf-16${order}`).decode(bytes) : '\0'
+  if (text.includes('\0')) throw new Unreadable('damaged')
+  return text
+}
 
-/** Most characters of most languages' files have an empty half: spaces, digits, line ends, markup. */
-function guessUtf16(bytes: Buffer): string | undefined {
+/** Encodings of files without a mark that are still written, by the name of the detector and that of the decoder. */
+const encodings: Readonly<Record<string, string>> = {
+  cp932: 'shift_jis',
+  'euc-jp': 'euc-jp',
+  gb18030: 'gb18030',
+  big5hkscs: 'big5',
+  cp949: 'euc-kr',
+  cp874: 'windows-874',
+  'koi8-r': 'koi8-r',
+  'koi8-u': 'koi8-u',
+  'iso-8859-2': 'iso-8859-2',
+  ...Object.fromEntries(
+    [1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257].map((page) => [`windows-${page}`, `windows-${page}`]),
+  ),
+}
+
+/** What most programs wrote. Texts in it are seldom Icelandic, but Turkish in its own encoding looks so. */
+const USUAL = 'windows-1252'
+const ICELANDIC = /[ÐðÞþÝý]/
+
+/** Words in two alphabets, of those in another than the Latin one. */
+const MOST_MIXED = 0.5
+
+/** How sure the usual encoding must be, compared with the surest, and what leaves nobody sure of the surest. */
+const USUAL_ENOUGH = 0.7
+const MOST_DOUBT = 0.95
+
+async function guess(bytes: Buffer): Promise<string> {
+  const { detectAll } = await import('jschardet')
   const sample = bytes.subarray(0, SAMPLE)
-  const zeros = [0, 0]
-  sample.forEach((byte, index) => {
-    if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1
+  const options = { minimumThreshold: 0, detectEncodings: Object.keys(encodings) }
+  const readings = detectAll(sample, options).flatMap(({ encoding, confidence }) => {
+    const name = encoding && nameOf(encoding)
+    // A character at the end of the sample may be cut.
+    const text = name ? new TextDecoder(name).decode(sample, { stream: true }) : ''
+    return name && isPlausible(text) ? [{ name, text, confidence }] : []
   })
-  const [even = 0, odd = 0] = zeros
-  const enough = sample.length / 20
-  if (bytes.length % 2 !== 0 || even + odd < enough) return undefined
-  if (even === 0) return 'utf-16le'
-  return odd === 0 ? 'utf-16be' : undefined
+  const [best] = readings
+  if (!best) throw new Unreadable('unknown-encoding')
+  const isUsual = readings.some(
+    ({ name, text, confidence }) =>
+      name === USUAL && !ICELANDIC.test(text) && confidence >= USUAL_ENOUGH * best.confidence,
+  )
+  if (isUsual) return new TextDecoder(USUAL).decode(bytes)
+  const other = readings.find(({ text }) => text !== best.text)
+  if (other && other.confidence > MOST_DOUBT * best.confidence) throw new Unreadable('unknown-encoding')
+  return new TextDecoder(best.name).decode(bytes)
+}
+
+/** The detector writes names of encodings in several ways. */
+function nameOf(encoding: string): string | undefined {
+  const plain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '')
+  return Object.entries(encodings).find((names) => names.map(plain).includes(plain(encoding)))?.[1]
+}
+
+const alphabet = '[\\p{Script=Cyrillic}\\p{Script=Greek}\\p{Script=Hebrew}\\p{Script=Arabic}\\p{Script=Thai}]'
+const words = new RegExp(`\\p{L}*${alphabet}\\p{L}*`, 'gu')
+/** Few words have letters of two alphabets, and no text has controls or characters that its encoding does not know. */
+function isPlausible(text: string): boolean {
+  if (/[\ufffd\u0080-\u009f]/.test(text)) return false
+  const found = text.match(words) ?? []
+  return found.filter((word) => /\p{Script=Latin}/u.test(word)).length <= MOST_MIXED * found.length
 }

@@ -11,13 +11,14 @@ const MAX_RATIO = 250
 const RATIO_FROM = 1024 * 1024
 
 /** Where documents keep other documents, such as the workbook of a chart; no parser opens those. */
-const embedding = /(^|\/)(embeddings|ObjectReplacements|Object [^/]*)(\/|$)/
+export const embedding = /(^|\/)(embeddings|ObjectReplacements|Object [^/]*)(\/|$)/
 
 /**
  * Inflates every entry through a counter before a parser holds any of it. What the directory of the archive says of
- * sizes is the sender's word and is not asked. Throws `Unreadable` where the archive is not one that is handed on.
+ * sizes is the sender's word and is not asked. Returns the names of the entries; throws `Unreadable` where the archive is
+ * not one that is handed on.
  */
-export async function guardZip(bytes: Buffer): Promise<void> {
+export async function guardZip(bytes: Buffer): Promise<ReadonlySet<string>> {
   const zip = await fromBufferPromise(bytes, { strictFileNames: false, validateEntrySizes: true }).catch(damaged)
   const budget = { bytes: MAX_BYTES, names: new Set<string>() }
   if (zip.entryCount > MAX_ENTRIES) throw new Unreadable('too-large')
@@ -26,6 +27,7 @@ export async function guardZip(bytes: Buffer): Promise<void> {
   } catch (error) {
     throw error instanceof Unreadable ? error : new Unreadable('damaged', error)
   }
+  return budget.names
 }
 
 interface Budget {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import { eventsIn } from '../../kit/ai/event-stream.ts'
@@ -16,6 +15,7 @@ import {
 } from '../../kit/ai/provider.ts'
 import { type Client, openClient } from '../../kit/postgres-client.ts'
 import { SLOW } from '../../kit/started.ts'
+import { untilRead } from '../../kit/until-read.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
@@ -201,10 +201,10 @@ test('what is held for a model in place of another stays until it is asked', asy
       return refuses(401)(asked, response)
     }
     beginStream(response)
-    response.write(chunk({ delta: { content: 'A whole ' } }))
-    await pause(50)
-    response.write(chunk({ delta: { content: 'answer.' } }))
-    await pause(50)
+    for (const content of ['A whole ', 'answer.']) {
+      response.write(chunk({ delta: { content } }))
+      await untilRead(response)
+    }
     endStream(response)
   }
   const [first, second] = ['mock-1', 'mock-2'].map((id) => ({ id, label: id, external: true }))

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   type Ask,
@@ -16,6 +15,7 @@ import { eventsIn } from '../../kit/ai/event-stream.ts'
 import { type Asked, beginStream, canary, json, refuses, replies, stalls } from '../../kit/ai/provider.ts'
 import { failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 import { SLOW } from '../../kit/started.ts'
+import { untilRead } from '../../kit/until-read.ts'
 
 let billing: Billing
 
@@ -123,14 +123,14 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for<[string, (response: ServerResponse) => unknown]>([
-      ['reset', (response) => setTimeout(() => response.destroy(), 50)],
+      ['reset', (response) => untilRead(response).then(() => response.destroy())],
       ['end', (response) => response.end()],
       ['error', (response) => response.end(script.error)],
       [
         'error in a list',
         (response) => {
           response.write(listed)
-          setTimeout(() => response.end(script.end(counted, 'stop')), 50)
+          return untilRead(response).then(() => response.end(script.end(counted, 'stop')))
         },
       ],
     ])(
@@ -282,8 +282,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         const whole = JSON.stringify(script.whole('One and two and six and ten.', nothing))
         billing.answerBy(async (_, response) => {
           response.writeHead(200, { 'content-type': 'application/json' }).write(whole.split('and ten')[0])
-          // What was sent arrives.
-          await pause(100)
+          await untilRead(response)
           if (how === 'ends') response.end()
           else response.destroy()
         })

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Ask, type Billing, nothing, PROMPT_TOKENS, startBilling } from '../../kit/ai/bills.ts'
 import type { Asked, Behaviour } from '../../kit/ai/provider.ts'
 import { type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
+import { untilRead } from '../../kit/until-read.ts'
 
 let billing: Billing
 
@@ -38,7 +38,7 @@ const sends =
   (body: string, type: string, cut: (response: ServerResponse) => unknown): Behaviour =>
   async (_, response) => {
     response.writeHead(200, { 'content-type': type }).write(body)
-    await pause(100)
+    await untilRead(response)
     cut(response)
   }
 

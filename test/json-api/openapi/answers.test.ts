@@ -58,7 +58,7 @@ test('what is described is what is answered to every request for a file', async 
     '/attachments/{id}/actions/text',
   ])
   const text = () => svc.send('GET', `${BASE}/attachments/${id}/actions/text`, { token: user.token })
-  await expect.poll(async () => (await text()).status, { timeout: 20_000 }).toBe(200)
+  await expect.poll(async () => (await text()).status, { timeout: 100_000 }).toBe(200)
   for (const { path, operation } of files)
     for (const [status, headers] of asked) {
       const address = BASE + path.replace('{id}', id).replace('{identifier}', attributes.identifier)

@@ -134,7 +134,7 @@ describe.concurrent('what comes of a hostile file is a clear state:', () => {
   })
 })
 
-const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(40)
+const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(10)
 const report = pdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
 const endless = pdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
 
@@ -187,7 +187,7 @@ test('a report of 200 pages is uploaded with curl, sent, read by the other perso
 })
 
 test('while an endless file is read, models answer and the service is healthy', async () => {
-  await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '2s' })
+  await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '1s' })
   const person = await newPerson(hasty)
   const asking = await hasty.user({ abilities: ['ai'] })
   const held = process.memoryUsage.rss()

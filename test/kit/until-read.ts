@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { vi } from 'vitest'
+
+/** Waits until whoever is answered has taken all that was written from its socket: so much of it arrives, whatever comes next. */
+export async function untilRead(response: ServerResponse): Promise<void> {
+  const { socket } = response
+  if (!socket) return
+  await vi.waitUntil(async () => socket.destroyed || (await isRead(socket)), { timeout: 30_000, interval: 2 })
+}
+
+/** By the table of the kernel, which has the sockets of both ends, and the bytes that wait in each. */
+async function isRead({ remotePort = 0, localPort = 0, writableLength }: Socket): Promise<boolean> {
+  if (writableLength > 0) return false
+  const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8')))
+  const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)))
+  const [near, far] = [localPort, remotePort].map((port) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`)
+  const waiting = (from = '', to = '', queue: 0 | 1) =>
+    rows.some(([, local, remote, , queues = '']) => {
+      const isOne = local?.endsWith(from) && remote?.endsWith(to)
+      return isOne && Number.parseInt(queues.split(':')[queue] ?? '', 16) > 0
+    })
+  return !waiting(near, far, 0) && !waiting(far, near, 1)
+}
