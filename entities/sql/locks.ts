@@ -16,3 +16,6 @@ export const waitForTurn = 'select pg_advisory_xact_lock(?)'
 
 /** As `waitForTurn`, beside others who wait like this. */
 export const shareTurn = 'select pg_advisory_xact_lock_shared(?)'
+
+/** Lets a transaction of a task, a start or a command wait and work longer than one of a request. */
+export const patientTransaction = `set local lock_timeout = '20s'; set local statement_timeout = 0`

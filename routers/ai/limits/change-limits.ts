@@ -1,11 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { raiseLimitVersion } from '../../../entities/ai/usage-limit.sql.ts'
 import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
+import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 
 /** One change of the limits after the other, each of which all processes see. */
 export const changeLimits = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
-  ctx.em().transactional(async (em) => {
+  transact(ctx, undefined, async (em) => {
     await em.execute(waitForTurn, [locks.changeLimits])
     await em.execute(raiseLimitVersion)
     return work(em)
