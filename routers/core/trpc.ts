@@ -142,11 +142,11 @@ const RETRY_SECONDS = 1
 
 /**
  * Waits while as many requests of the same person, or app, use the database as may at a time, so that they leave it to others.
- * What waits for a model, a site or the bytes of a file takes no turn, as it is counted by itself.
+ * What waits for a model, a site, the bytes of a file or the decoding of a picture takes no turn, as it is counted by itself.
  */
 async function takeTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta | undefined) {
   const { current } = ctx.callerContext
-  const isLong = ability === 'ai' || meta?.streams || meta?.file || meta?.waitsOutside
+  const isLong = ability === 'ai' || meta?.streams || meta?.file || meta?.waitsOutside || meta?.body === 'picture'
   if (isLong || ctx.origin === 'host' || (current.type !== 'user' && current.type !== 'external-app')) return undefined
   const key = current.type === 'user' ? `user:${current.person.id}` : `app:${current.appId}`
   try {

@@ -13,8 +13,8 @@ import {
   startJsonApi,
   to,
 } from '../kit/json-api/client.ts'
+import { countWaiting, holdLock } from '../kit/locks.ts'
 import { startFlakyRelay } from '../kit/parts/flaky-relay.ts'
-import { openClient } from '../kit/postgres-client.ts'
 import { CIPHERTEXT, join as joinRoom, newPerson, newRoom } from '../kit/rooms/messages.ts'
 import { dataFolder, root, startProcess } from '../kit/service-process.ts'
 
@@ -38,40 +38,6 @@ beforeAll(async () => {
   stop = () => kept.disposeAsync()
 })
 afterAll(() => stop())
-
-/** Holds what a statement locks, until it is released. */
-async function holdLock(text: string, values: readonly unknown[] = []) {
-  const client = await openClient(svc.env.DATABASE_URL)
-  await client.query('begin')
-  const { rowCount } = await client.query(text, [...values])
-  expect(rowCount).toBe(1)
-  const [{ holder } = {}] = (await client.query<{ holder: number }>('select pg_backend_pid() as holder')).rows
-  return {
-    /** Resolves with the connection that waits for it, once there is one. */
-    async awaited(): Promise<number> {
-      const text = 'select pid from pg_stat_activity where $1::int = any(pg_blocking_pids(pid))'
-      const blocked = async () => (await svc.rows<{ pid: number }>(text, [holder]))[0]?.pid
-      await expect.poll(blocked).toBeDefined()
-      return Number(await blocked())
-    },
-    release: () => client.query('rollback'),
-    /** Resolves when a connection that waited has it, or has lost it again. */
-    async passTo(pid: number): Promise<void> {
-      await client.query('rollback')
-      const text = 'select state from pg_stat_activity where pid = $1'
-      const stateOf = async () => (await svc.rows<{ state: string }>(text, [pid]))[0]?.state ?? 'gone'
-      await expect.poll(stateOf).toMatch(/idle in transaction|gone/)
-    },
-    [Symbol.asyncDispose]: () => client.end(),
-  }
-}
-
-/** Connections that wait for a lock. */
-async function countWaiting(): Promise<number> {
-  const waits = `datname = current_database() and wait_event_type = 'Lock'`
-  const [row] = await svc.rows<{ count: number }>(`select count(*)::int as count from pg_stat_activity where ${waits}`)
-  return row?.count ?? 0
-}
 
 /** Stops a process as if its machine had gone to sleep. */
 async function freeze({ child }: ReturnType<typeof startProcess>): Promise<void> {
@@ -156,7 +122,7 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
 
   test.for(scenes)('%s', async ([, open]) => {
     const { lock, frozen, other } = await open()
-    await using held = await holdLock(...lock)
+    await using held = await holdLock(svc, ...lock)
     const answer = frozen(url)
     const waiting = await held.awaited()
 
@@ -174,7 +140,7 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
     const ask = request('POST', '/api/ai-req', svc.people.ada.token, question('Hello', 'external'))
     expect((await ask(svc.url)).status).toBe(200)
     await expect.poll(() => svc.rows('select id from usage_holds')).toEqual([])
-    await using held = await holdLock('select from usage_counters order by id limit 1 for update')
+    await using held = await holdLock(svc, 'select from usage_counters order by id limit 1 for update')
     const argv = [process.execPath, join(root, 'cli/svc.ts'), 'limits', 'top-up', 'ada', '--amount', '10']
     await using command = startProcess(settings, argv)
     const waiting = await held.awaited()
@@ -197,7 +163,7 @@ test('a replica whose network is silent while it holds a room lets the other one
   database.host = new URL(relay.url).host
   await using replica = startProcess({ ...settings, DATABASE_URL: database.href })
   const url = await replica.ready()
-  await using held = await holdLock('select from rooms where id = $1 for update', [id])
+  await using held = await holdLock(svc, 'select from rooms where id = $1 for update', [id])
   const answer = messageTo(id, admin.token)(url)
   const waiting = await held.awaited()
 
@@ -219,7 +185,7 @@ describe('while many wait for one lock', () => {
     const room = await newRoom(svc)
     const writers = await Promise.all(Array.from({ length: 16 }, () => joinRoom(svc, room.id, 'editor')))
     const [{ token }, elsewhere] = [await newPerson(svc), await newRoom(svc)]
-    await using held = await holdLock('select from rooms where id = $1 for update', [room.id])
+    await using held = await holdLock(svc, 'select from rooms where id = $1 for update', [room.id])
     const writing = writers.map((writer) => messageTo(room.id, writer.token)(svc.url))
     await held.awaited()
 
@@ -231,7 +197,7 @@ describe('while many wait for one lock', () => {
     ])
 
     expect(others.map(({ status }) => status)).toEqual([200, 201, 200, 200])
-    expect(await countWaiting()).toBe(2)
+    expect(await countWaiting(svc)).toBe(2)
     await held.release()
     expect((await Promise.all(writing)).map(({ status }) => status)).toEqual(writers.map(() => 201))
   })
@@ -248,7 +214,7 @@ describe('a service with short limits', () => {
   test('refuses whoever waits too long with 503 and when to try again', async () => {
     const { id } = await newRoom(svc)
     const writers = await Promise.all([1, 2, 3].map(() => joinRoom(svc, id, 'editor')))
-    await using held = await holdLock('select from rooms where id = $1 for update', [id])
+    await using held = await holdLock(svc, 'select from rooms where id = $1 for update', [id])
 
     const answers = await Promise.all(writers.map(({ token }) => messageTo(id, token)(short.url)))
 
@@ -262,11 +228,12 @@ describe('a service with short limits', () => {
   test('is not ready while all of its connections are in use', async () => {
     const rooms = [await newRoom(svc), await newRoom(svc)]
     await using held = await holdLock(
+      svc,
       'select from (select count(*) from (select from rooms where id = any($1::int[]) for update) r) c',
       [rooms.map(({ id }) => id)],
     )
     const writing = rooms.map(({ id, admin }) => messageTo(id, admin.token)(short.url))
-    await expect.poll(countWaiting).toBe(2)
+    await expect.poll(() => countWaiting(svc)).toBe(2)
 
     const ready = await fetch(`${short.url}/health/ready`)
 
