@@ -33,9 +33,9 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
   const adapter = lazyPromise(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {
-    const excess = excessOf(text)
-    done(excess ? new Problem('invalid', { detail: excess }) : null, text)
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_, body: Buffer, done) => {
+    const excess = excessOf(body)
+    done(excess ? new Problem('invalid', { detail: excess }) : null, body.toString())
   })
   app.all<Called>('/trpc/:path', {
     bodyLimit: Math.max(...Object.values(bodyLimits)),

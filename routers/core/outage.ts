@@ -21,14 +21,20 @@ const driverMessages = new RegExp(
   ].join('|'),
 )
 
-/** The problem that the database is out of reach, where that is why something failed; else the failure as it came. */
+/** The problem that the database is out of reach, or the caller, where that is why something failed; else the failure as it came. */
 export function unavailableOr<T>(failure: T): T | Problem {
   if (failure instanceof Problem) return failure
+  if (isBrokenRequest(failure)) return new Problem('client_gone', { cause: failure })
   if (isTimeout(failure)) return new Problem('busy', { cause: failure })
   return isOutage(failure) ? new Problem('unavailable', { cause: failure }) : failure
 }
 
 export const isUnavailable = (failure: unknown) => failure instanceof Problem && failure.problem === 'unavailable'
+
+/** What Node.js says of a body whose sender goes away, by the code that a lost connection to the database has, too. */
+const isBrokenRequest = (error: unknown): boolean =>
+  error instanceof Error &&
+  ((error.message === 'aborted' && (error as { code?: unknown }).code === 'ECONNRESET') || isBrokenRequest(error.cause))
 
 const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (timeoutStates.test(String((error as { code?: unknown }).code)) || isTimeout(error.cause))
