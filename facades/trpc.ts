@@ -1,5 +1,5 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { getTRPCErrorFromUnknown, getTRPCErrorShape } from '@trpc/server'
+import { getTRPCErrorShape } from '@trpc/server'
 import type { FastifyHandlerOptions } from '@trpc/server/adapters/fastify'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -147,7 +147,6 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
 
 /** What is refused before tRPC sees it. */
 function asTRPCError(thrown: unknown) {
-  const { code } = failureOf(thrown)
-  if (code === 'too_large' || code === 'unsupported_media_type') return new Problem(code)
-  return getTRPCErrorFromUnknown(thrown)
+  const { code, error } = failureOf(thrown)
+  return code === 'too_large' || code === 'unsupported_media_type' ? new Problem(code) : error
 }
