@@ -5,6 +5,7 @@ import { health } from '../facades/health.ts'
 import { bodyLimitsOf } from '../facades/http/body-limits.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
 import { type WireNames, wireNames } from '../facades/http/names.ts'
+import { noteMethods } from '../facades/http/other-methods.ts'
 import type { FacadeOptions, OlderRoute } from '../facades/http/procedures.ts'
 import { type JsonApiOptions, jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
@@ -27,7 +28,7 @@ import { createServer } from './http/create-server.ts'
 import type { Authenticator } from './http/credentials.ts'
 import { sessionCounts } from './http/csrf.ts'
 import type { Drain } from './http/drain.ts'
-import { answerErrors } from './http/error-answers.ts'
+import { answerErrors, answerUnknownOfModels } from './http/error-answers.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
 import { addRequestHooks } from './http/request-hooks.ts'
 import { secureHeaders } from './http/security-headers.ts'
@@ -50,6 +51,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = createServer(env, log, bodyLimits)
   const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
+  noteMethods(app)
   const contexts = await createContexts(app, services, authenticator)
 
   await readCookies(app, cookiesOf(env, services))
@@ -126,6 +128,7 @@ async function serveScripts(app: FastifyInstance, options: FacadeOptions & { hea
   await app.register(legacy, options)
   await app.register(openAi, options)
   await app.register(anthropic, options)
+  await app.register(answerUnknownOfModels, { prefix: '/v1' })
 }
 
 const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({

@@ -7,6 +7,7 @@ import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { parseJson } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
+import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
 import { bodyLimitOf, type ContextOf, confirming, type FacadeOptions } from '../http/procedures.ts'
 import { varyBy } from '../http/vary.ts'
 import { appLogos } from './app-logos.ts'
@@ -16,8 +17,7 @@ import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
 import { linkPreview } from './link-preview.ts'
 import { declaredMembers, type Members } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
-import { refuseOtherMethods } from './other-methods.ts'
-import { type Route, routesOf } from './routes.ts'
+import { type Route, routesOf, shadowedMethods } from './routes.ts'
 import { serve } from './serve.ts'
 import { SharedAnswers } from './shared-answers.ts'
 import { mediaType } from './wire.ts'
@@ -54,12 +54,14 @@ function admit(app: FastifyInstance, contextOf: ContextOf): void {
     // Fastify would add a charset to the media type, which may have no such parameter.
     reply.header('cache-control', 'private, no-cache').serializer(asItIs)
     varyBy(reply, 'Accept')
+    if (request.is404 && request.method === 'OPTIONS') return refuseUnrouted(request, reply)
     const { route, isPlain } = configOf(request)
     if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
     // Regardless of the body.
-    if (request.is404) throw nothingHere()
+    if (request.is404) return refuseUnrouted(request, reply)
     if (route) assertServed(route, ctx)
+    return undefined
   })
 }
 
@@ -86,12 +88,7 @@ async function serveRoutes(
     await forms.register(multipart)
     for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(optionsOf(route))
   })
-  for (const [url, taken] of Map.groupBy(routes, (route) => route.url))
-    refuseOtherMethods(
-      app,
-      url,
-      taken.map(({ method }) => method),
-    )
+  for (const { method, url } of shadowedMethods(routes)) refuseMethod(app, method, url)
 }
 
 function readDocuments(app: FastifyInstance): void {
@@ -140,9 +137,5 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
     if (status === 401) reply.header('www-authenticate', 'Bearer')
     return reply.serializer(asItIs).code(status).type(mediaType).send(JSON.stringify(body))
   })
-  app.setNotFoundHandler(() => {
-    throw nothingHere()
-  })
+  app.setNotFoundHandler(refuseUnrouted)
 }
-
-const nothingHere = () => new Problem('not_found', { detail: 'There is nothing at this address.' })

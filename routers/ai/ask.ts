@@ -59,7 +59,7 @@ async function checked(ctx: Asking, given: AiRequest, { find, told, room, questi
     asked.messages,
   )
   const inputTokens = inputTokensOf(asked)
-  const issues = problemsOf(asked, model, inputTokens, { readsDocuments: true })
+  const issues = problemsOf(asked, model, inputTokens, ctx.services.textExtractor)
   if (model) issues.push(...(await unsentParameters(ctx, asked, model)), ...(await attachments.find(model)))
   // For a conversation it may be allowed already.
   if (model && !questionPlace && asked.conversation === undefined)

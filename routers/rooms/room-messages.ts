@@ -160,7 +160,7 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
   const erase = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomOf(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
-    const [erased] = await em.execute<{ room: number }[]>(eraseMessage, [roomMessages.ids.keyOf(id)])
+    const [erased] = await runNamed(em, eraseMessage, [roomMessages.ids.keyOf(id)])
     if (!erased) return
     await dropAttachmentsOf({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)

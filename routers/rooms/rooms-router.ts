@@ -13,6 +13,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { deletePictures, keyOfPicture, pictureSize, readPicture } from '../identity/pictures/picture-files.ts'
 import { replacePicture } from '../identity/pictures/pictures.ts'
@@ -118,7 +119,7 @@ async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange)
   const { avatar } = await getRow(ctx, rooms, given.id)
   const before = avatar && keyOfPicture(avatar)
   // Nobody has a picture decoded that they may not set.
-  await assertPermitted(ctx, ctx.em(), rooms, { id: given.id, verb: 'update' })
+  await assertPermitted(ctx, ctx.services.sql, rooms, { id: given.id, verb: 'update' })
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
 }
 
@@ -146,17 +147,12 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
   return deleted
 }
 
-interface Marked {
-  member: number
-  isNew: boolean
-}
-
 /** Marks the messages of a room as read by the caller, up to one of them. A mark never goes back. */
 async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
   const { viewer } = viewerOf(ctx)
   await assertMember(ctx, room)
   const mark = async (em: EntityManager, changes: ChangeRecorder) => {
-    const [marked] = await em.execute<Marked[]>(markReadText, [upTo, room, viewer])
+    const [marked] = await runNamed(em, markReadText, [upTo, room, viewer])
     if (!marked) throw new Problem('not_found', { issues: [unknown('room-messages', ['upTo'])] })
     if (!marked.isNew) return
     changes.add([`room:${room}`], 'updated', 'room-members', marked.member)

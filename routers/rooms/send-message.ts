@@ -64,7 +64,7 @@ function insert(em: EntityManager, { member }: Writer, sending: Sending): Promis
 
 /** The message that was sent before with the same client id; without one, there was nothing to reply to. */
 async function findSent(em: EntityManager, { member }: Writer, { clientId }: Sending): Promise<number> {
-  const [known] = clientId === null ? [] : await em.execute<{ id: number }[]>(findSentMessage, [member, clientId])
+  const [known] = clientId === null ? [] : await runNamed(em, findSentMessage, [member, clientId])
   if (known) return known.id
   throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
 }

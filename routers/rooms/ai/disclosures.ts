@@ -51,7 +51,7 @@ export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typ
   const [room, key] = [Number(id), Number(disclosure)]
   const cancel = async (em: EntityManager, changes: ChangeRecorder) => {
     const { member } = await enterRoom(ctx, em, room, ['admin', 'editor', 'viewer'])
-    const [found] = await em.execute<{ user: number | null }[]>(findDisclosure, [key, room])
+    const [found] = await runNamed(em, findDisclosure, [key, room])
     if (!found) throw new Problem('not_found')
     if (found.user !== ctx.caller.person.id && member.role !== 'admin') throw new Problem('not_permitted')
     const [ended] = await runNamed(em, endDisclosure, [key, 'cancelled', null, null])
@@ -66,7 +66,7 @@ export async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
   const [lost] = await ctx.services.sql(findLostDisclosure)
   if (!lost) return { ended: 0 }
   return changing(ctx, async (em, changes) => {
-    const ended = await em.execute<{ id: number; room: number }[]>(endLostDisclosures)
+    const ended = await runNamed(em, endLostDisclosures, [])
     for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
     return { ended: ended.length }
   })

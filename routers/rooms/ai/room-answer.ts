@@ -80,13 +80,7 @@ async function insertAnswer(target: AnswerTarget, { em, changes, content, answer
 
 async function overwriteAnswer(target: AnswerTarget, message: number, { em, changes, content, answer }: SealedAnswer) {
   const { room, keyEpoch, model } = target
-  const [replaced] = await em.execute<{ id: number }[]>(replaceAnswer, [
-    content,
-    keyEpoch,
-    model,
-    toMetadata(target, answer),
-    message,
-  ])
+  const [replaced] = await runNamed(em, replaceAnswer, [content, keyEpoch, model, toMetadata(target, answer), message])
   if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
   changes.add([`room:${room}`], 'updated', 'room-messages', message)
   return message

@@ -1,13 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { findInvitationsOf } from '../../../entities/rooms/room.sql.ts'
-import { deleteAllExpiredInvitations } from '../../../entities/rooms/room-member.sql.ts'
+import { deleteAllExpiredInvitations, findRoomOfMember } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import { takes } from '../../core/body-size.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { deletePictures } from '../../identity/pictures/picture-files.ts'
 import { exposes } from '../../resource/exposure.ts'
@@ -114,9 +115,7 @@ async function changingMember<T>(
 }
 
 async function roomOf(em: EntityManager, id: string): Promise<number> {
-  const [found] = await em.execute<{ room: number }[]>('select room_id as room from room_members where id = ?', [
-    roomMembers.ids.keyOf(id),
-  ])
+  const [found] = await runNamed(em, findRoomOfMember, [roomMembers.ids.keyOf(id)])
   if (!found) throw notFound(roomMembers, id)
   return found.room
 }
