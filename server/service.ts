@@ -56,11 +56,18 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {
-    const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing }
+    const limits = { idleInTransaction: env.DATABASE_IDLE_TIMEOUT }
+    const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing, limits }
     database = await connect(connection).catch((error) => explainDatabase(error, env))
     const migrated = await migrate(database, url, aiUserOf(env, log))
+    if (use === 'service') {
+      // A migration takes as long as it takes.
+      await database.close()
+      const ofRequests = { statement: env.DATABASE_STATEMENT_TIMEOUT, lock: env.DATABASE_LOCK_TIMEOUT }
+      database = await connect({ ...connection, limits: { ...limits, ofRequests } })
+    }
     const composition = await compose({ env, database, log, temporaryDir })
-    const host = hostCaller(composition.services)
+    const host = hostCaller({ ...composition.services, sql: database.longSql })
     const close = async () => {
       await patiently(composition.close(), log)
       await patiently(database?.close(), log)

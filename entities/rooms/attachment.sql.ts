@@ -144,6 +144,12 @@ export const findOrphans = statement<{ name: string }>(
     where not exists (select from attachments a where a.uuid = file.name)`,
 )
 
+/** Values: the attachment's id. */
+export const findRoomOfAttachment = statement<{ room: number | null }>(
+  'find-room-of-attachment',
+  'select room_id as room from attachments where id = $1',
+)
+
 /** Values: the attachment's id. Whoever changes a message waits for its room. */
 export const lockRoomOfAttachment = statement<object>(
   'lock-room-of-attachment',

@@ -64,6 +64,12 @@ export const lockRoomOfMessage = statement<object>(
   'select from rooms r join room_messages m on m.room_id = r.id where m.id = $1 for no key update of r',
 )
 
+/** Values: the message's id. */
+export const findRoomOfMessage = statement<{ room: number }>(
+  'find-room-of-message',
+  'select room_id as room from room_messages where id = $1',
+)
+
 /** Values: the message's id. Only its place is left. */
 export const eraseMessage = statement<{ room: number }>(
   'erase-message',

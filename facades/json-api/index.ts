@@ -5,7 +5,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { excessOf } from '../http/json-text.ts'
+import { parseJson } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
 import { bodyLimitOf, type ContextOf, confirming, type FacadeOptions } from '../http/procedures.ts'
@@ -92,15 +92,10 @@ async function serveRoutes(
 }
 
 function readDocuments(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  const invalid = (detail: string) => new Problem('invalid_document', { detail })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser([mediaType, 'application/json'], { parseAs: 'string' }, (request, text: string, done) => {
-    if (text === '') return done(null, undefined)
-    const excess = excessOf(text)
-    if (excess) return done(invalid(excess))
-    parse(request, text, (error, body) => done(error && invalid('The body is not valid JSON.'), body))
-  })
+  app.addContentTypeParser([mediaType, 'application/json'], { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
+    body.length > 0 ? parseJson(body, 'invalid_document') : undefined,
+  )
 }
 
 interface RouteConfig {

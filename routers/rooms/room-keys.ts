@@ -12,7 +12,8 @@ import {
 } from '../../entities/rooms/room-key.sql.ts'
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import { takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { changing, transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runNamed } from '../core/run-named.ts'
@@ -136,7 +137,9 @@ interface Recipients {
 
 /** Asked by somebody who may make the next key. */
 function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }> {
-  return ctx.em().transactional(async (em) => ({ meta: await findRecipients(em, await enterAsWriter(ctx, em, id)) }))
+  return transact(ctx, `room:${id}`, async (em) => ({
+    meta: await findRecipients(em, await enterAsWriter(ctx, em, id)),
+  }))
 }
 
 const enterAsWriter = (ctx: Context, em: EntityManager, id: number) => enterRoom(ctx, em, id, ['admin', 'editor'])
@@ -168,7 +171,7 @@ type NewKey = z.output<typeof newKey>
 /** Gives a room its next key. Whoever joins, leaves or writes at this moment waits, so nobody is left out or kept in. */
 async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
   const id = Number(given.id)
-  await changing(ctx, async (em, changes) => {
+  const replaceKey = async (em: EntityManager, changes: ChangeRecorder) => {
     const room = await enterAsWriter(ctx, em, id)
     assertNextEpoch(room, given)
     const found = await findRecipients(em, room)
@@ -178,7 +181,8 @@ async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<type
     await runNamed(em, beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
     await runNamed(em, storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
-  })
+  }
+  await changing(ctx, replaceKey, `room:${id}`)
   return { data: await getRow(ctx, rooms, given.id) }
 }
 

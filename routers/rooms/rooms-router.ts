@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
@@ -8,6 +9,7 @@ import { RoomMember } from '../../entities/rooms/room-member.ts'
 import { markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -121,7 +123,10 @@ async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange)
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
 }
 
-const write = (ctx: Context, change: RowChange) => updateRow(ctx, rooms, change, { afterFlush: noteNewName })
+const write = (ctx: Context, change: RowChange) =>
+  updateRow(ctx, rooms, change, { afterFlush: noteNewName, stream: streamOf(change) })
+
+const streamOf = ({ id }: { id: string }) => `room:${Number(id)}` as const
 
 /** Invitations show the name, too. */
 async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<void> {
@@ -131,6 +136,7 @@ async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<voi
 async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {
   const files: string[] = []
   const deleted = await deleteRow(ctx, rooms, version, {
+    stream: streamOf(version),
     async beforeDelete({ em, changes, row }) {
       await noteRoomGone({ em, changes, room: row.id })
       const { avatar } = await em.findOneOrFail(Room, row.id)
@@ -145,13 +151,14 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
 async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
   const { viewer } = viewerOf(ctx)
   await assertMember(ctx, room)
-  await changing(ctx, async (em, changes) => {
+  const mark = async (em: EntityManager, changes: ChangeRecorder) => {
     const [marked] = await runNamed(em, markReadText, [upTo, room, viewer])
     if (!marked) throw new Problem('not_found', { issues: [unknown('room-messages', ['upTo'])] })
     if (!marked.isNew) return
     changes.add([`room:${room}`], 'updated', 'room-members', marked.member)
     changes.add([`user:${viewer}`], 'updated', 'rooms', room)
-  })
+  }
+  await changing(ctx, mark, `room:${room}`)
   return { meta: { upTo: `${upTo}` } }
 }
 

@@ -2,6 +2,7 @@ import { FrontendMigration } from '../../entities/identity/frontend-migration.ts
 import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
 import { User } from '../../entities/identity/user.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runNamed } from '../core/run-named.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
@@ -16,7 +17,7 @@ export async function registerMigrations(
   files: ReadonlyMap<string, FrontendMigrationFile>,
 ): Promise<string[]> {
   if (files.size === 0) return []
-  return ctx.em().transactional(async (em) => {
+  return transact(ctx, undefined, async (em) => {
     // Replicas that start at once take turns.
     await runNamed(em, waitForTurn, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))

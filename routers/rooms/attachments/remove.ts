@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import {
   eraseEmptyMessages,
+  findRoomOfAttachment,
   listFilesOfRoom,
   lockOwnerOfPrivateFile,
   lockRoomOfAttachment,
@@ -31,13 +32,15 @@ interface Transaction {
  * Deletes an attachment. Of a message in a room that had nothing else its place is left, one in a conversation goes with it.
  */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
-  await changing(ctx, async (em, changes) => {
-    const key = attachments.ids.keyOf(id)
+  const key = attachments.ids.keyOf(id)
+  const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await runNamed(em, lockOwnerOfPrivateFile, [key])
     await runNamed(em, lockRoomOfAttachment, [key])
     await lockRow(ctx, em, attachments, { id, ifVersion, verb: 'delete' })
     await removeFromMessages({ em, changes }, removeAttachments, [key])
-  })
+  }
+  const [found] = await ctx.services.sql(findRoomOfAttachment, [key])
+  await changing(ctx, remove, found?.room ? `room:${found.room}` : undefined)
   return { id }
 }
 

@@ -48,9 +48,8 @@ export type InvitationInput = CreateInput<typeof roomMembers>
 /** Invites somebody, or changes their invitation where they have one. An invitation shows the name of whom it is for. */
 export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
   if (input.user) await consumePeopleSearch(ctx, inviter)
-  const key = await changing(ctx, (em, changes) => storeInvitation(ctx, { em, changes, inviter }, input)).catch(
-    translateConstraintError,
-  )
+  const store = (em: EntityManager, changes: ChangeRecorder) => storeInvitation(ctx, { em, changes, inviter }, input)
+  const key = await changing(ctx, store, `room:${Number(input.room)}`).catch(translateConstraintError)
   return getRow(ctx, roomMembers, invitationId(key))
 }
 
@@ -121,7 +120,7 @@ export async function inviteByName(
 ): Promise<{ invited: number }> {
   await Promise.all(invitations.map(() => consumePeopleSearch(ctx, inviter)))
   const people = await findPeopleIds(ctx, invitations)
-  await changing(ctx, async (em, changes) => {
+  const storeAll = async (em: EntityManager, changes: ChangeRecorder) => {
     // In one order, before each is looked at on their own.
     await runNamed(em, lockPeople, [[inviter, ...people.map(Number)]])
     for (const [index, { username: _, ...invitation }] of invitations.entries())
@@ -130,7 +129,8 @@ export async function inviteByName(
         { em, changes, inviter },
         { ...invitation, room, user: people[index] ?? null, proofHash: null },
       )
-  })
+  }
+  await changing(ctx, storeAll, `room:${Number(room)}`)
   return { invited: invitations.length }
 }
 
@@ -177,10 +177,10 @@ export async function acceptInvitation(
   person: number,
   accepting: InvitationChoice,
 ): Promise<AcceptedInvitation> {
-  const { id, invitation } = await changing(ctx, async (em, changes) => {
+  const { roomId } = await findInvitationFor(ctx.services.sql, person, accepting)
+  const enter = async (em: EntityManager, changes: ChangeRecorder) => {
     // In the order in which everybody locks: first the person, then the room.
     await assertMayEnterOneMore(ctx, em, person)
-    const { roomId } = await findInvitationFor(inTransaction(em), person, accepting)
     const room = await lockRoomById(em, roomId)
     const invitation = await findInvitationFor(inTransaction(em), person, accepting)
     const [member] = await runNamed(em, findMembership, [roomId, person])
@@ -189,7 +189,8 @@ export async function acceptInvitation(
     const id = await admitMember(em, changes, person, invitation)
     await storeKeyOfInvitation({ em, changes }, room, person, invitation)
     return { id, invitation }
-  })
+  }
+  const { id, invitation } = await changing(ctx, enter, `room:${roomId}`)
   const { wrappedKey, keyEpoch } = invitation
   return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
 }
