@@ -59,7 +59,7 @@ const set = (context: CommandContext) =>
       name,
       for: {
         type: 'string',
-        description: 'installation, or each or one of a kind: user, user:alice, app:NAME, model:ID',
+        description: 'installation, or each or one of a kind: user, user:alice, app:NAME, room:SLUG, model:ID',
         required: true,
       },
       cap: { type: 'string', description: 'How much, in the unit', required: true },
@@ -111,7 +111,7 @@ const topUp = (context: CommandContext) =>
     args: {
       name,
       amount: { type: 'string', description: 'How much more, in the unit of the limit', required: true },
-      id: { type: 'string', description: 'Who of a kind gets it, as the list shows them' },
+      id: { type: 'string', description: 'Who of a kind gets it, by id or name, as the list shows them' },
       json,
     },
     async run({ args: { name, amount, id } }) {

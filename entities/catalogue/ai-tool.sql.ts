@@ -27,3 +27,12 @@ export const listServerTools = statement<ServerTool>(
 
 /** The names of all tools, whoever runs them. */
 export const listToolNames = statement<{ name: string }>('list-tool-names', 'select name from ai_tools limit 100000')
+
+/** Values: the id of a tool server. */
+export const lockToolsOfServer = statement<never>(
+  'lock-tools-of-server',
+  'select from ai_tools where server_id = $1 order by id for update',
+)
+
+/** Values: the name of a tool. */
+export const lockTool = statement<never>('lock-tool', 'select from ai_tools where name = $1 for update')

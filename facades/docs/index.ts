@@ -29,8 +29,7 @@ export async function docs(app: FastifyInstance, options: DocsOptions) {
 
   app.get(documentUrl, async (request, reply) => (await document()).send(request, reply))
   app.get(scriptUrl, async (request, reply) => (await script()).send(request, reply))
-  for (const url of ['/docs', '/docs/'])
-    app.get(url, async (request, reply) => html.send(request, reply.header('content-security-policy', policy)))
+  app.get('/docs', async (request, reply) => html.send(request, reply.header('content-security-policy', policy)))
   for (const guide of options.guides) {
     const load = guidePage(guide)
     app.get(`/docs/${guide.slug}`, async (request, reply) =>

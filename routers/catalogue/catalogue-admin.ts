@@ -63,7 +63,7 @@ async function importModels(
   const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
   return changing(ctx, async (em, changes) => {
-    await em.execute(waitForTurn, [locks.syncModels])
+    await runNamed(em, waitForTurn, [locks.syncModels])
     const steps = await plan(await runNamed(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))
@@ -140,7 +140,7 @@ const outageProcedures = {
     .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await changing(ctx, async (em, changes) => {
-        await em.execute(waitForTurn, [locks.modelStatus])
+        await runNamed(em, waitForTurn, [locks.modelStatus])
         const longest = Math.max(first, LONGEST_MS)
         const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []

@@ -24,6 +24,7 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   app.addHook('onRequest', (request, reply, done) => {
     checkAddress(request)
     reply.header('x-request-id', request.id)
+    assertOneHost(request)
     if (drain.isRefusing() && !request.url.startsWith('/health')) throw new Problem('unavailable')
     assertFewParameters(request.url)
     done()
@@ -37,6 +38,12 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     done()
   })
   const isRepeated = createProbeWatch()
+  // Nobody takes the answer to a request whose body broke off, so there is no response to log.
+  app.addHook('onRequestAbort', (request, done) => {
+    const { method, routeOptions, raw } = request
+    if (!raw.complete) request.log.info({ method, route: routeOptions.url }, 'client_gone')
+    done()
+  })
   app.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply, isRepeated(request.routeOptions.url, reply.raw.statusCode) ? 'debug' : 'info')
     done()
@@ -52,6 +59,13 @@ function createProbeWatch() {
     last.set(route, status)
     return status === before && status < 400
   }
+}
+
+/** Whoever stands between may have heeded another one than this service does. */
+function assertOneHost({ raw: { rawHeaders } }: FastifyRequest): void {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') hosts++
+  if (hosts > 1) throw new Problem('bad_request', { detail: 'There is more than one Host header.' })
 }
 
 /** The path as the route declares it: a real path may contain a secret. */

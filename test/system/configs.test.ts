@@ -57,6 +57,13 @@ describe('blocks of configuration', () => {
     if (blocks['extApp']) expect('aiInGroups' in blocks['extApp']).toBe(type === 'user')
   })
 
+  test('the kinds of files that are announced are a setting that announces the same', async () => {
+    const block = (await blocksFor(svc, userOf(svc), 'main'))['storage_files'] as { allowedMimeTypes: string[] }
+    const all = block.allowedMimeTypes.join(',')
+    await using copy = await startJsonApi({ ALLOWED_FILE_MIME_TYPES: all })
+    expect((await blocksFor(copy, userOf(copy), 'main'))['storage_files']).toEqual(block)
+  })
+
   test('blocks of configuration say what front ends need to know', async () => {
     await using svc = await startJsonApi({
       BASE_URL: 'https://svc.localhost:8443/base',

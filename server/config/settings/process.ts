@@ -25,7 +25,23 @@ export const processShape = {
     .optional()
     .describe('PostgreSQL 15 or newer; the embedded one when absent')
     .meta({ secret: true }),
-  DATABASE_POOL: count(10, 2).describe('Largest number of database connections'),
+  DATABASE_POOL: count(10, 2).describe(
+    'Largest number of database connections for requests; long tasks beside them have two more',
+  ),
+  DATABASE_PER_PERSON: count(3, 1).describe(
+    'How many requests of one person use the database at the same time in a process; the others wait, or are refused with 429',
+  ),
+  DATABASE_STATEMENT_TIMEOUT: timerDuration
+    .prefault('10s')
+    .describe('How long a statement of a request may run; then it is refused with 503'),
+  DATABASE_LOCK_TIMEOUT: timerDuration
+    .prefault('8s')
+    .describe('How long a request waits for what others are changing; longer than DATABASE_IDLE_TIMEOUT'),
+  DATABASE_IDLE_TIMEOUT: timerDuration
+    .prefault('5s')
+    .describe(
+      'After how long PostgreSQL ends the transaction of a process that is frozen or cut off, for which others wait',
+    ),
   REDIS_URL: z
     .url({ protocol: /^rediss?$/, error: 'must begin with redis:// or rediss://' })
     .optional()

