@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/identity/picture.sql.ts'
 import { expiredByRoom, oldestExpired, pendingTexts } from '../../entities/rooms/attachment-upkeep.sql.ts'
-import { beginDisclosure, deleteOldDisclosures, endLostDisclosures, listDisclosures } from '../../entities/rooms/room-disclosure.sql.ts'
+import {
+  beginDisclosure,
+  deleteOldDisclosures,
+  endLostDisclosures,
+  listDisclosures,
+} from '../../entities/rooms/room-disclosure.sql.ts'
 import { deleteKeychainsOfRoom } from '../../entities/rooms/room-key.sql.ts'
 import { deleteAllExpiredInvitations } from '../../entities/rooms/room-member.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
