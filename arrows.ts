@@ -81,7 +81,7 @@ function roomRules(floor: Floor, room: string, level: number) {
   })
 }
 
-const overrides = Object.entries(bounds).flatMap(([floor, group]) => {
+const rooms = Object.entries(bounds).flatMap(([floor, group]) => {
   const message = `Imports go one way: see arrows.ts for what ${floor}/ may know.`
   if (!(floor in floors)) return [rulesFor([`${floor}/**`], group, message)]
   const lines = floors[floor as Floor]
@@ -95,6 +95,31 @@ const overrides = Object.entries(bounds).flatMap(([floor, group]) => {
   const inRooms = lines.flatMap((line, level) => line.flatMap((room) => roomRules(floor as Floor, room, level)))
   return [rulesFor([`${floor}/*.ts`], [...group, ...rooms], message), ...inRooms]
 })
+
+/** What the front end of people, which runs in browsers, may not know beside the server. */
+const strangersOfApp = [
+  '**/../{entities,routers,server,cli,test}/**',
+  '**/../{ai,anthropic,docs,http,json-api,legacy,openai,realtime,actions,pages}/**',
+  '**/browser/**',
+  '**/../{routes,main}.tsx',
+]
+/** The cryptography, and where the pages before it leave the key. */
+const known = ['!**/browser/crypto.ts', '!**/browser/keystore.ts']
+const subjects = '**/../{chat,shell}/**'
+const app = [
+  rulesFor(
+    ['facades/web/app/**'],
+    [...strangersOfApp, ...known, subjects],
+    'The front end knows the client and the cryptography; a subject knows what all share, and no other subject.',
+  ),
+  rulesFor(
+    ['facades/web/app/*.tsx', 'facades/web/app/shell/**'],
+    strangersOfApp,
+    'The frame of the front end knows its subjects and what all share.',
+  ),
+]
+
+const overrides = [...rooms, ...app]
 
 const file = new URL('arrows.json', import.meta.url)
 const written = `${JSON.stringify({ overrides })}\n`

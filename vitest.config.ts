@@ -5,7 +5,7 @@ import { ShortReporter } from './test/kit/short-reporter.ts'
 
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
-  'test/process/lost-connection.test.ts',
+  'test/process/{frozen-replica,lost-connection}.test.ts',
   'test/rooms/attachments/kills.test.ts',
   'test/ai/{client-libraries,obeyed,failures/faults,stream-fuzz}.test.ts',
   'test/json-api/fuzz.test.ts',
@@ -17,10 +17,10 @@ const soak = [
 /** Tests that are too long for `npm test`, and run in the soak alone. */
 const soakOnly = [
   'test/cli/bench.test.ts',
-  'test/process/{deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
+  'test/process/{command-lines,deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
   'test/realtime/chaos.test.ts',
   'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
-  'test/json-api/differential.test.ts',
+  'test/json-api/{differential,openapi/linters}.test.ts',
   'test/rooms/ai/kills.test.ts',
 ]
 

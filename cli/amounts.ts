@@ -8,6 +8,10 @@ const number = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGroupi
 /** Millionths of a currency in the currency; exact, whatever their number. */
 const inCurrency = (micros: number) => number.format(`${micros}E-6` as `${number}`)
 
+/** For people: `1.234567 EUR`; nothing where no price is known. */
+export const money = (micros: number | null, currency: string | null) =>
+  micros === null || currency === null ? null : `${inCurrency(micros)} ${currency}`
+
 /** For people: these members of a record in the currency where it is one of money, and as they are elsewhere. */
 export function readable<Row extends Measured>(row: Row, names: readonly (keyof Row)[]): object {
   if (row.unit !== 'money') return row

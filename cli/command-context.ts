@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { readEnv } from '../server/config/env.ts'
 import type { ClusterUse } from '../server/database/cluster-lock.ts'
-import { createLog } from '../server/ops/log.ts'
+import { createLog, inWords, usesWords } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
 import { catchInterruption } from './interruption.ts'
@@ -72,7 +72,10 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
   const interruption = catchInterruption()
   try {
     // What a service tells its operator would stand between questions and answers, unless somebody asks for it.
-    const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', terminal.stderr)
+    const output = usesWords(env.LOG_FORMAT, terminal.interactive)
+      ? await inWords(terminal.stderr, false)
+      : terminal.stderr
+    const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', output)
     const core = await openCore({ env, log, notify, signal: interruption.signal }, use)
     try {
       return await interruption.orEnd(() => task(core))

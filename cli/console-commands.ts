@@ -57,7 +57,7 @@ export const replacedCommands: Readonly<Record<string, string>> = {
   'ai:tools:mcp:add': 'Name the server in AI_CONFIG, or POST it to /mcp-servers of the JSON:API; then `svc mcp sync`.',
   'ai:tools:mcp:configure': 'Change the server in AI_CONFIG, or PATCH /mcp-servers/{id} of the JSON:API.',
   'ai:tools:mcp:remove': 'Take the server out of AI_CONFIG, or DELETE /mcp-servers/{id} of the JSON:API.',
-  'dev:helper:repository': 'Nothing is generated; the README says how a type is made.',
+  'dev:helper:repository': 'Nothing is generated; routers/README.md says how a type is made.',
   'dev:ai:update-lite-llm-static-data': '`svc prices import` reads a list of prices.',
   'queue:work': 'The service does the jobs itself.',
   'queue:restart': 'The service does the jobs itself; restart it.',

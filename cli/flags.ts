@@ -8,27 +8,58 @@ export const LIST = 'A,B'
 
 /**
  * Checks the flags strictly, as the parser of citty accepts unknown flags and missing values. Returns the words with each list
- * in one.
+ * in one; throws with all that is wrong.
  */
 export function checkFlags(args: ArgsDef, argv: string[]): string[] {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const options = Object.fromEntries(
-    flags.map(([name, { type }]) => [
-      name,
-      type === 'boolean' ? ({ type } as const) : ({ type: 'string', multiple: true } as const),
-    ]),
+    flags.map(([name, { type }]) => [name, { type: type === 'boolean' ? 'boolean' : 'string' } as const]),
   )
-  const { values, positionals } = strictly(
-    () => parseArgs({ args: argv, options, allowPositionals: true }),
-    flags.map(([name]) => name),
-  )
+  const { tokens } = parseArgs({ args: argv, options, allowPositionals: true, strict: false, tokens: true })
+  const given = tokens.filter((token) => token.kind === 'option')
+  const words = tokens.filter((token) => token.kind === 'positional').map(({ value }) => value)
+  const places = Object.entries(args).filter(([, { type }]) => type === 'positional')
   // Of several values the parser of citty would take the last, and say nothing of the others.
-  const again = Object.keys(values).filter((name) => [values[name]].flat().length > 1)
-  const refused = again.find((name) => args[name]?.valueHint !== LIST || argv.includes('--'))
-  if (refused) throw new UsageError(`--${refused} is given more than once.`)
-  const stray = positionals[Object.keys(args).length - flags.length]
-  if (stray !== undefined) throw new UsageError(`'${stray}' is one word too many.`)
-  return [...argv, ...again.map((name) => `--${name}=${[values[name]].flat().join()}`)]
+  const again = flags.filter(([name]) => given.filter((option) => option.name === name).length > 1)
+  const refused = again.filter(([, { valueHint }]) => valueHint !== LIST || argv.includes('--'))
+  const isMissing = ([name, { required, type }]: (typeof flags)[number]) =>
+    required &&
+    (type === 'positional'
+      ? places.findIndex(([place]) => place === name) >= words.length
+      : !given.some((option) => option.name === name))
+  const faults = [
+    ...given.flatMap((option) => faultOf(option, options)),
+    ...refused.map(([name]) => `--${name} is given more than once.`),
+    ...words.slice(places.length).map((word) => `'${word}' is one word too many.`),
+    ...Object.entries(args)
+      .filter(isMissing)
+      .map(([name, { type }]) => `${type === 'positional' ? name.toUpperCase() : `--${name}`} is missing.`),
+  ]
+  if (faults.length > 0) throw new UsageError(faults.join('\n'))
+  const valuesOf = (name: string) => given.filter((option) => option.name === name).map(({ value }) => value)
+  return [...argv, ...again.map(([name]) => `--${name}=${valuesOf(name).join()}`)]
+}
+
+interface GivenOption {
+  name: string
+  rawName: string
+  value: string | undefined
+  inlineValue: boolean | undefined
+}
+
+function faultOf(
+  { name, rawName, value, inlineValue }: GivenOption,
+  options: Record<string, { type: string }>,
+): string[] {
+  const option = Object.hasOwn(options, name) ? options[name] : undefined
+  if (!option) {
+    const meant = nearestOf(name, [...Object.keys(options), 'help'])
+    return [`Unknown option '${rawName}'.${meant ? ` Did you mean '--${meant}'?` : ''}`]
+  }
+  if (option.type === 'boolean') return value === undefined ? [] : [`Option '${rawName}' does not take an argument.`]
+  // A word that looks like another flag was not meant as the value of this one.
+  const isGiven = value !== undefined && (inlineValue || !value.startsWith('-'))
+  return isGiven ? [] : [`Option '${rawName} <value>' argument missing.`]
 }
 
 /** Earlier versions gave switches a value: `--force=true` and `--force=1` are `--force`. Another value is refused. */
@@ -37,15 +68,3 @@ export const plainSwitches = (args: ArgsDef, argv: readonly string[]): string[] 
     const [, name = ''] = /^--([\w-]+)=(?:true|1)$/.exec(word) ?? []
     return args[name]?.type === 'boolean' ? `--${name}` : word
   })
-
-/** Keeps the first sentence of the parser's message, which is enough. */
-function strictly<T>(parse: () => T, names: readonly string[]): T {
-  try {
-    return parse()
-  } catch (error) {
-    const [sentence = ''] = (error as Error).message.split(/\.\s/)
-    const [, unknown] = /^Unknown option '--([^']+)'/.exec(sentence) ?? []
-    const meant = unknown && nearestOf(unknown, [...names, 'help'])
-    throw new UsageError(meant ? `${sentence}. Did you mean '--${meant}'?` : `${sentence}.`)
-  }
-}

@@ -30,13 +30,22 @@ export interface Prompts {
   expect(flag: string): void
   /** Shows what somebody needs to see for their answer. */
   show(lines: string): void
+  /** Reads values one after the other; throws once, with all that is wrong with them, and asks nothing after the first fault. */
+  readAll<R extends Readers>(readers: R): Promise<Values<R>>
 }
+
+type Readers = Record<string, () => unknown>
+type Values<R extends Readers> = { [name in keyof R]: Awaited<ReturnType<R[name]>> }
+
+/** In place of a question, where the command line is refused anyway. */
+class NotAsked extends Error {}
 
 /** Prompts at the terminal of whoever runs the command. */
 export class TerminalPrompts implements Prompts {
   readonly interactive: boolean
   /** Where questions are asked and answered. */
   readonly #at: { input: Terminal['input']; output: Terminal['stderr'] }
+  #isRefused = false
 
   constructor({ input, stderr: output, interactive }: Terminal) {
     this.interactive = interactive
@@ -78,6 +87,23 @@ export class TerminalPrompts implements Prompts {
     log.message(lines, this.#at)
   }
 
+  async readAll<R extends Readers>(readers: R): Promise<Values<R>> {
+    const values: Record<string, unknown> = {}
+    const faults: string[] = []
+    for (const [name, read] of Object.entries(readers)) {
+      try {
+        values[name] = await read()
+      } catch (error) {
+        if (error instanceof NotAsked) continue
+        if (!(error instanceof UsageError)) throw error
+        faults.push(error.message)
+        this.#isRefused = true
+      }
+    }
+    if (faults.length > 0) throw new UsageError(faults.join('\n'))
+    return values as Values<R>
+  }
+
   #hidden(message: string, validate: (value?: string) => string | undefined = () => undefined): Promise<string> {
     return this.#answer<string>('--password-stdin', () => password({ message, validate, ...this.#at }))
   }
@@ -85,6 +111,7 @@ export class TerminalPrompts implements Prompts {
   /** Unwraps an answer; Ctrl-C ends the command. */
   async #answer<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
     this.expect(flag)
+    if (this.#isRefused) throw new NotAsked()
     const answered = await prompt()
     if (isCancel(answered)) throw new Cancelled()
     return answered as T
@@ -104,3 +131,11 @@ export function parseFlag<S extends z.ZodType>(schema: S, given: unknown, flag: 
   if (!parsed.success) throw new UsageError(sentences(parsed.error, flag))
   return parsed.data
 }
+
+/** Of a flag that may be absent: its value by the schema, under a name of the input. */
+export const optionalFlag = <Name extends string, S extends z.ZodType>(
+  name: Name,
+  schema: S,
+  given: unknown,
+  flag: string,
+) => (given === undefined ? {} : { [name]: parseFlag(schema, given, flag) }) as { [key in Name]?: z.output<S> }

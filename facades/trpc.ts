@@ -1,5 +1,5 @@
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { getTRPCErrorFromUnknown, getTRPCErrorShape } from '@trpc/server'
+import { getTRPCErrorShape } from '@trpc/server'
 import type { FastifyHandlerOptions } from '@trpc/server/adapters/fastify'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -33,9 +33,9 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
   const adapter = lazyPromise(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_, text: string, done) => {
-    const excess = excessOf(text)
-    done(excess ? new Problem('invalid', { detail: excess }) : null, text)
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_, body: Buffer, done) => {
+    const excess = excessOf(body)
+    done(excess ? new Problem('invalid', { detail: excess }) : null, body.toString())
   })
   app.all<Called>('/trpc/:path', {
     bodyLimit: Math.max(...Object.values(bodyLimits)),
@@ -147,7 +147,6 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
 
 /** What is refused before tRPC sees it. */
 function asTRPCError(thrown: unknown) {
-  const { code } = failureOf(thrown)
-  if (code === 'too_large' || code === 'unsupported_media_type') return new Problem(code)
-  return getTRPCErrorFromUnknown(thrown)
+  const { code, error } = failureOf(thrown)
+  return code === 'too_large' || code === 'unsupported_media_type' ? new Problem(code) : error
 }

@@ -5,6 +5,7 @@ import { health } from '../facades/health.ts'
 import { bodyLimitsOf } from '../facades/http/body-limits.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
 import { type WireNames, wireNames } from '../facades/http/names.ts'
+import { noteMethods } from '../facades/http/other-methods.ts'
 import type { FacadeOptions, OlderRoute } from '../facades/http/procedures.ts'
 import { type JsonApiOptions, jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
@@ -16,18 +17,20 @@ import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
+import type { AppFiles } from '../facades/web/app-files.ts'
 import { assets } from '../facades/web/assets.ts'
 import { web } from '../facades/web/index.ts'
 import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
+import { guides } from './guides.ts'
 import { compression } from './http/compression.ts'
 import { allowOrigins } from './http/cors.ts'
 import { createServer } from './http/create-server.ts'
 import type { Authenticator } from './http/credentials.ts'
 import { sessionCounts } from './http/csrf.ts'
 import type { Drain } from './http/drain.ts'
-import { answerErrors } from './http/error-answers.ts'
+import { answerErrors, answerUnknownOfModels } from './http/error-answers.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
 import { addRequestHooks } from './http/request-hooks.ts'
 import { secureHeaders } from './http/security-headers.ts'
@@ -41,6 +44,7 @@ export interface AppOptions {
   cookieSecrets: string[]
   log: FastifyBaseLogger
   drain: Pick<Drain, 'isDraining' | 'isRefusing'>
+  appFiles: AppFiles
 }
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
@@ -50,6 +54,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = createServer(env, log, bodyLimits)
   const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
+  noteMethods(app)
   const contexts = await createContexts(app, services, authenticator)
 
   await readCookies(app, cookiesOf(env, services))
@@ -69,7 +74,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const older = await serveBrowsers(app, options, { ...contexts, surface })
   await signSubscriptions(app, options, contexts)
   const endpoints = async () => (await import('./described-endpoints.ts')).describedEndpoints(names)
-  await app.register(docs, { ...surface, endpoints, older })
+  await app.register(docs, { ...surface, endpoints, older, guides })
   return app
 }
 
@@ -91,7 +96,7 @@ async function serveBrowsers(
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { ...shared, peekContextOf })
     await inBrowser.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute })
-    await inBrowser.register(web, { contextOf })
+    await inBrowser.register(web, { contextOf, appFiles: options.appFiles })
     await inBrowser.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
     await inBrowser.register(legacyLinkPreview, api)
@@ -126,6 +131,7 @@ async function serveScripts(app: FastifyInstance, options: FacadeOptions & { hea
   await app.register(legacy, options)
   await app.register(openAi, options)
   await app.register(anthropic, options)
+  await app.register(answerUnknownOfModels, { prefix: '/v1' })
 }
 
 const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({

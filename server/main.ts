@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module'
-import { createLog } from './ops/log.ts'
+import { createLog, inWords, usesWords } from './ops/log.ts'
 import { StandardOutput } from './ops/standard-output.ts'
 import { readWholeEnv } from './preflight.ts'
 import { welcome } from './welcome.ts'
@@ -17,13 +17,22 @@ asked.then(() => stopping.abort())
 try {
   const env = await readWholeEnv()
   // Loaded only now: who is told that a setting is wrong does not wait for the whole service.
-  const { startService } = await import('./service.ts')
+  const [{ startService }, { AppFiles }] = await Promise.all([
+    import('./service.ts'),
+    import('../facades/web/app-files.ts'),
+  ])
   // One way out, so that the welcome comes after the lines before it.
   const out = new StandardOutput()
-  const log = createLog(env.LOG_LEVEL, out)
-  const service = await startService({ env, log, notify: (sentence) => log.warn(sentence), signal: stopping.signal })
+  const isTerminal = Boolean(process.stdout.isTTY)
+  const isInWords = usesWords(env.LOG_FORMAT, isTerminal)
+  const log = createLog(env.LOG_LEVEL, isInWords ? await inWords(out, isTerminal && !env.variables['NO_COLOR']) : out)
+  const appFiles = new AppFiles()
+  // While the database starts, so that the first visitor does not wait for it.
+  appFiles.build().catch((error: unknown) => log.error({ error }, 'the front end could not be built'))
+  const notify = (sentence: string) => log.warn(sentence)
+  const service = await startService({ env, log, appFiles, notify, signal: stopping.signal })
   try {
-    out.write(await welcome(service, env))
+    await welcome(service, { env, isInWords, print: (text) => out.write(text) })
     // Written now, because a killed process does not reach its end.
     flushCompileCache()
     log.info({ signal: await asked }, 'stopping')

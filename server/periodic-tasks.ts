@@ -17,22 +17,23 @@ interface TaskParts {
 }
 
 /** What a running service does now and then. */
-export function periodicTasksOf({ env, database: { pool, sql }, host }: TaskParts): PeriodicTask[] {
+export function periodicTasksOf({ env, database: { longPool, longSql }, host }: TaskParts): PeriodicTask[] {
   const { SESSION_LIFETIME, CHANGE_LOG_DAYS: keptDays } = env
   return [
     {
       name: 'expired sessions',
       period: Math.min(10 * MINUTE_MS, SESSION_LIFETIME),
-      run: (signal) => deleteExpired(sql, SESSION_LIFETIME, signal),
+      run: (signal) => deleteExpired(longSql, SESSION_LIFETIME, signal),
     },
     {
       name: 'change log',
       period: HOUR_MS,
-      run: () => keepDayPartitions(pool, { table: 'change_log', column: 'at', keptDays }, new Date()),
+      run: () => keepDayPartitions(longPool, { table: 'change_log', column: 'at', keptDays }, new Date()),
     },
     { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
-    { name: 'ended streams', period: HOUR_MS, run: () => sql(deleteEndedStreams) },
-    { name: 'connect requests', period: HOUR_MS, run: () => sql(deleteExpiredConnectRequests) },
+    { name: 'discarded conversations', period: MINUTE_MS, run: () => host.conversations.deleteDiscarded() },
+    { name: 'ended streams', period: HOUR_MS, run: () => longSql(deleteEndedStreams) },
+    { name: 'connect requests', period: HOUR_MS, run: () => longSql(deleteExpiredConnectRequests) },
     { name: 'expired tokens', period: HOUR_MS, run: () => host.tokens.deleteExpired() },
     { name: 'expired invitations', period: HOUR_MS, run: () => host.roomMembers.deleteExpiredInvitations() },
     { name: 'unused files', period: HOUR_MS, run: () => host.files.sweep() },

@@ -1,11 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { routeAccess, servedRoutes } from '../facades/json-api/exposed-routes.ts'
-import { summaryOf } from '../facades/json-api/openapi/summaries.ts'
-import { appRouter } from '../routers/index.ts'
 import { describeSettings } from './config/setting-table.ts'
 
-/** The parts of the README that are made from the code, by the name in their marker. */
+/** The parts of guides that are made from the code, by the name in their marker. */
 const parts: Record<string, () => string> = {
   settings: () =>
     tableOf(
@@ -17,19 +14,6 @@ const parts: Record<string, () => string> = {
         meaning,
       ]),
     ),
-  routes: () =>
-    tableOf(
-      ['Route', 'What it does', 'Open to', 'Ability of the token'],
-      servedRoutes(appRouter).map((route) => {
-        const { callers, ability = '', sessionOnly } = routeAccess(route)
-        return [
-          code(`${route.method} ${route.url}`),
-          summaryOf(route),
-          callers,
-          sessionOnly ? 'no token' : code(ability),
-        ]
-      }),
-    ),
 }
 
 /** The text with all parts made anew; what stands between `<!-- generated:name -->` and `<!-- /generated -->` is replaced. */
@@ -38,7 +22,7 @@ export function renew(text: string): string {
     /(<!-- generated:(\S+) -->\n).*?(?=<!-- \/generated -->)/gs,
     (_, marker: string, name: string) => {
       const part = parts[name]
-      if (!part) throw new Error(`README.md wants a part '${name}' that nobody makes.`)
+      if (!part) throw new Error(`There is no part '${name}' that is made from the code.`)
       return `${marker}${part()}\n`
     },
   )
@@ -52,6 +36,6 @@ function tableOf(head: string[], rows: string[][]): string {
 }
 
 if (import.meta.main) {
-  const file = fileURLToPath(new URL('../README.md', import.meta.url))
+  const file = fileURLToPath(new URL('config/README.md', import.meta.url))
   writeFileSync(file, renew(readFileSync(file, 'utf8')))
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { AppFiles } from '../facades/web/app-files.ts'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
@@ -30,6 +31,8 @@ export interface ServiceOptions {
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
   /** Milliseconds from the start within which each periodic task runs first. */
   firstRunMs?: number | undefined
+  /** The files of the front end; they are built when somebody first asks for one, unless told otherwise. */
+  appFiles?: AppFiles | undefined
   /** Takes a sentence about why the start waits. */
   notify?: ((sentence: string) => void) | undefined
   /** Ends the wait; what goes on after it is not left half way. */
@@ -53,11 +56,18 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
   const url = env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {
-    const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing }
+    const limits = { idleInTransaction: env.DATABASE_IDLE_TIMEOUT }
+    const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing, limits }
     database = await connect(connection).catch((error) => explainDatabase(error, env))
     const migrated = await migrate(database, url, aiUserOf(env, log))
+    if (use === 'service') {
+      // A migration takes as long as it takes.
+      await database.close()
+      const ofRequests = { statement: env.DATABASE_STATEMENT_TIMEOUT, lock: env.DATABASE_LOCK_TIMEOUT }
+      database = await connect({ ...connection, limits: { ...limits, ofRequests } })
+    }
     const composition = await compose({ env, database, log, temporaryDir })
-    const host = hostCaller(composition.services)
+    const host = hostCaller({ ...composition.services, sql: database.longSql })
     const close = async () => {
       await patiently(composition.close(), log)
       await patiently(database?.close(), log)
@@ -125,9 +135,10 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await core.host.migrations.register()
     await core.jobQueue.prepare()
     await warnAtStart(core.services, env)
+    await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
-    const app = await buildApp({ ...core, env, log, drain })
+    const app = await buildApp({ ...core, env, log, drain, appFiles: options.appFiles ?? new AppFiles() })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     await claimed.release()
@@ -162,5 +173,15 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
     log.warn(
       { limits: limits.ofNobody },
       'limits are for people or apps that are not there yet, and hold from the moment that they are',
+    )
+}
+
+/** Not refused: a tool comes once its server is asked, a group with whoever is in it. */
+async function warnOfUnresolvedNames({ models, limits }: Api, log: FastifyBaseLogger): Promise<void> {
+  const names = [...(await models.unresolved()), ...(await limits.unresolved())]
+  if (names.length > 0)
+    log.warn(
+      { names: names.slice(0, 100) },
+      'names in AI_CONFIG and in limits lead to nothing here; `svc models check` lists them',
     )
 }

@@ -5,6 +5,7 @@ import { extend } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'
 import { Slots } from '../routers/core/load/slots.ts'
+import { Turns } from '../routers/core/load/turns.ts'
 import type { Services } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
 import { resources } from '../routers/index.ts'
@@ -95,6 +96,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...files,
     ...answering,
     ...{ jobQueue, textExtractor: texts.extractor },
+    turns: turnsOf(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
     ...storesOf(env, { sql, vault, blobs }),
@@ -112,6 +114,19 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   }
   const parts = { services, authenticator, credentials: changes.credentials, places, replica, jobQueue, outageReports }
   return { ...parts, cookieSecrets: [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret), close }
+}
+
+/** Of those who wait for the same lock, one that has it and one that is next have a connection. */
+const CHANGES_AT_ONCE = 2
+const MAX_WAITING = 500
+
+function turnsOf({ DATABASE_POOL, DATABASE_PER_PERSON, DATABASE_LOCK_TIMEOUT: maxWaitMs }: Env): Services['turns'] {
+  const waiting = { maxWaiting: MAX_WAITING, maxWaitMs }
+  const perPerson = Math.min(DATABASE_PER_PERSON, DATABASE_POOL - 1)
+  return {
+    person: new Turns({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
+    change: new Turns({ perKey: CHANGES_AT_ONCE, refusal: 'busy', ...waiting }),
+  }
 }
 
 interface AnsweringParts extends Pick<ServiceParts, 'log'> {

@@ -7,7 +7,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { LIST } from '../flags.ts'
-import { type Prompts, parseFlag } from '../prompts.ts'
+import { optionalFlag, type Prompts } from '../prompts.ts'
 import { table } from '../table.ts'
 
 const title = z.string().trim().min(1, 'must not be empty').max(200)
@@ -65,10 +65,14 @@ async function publicationOf(args: ParsedArgs<typeof publishArgs>, prompts: Prom
   const { force = false, anchor, start, expire } = args
   if (args.global && args.users !== undefined)
     throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
+  const { type, ...texts } = await prompts.readAll({
+    title: () => prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),
+    view: () => prompts.text({ flag: 'VIEW', given: args.view, message: 'Folder of its texts', schema: folder }),
+    type: () => optionalFlag('type', z.enum(announcementTypes), args.type, '--type'),
+  })
   return {
-    title: await prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),
-    view: await prompts.text({ flag: 'VIEW', given: args.view, message: 'Folder of its texts', schema: folder }),
-    ...(args.type !== undefined && { type: parseFlag(z.enum(announcementTypes), args.type, '--type') }),
+    ...texts,
+    ...type,
     force,
     ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
     ...{ anchor, start, expire },

@@ -4,7 +4,7 @@ import type { limitEntry } from '../../routers/ports/ai/limits-config.ts'
 import type { CoreService } from '../../server/service.ts'
 import { amountOf, readable } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseFlag } from '../prompts.ts'
+import { optionalFlag, parseFlag } from '../prompts.ts'
 import { table } from '../table.ts'
 import { typedNumber } from '../typed-number.ts'
 import { simulate } from './simulate-limits.ts'
@@ -59,7 +59,7 @@ const set = (context: CommandContext) =>
       name,
       for: {
         type: 'string',
-        description: 'installation, or each or one of a kind: user, user:alice, app:NAME, model:ID',
+        description: 'installation, or each or one of a kind: user, user:alice, app:NAME, room:SLUG, model:ID',
         required: true,
       },
       cap: { type: 'string', description: 'How much, in the unit', required: true },
@@ -75,12 +75,21 @@ const set = (context: CommandContext) =>
     },
     async run({ args }) {
       const { name, for: subject, unit, per, mode } = args
-      const amounts = {
-        cap: parseFlag(typedNumber, args.cap, '--cap'),
-        ...(args.unpriced !== undefined && { unpriced: parseFlag(typedNumber, args.unpriced, '--unpriced') }),
-      }
+      const amounts = await context.prompts.readAll({
+        cap: () => parseFlag(typedNumber, args.cap, '--cap'),
+        unpriced: () => optionalFlag('unpriced', typedNumber, args.unpriced, '--unpriced'),
+      })
       const zone = args['time-zone'] !== undefined && { timeZone: args['time-zone'] }
-      const entry = { name, for: subject, unit, per, ...amounts, ...zone, ...(mode !== undefined && { mode }) }
+      const entry = {
+        name,
+        for: subject,
+        unit,
+        per,
+        cap: amounts.cap,
+        ...amounts.unpriced,
+        ...zone,
+        ...(mode !== undefined && { mode }),
+      }
       const record = await context.open(({ host }) => host.limits.set(entry as z.input<typeof limitEntry>))
       context.print({ record, text: `The limit '${record.name}' is set.` })
     },
@@ -102,7 +111,7 @@ const topUp = (context: CommandContext) =>
     args: {
       name,
       amount: { type: 'string', description: 'How much more, in the unit of the limit', required: true },
-      id: { type: 'string', description: 'Who of a kind gets it, as the list shows them' },
+      id: { type: 'string', description: 'Who of a kind gets it, by id or name, as the list shows them' },
       json,
     },
     async run({ args: { name, amount, id } }) {

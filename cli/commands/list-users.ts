@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseFlag } from '../prompts.ts'
+import { optionalFlag } from '../prompts.ts'
 import { properties, table } from '../table.ts'
 import { typedNumber } from '../typed-number.ts'
 import { chooseUser, userFlags } from '../user-flags.ts'
@@ -30,11 +30,11 @@ const listing = (context: CommandContext) => ({
     json,
   } as const,
   async run({ args: { search, role, page } }: { args: ListFlags }) {
-    const choice = {
-      ...(search !== undefined && { text: search }),
-      ...(role !== undefined && { role: parseFlag(z.enum(roles), role, '--role') }),
-      ...(page !== undefined && { page: parseFlag(typedNumber.pipe(pageNumber), page, '--page') }),
-    }
+    const given = await context.prompts.readAll({
+      role: () => optionalFlag('role', z.enum(roles), role, '--role'),
+      page: () => optionalFlag('page', typedNumber.pipe(pageNumber), page, '--page'),
+    })
+    const choice = { ...(search !== undefined && { text: search }), ...given.role, ...given.page }
     const { users: record, hasMore } = await context.open(({ host }) => host.users.search(choice))
     const more = hasMore ? `\n\nThere are more: --page ${(choice.page ?? 1) + 1} shows the next.` : ''
     context.print({ record, text: `${table(record, 'There is no such user.')}${more}` })

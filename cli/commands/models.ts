@@ -47,10 +47,19 @@ export const syncModels = (context: CommandContext) =>
 
 export const checkModels = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Ask every provider which models it offers now' },
+    meta: {
+      description: 'Ask every provider which models it offers now, and list names in files that lead to nothing',
+    },
     args: { json },
     async run() {
-      const record = await context.open(({ host }) => host.models.check())
+      const { record, unresolved } = await context.open(async ({ host }) => ({
+        record: await host.models.check(),
+        unresolved: [...(await host.models.unresolved()), ...(await host.limits.unresolved())],
+      }))
+      if (unresolved.length > 0)
+        context.prompts.show(
+          unresolved.map(({ by, kind, name }) => `${by} names the ${kind} ${name}, which is not here.`).join('\n'),
+        )
       context.print({ record, text: table(record, 'There are no models that are switched on.') })
     },
   })

@@ -3,11 +3,10 @@ import { z } from 'zod'
 import { abilities } from '../../entities/identity/access-token.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
-import type { UserChoice } from '../../routers/identity/user-selector.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { lifetime } from '../lifetime.ts'
-import { parseFlag } from '../prompts.ts'
+import { optionalFlag } from '../prompts.ts'
 import { table } from '../table.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
@@ -47,14 +46,18 @@ const list = z
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
   only(flags, ['token-id', 'yes'], 'goes with --revoke')
-  const granted = flags.abilities === undefined ? {} : { abilities: parseFlag(list, flags.abilities, '--abilities') }
-  const limited = flags.expires === undefined ? {} : { expiresAt: parseFlag(lifetime, flags.expires, '--expires') }
-  const user = await chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : [])
-  const wanted = await context.prompts.text({
-    flag: '--name',
-    given: flags.name,
-    message: 'Enter a token name of at most 16 characters',
-    schema: tokenName,
+  const { prompts: ask } = context
+  const { granted, limited, user, wanted } = await ask.readAll({
+    granted: () => optionalFlag('abilities', list, flags.abilities, '--abilities'),
+    limited: () => optionalFlag('expiresAt', lifetime, flags.expires, '--expires'),
+    user: () => chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : []),
+    wanted: () =>
+      ask.text({
+        flag: '--name',
+        given: flags.name,
+        message: 'Enter a token name of at most 16 characters',
+        schema: tokenName,
+      }),
   })
   const made = await context.open(({ host }) => host.tokens.createFor({ user, name: wanted, ...granted, ...limited }))
   const { id, name, token } = made
@@ -73,28 +76,31 @@ const NO_TOKENS = 'This user has no tokens.'
 async function revoke(context: CommandContext, flags: TokenFlags): Promise<void> {
   only(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
   const asksConsent = flags['token-id'] !== undefined && !flags.yes
-  const user = await chooseKnownUser(context, flags, asksConsent ? ['--yes'] : [])
-  if (flags['token-id'] === undefined) await showTokens(context, user)
+  const { user } = await context.prompts.readAll({
+    given: () => optionalFlag('id', tokenId, flags['token-id'], '--token-id'),
+    user: () => chooseKnownUser(context, flags, asksConsent ? ['--yes'] : []),
+  })
+  if (flags['token-id'] === undefined) context.prompts.expect('--token-id')
+  const tokens = await context.open(({ host }) => host.tokens.listFor({ user }))
+  if (flags['token-id'] === undefined) {
+    if (tokens.length === 0) throw new Problem('not_found', { detail: NO_TOKENS })
+    context.prompts.show(table(tokens, ''))
+  }
+  const isListed = (id: number) => tokens.some((listed) => Number(listed.id) === Number(id))
   const id = await context.prompts.text({
     flag: '--token-id',
     given: flags['token-id'],
     message: 'Enter the id of the token to revoke',
-    schema: tokenId,
+    schema: flags['token-id'] === undefined ? tokenId.refine(isListed, 'must be one of the list') : tokenId,
   })
+  if (!isListed(id)) throw new Problem('not_found', { detail: `There is no token ${id} of this user.` })
   if (!flags.yes) await context.prompts.consent('--yes', `Revoke token ${id}? It stops working at once.`)
   const revoked = await context.open(({ host }) => host.tokens.revokeFor({ user, tokenId: id }))
   context.print({ record: { id: revoked.id, revoked: true }, text: `Token ${revoked.id} is revoked.` })
 }
 
-async function showTokens(context: CommandContext, user: UserChoice): Promise<void> {
-  context.prompts.expect('--token-id')
-  const tokens = await context.open(({ host }) => host.tokens.listFor({ user }))
-  if (tokens.length === 0) throw new Problem('not_found', { detail: NO_TOKENS })
-  context.prompts.show(table(tokens, ''))
-}
-
 /** Refuses flags that belong to another action of the command, as they would have no effect. */
 function only(flags: TokenFlags, others: readonly (keyof TokenFlags)[], why: string): void {
-  const stray = others.find((name) => flags[name] !== undefined)
-  if (stray) throw new UsageError(`--${stray} ${why}.`)
+  const stray = others.filter((name) => flags[name] !== undefined)
+  if (stray.length > 0) throw new UsageError(stray.map((name) => `--${name} ${why}.`).join('\n'))
 }

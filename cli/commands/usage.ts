@@ -1,7 +1,8 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
-import { type GroupedUsage, usageGroupings } from '../../entities/ai/usage-report.sql.ts'
+import { type GroupedUsage, type UsageSum, usageGroupings } from '../../entities/ai/usage-report.sql.ts'
 import type { CoreService } from '../../server/service.ts'
+import { money } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { parseFlag } from '../prompts.ts'
@@ -12,6 +13,9 @@ type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
 /** What a table of the terminal shows at most. */
 const MAX_LINES = 1000
+
+/** What fits most terminals. */
+const WIDTH = 100
 
 const none = 'No model was used in this time.'
 
@@ -36,11 +40,28 @@ export const usage = (context: CommandContext) =>
       }
       if (csv) throw new UsageError('--by is missing.')
       const record = await context.open(({ host }) => host.usage.report(period))
-      return context.print({ record, text: table(record, none) })
+      return context.print({ record, text: shown(record) })
     },
   })
 
-const columns: readonly (keyof GroupedUsage)[] = [
+/** Who or what a row sums up; a model says enough of its provider. */
+const shownKeys: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']
+
+/** What fits a terminal: who or what, and the sums that are asked for most; --json and --csv have all of them. */
+const shown = (rows: readonly UsageSum[]) =>
+  table(
+    rows.map((row) => {
+      const { requests, inputTokens: input, outputTokens: output, costMicros, currency } = row
+      const keys = Object.entries(row).filter(
+        ([name]) => shownKeys.includes(name) && !(name === 'provider' && 'model' in row),
+      )
+      return { ...Object.fromEntries(keys), requests, input, output, cost: money(costMicros, currency) }
+    }),
+    none,
+    { width: WIDTH, cuttable: shownKeys },
+  )
+
+const columns: readonly (keyof UsageSum)[] = [
   'requests',
   'estimated',
   'inputTokens',
@@ -63,7 +84,7 @@ async function print(context: CommandContext, batches: Grouped, names: readonly 
     rows.push(...batch.slice(0, MAX_LINES + 1 - rows.length))
     if (rows.length > MAX_LINES) break
   }
-  const text = table(rows.slice(0, MAX_LINES), none)
+  const text = shown(rows.slice(0, MAX_LINES))
   const more = rows.length > MAX_LINES ? `\nThere are more rows: --csv prints all of them.` : ''
   return context.print({ record: rows, text: `${text}${more}` })
 }

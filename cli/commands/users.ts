@@ -7,7 +7,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { passwordStdin, readPassword } from '../password.ts'
-import { parseFlag } from '../prompts.ts'
+import { optionalFlag, parseFlag } from '../prompts.ts'
 import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
 
 export const addUser = (context: CommandContext) =>
@@ -23,12 +23,13 @@ export const addUser = (context: CommandContext) =>
     },
     async run({ args }) {
       const { prompts: ask } = context
-      const person = {
-        username: await ask.text({ flag: '--username', given: args.username, message: 'Username', schema: username }),
-        email: await ask.text({ flag: '--email', given: args.email, message: 'Email address', schema: email }),
-        name: await ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
-        ...(args.role !== undefined && { role: parseFlag(z.enum(roles), args.role, '--role') }),
-      }
+      const { role, ...names } = await ask.readAll({
+        username: () => ask.text({ flag: '--username', given: args.username, message: 'Username', schema: username }),
+        email: () => ask.text({ flag: '--email', given: args.email, message: 'Email address', schema: email }),
+        name: () => ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
+        role: () => optionalFlag('role', z.enum(roles), args.role, '--role'),
+      })
+      const person = { ...names, ...role }
       const password = args['password-stdin'] ? await readPassword(context) : await offerPassword(context)
       const record = await context.open(({ host }) =>
         host.admin.addUser({ ...person, ...(password !== '' && { password }) }),
@@ -150,10 +151,7 @@ export const removeUser = (context: CommandContext) =>
       const user = await chooseUser(context, args)
       if (!args.yes) await consent(context, user)
       const record = await context.open(({ host }) => host.admin.removeUser({ user }))
-      const deleted = Object.values(record.report).reduce((sum, counts) => sum + counts.deleted, 0)
-      const kept = Object.values(record.report).reduce((sum, counts) => sum + counts.kept, 0)
-      const text = `User ${record.username} is removed. Deleted records: ${deleted}; kept without the person: ${kept}.`
-      context.print({ record, text })
+      context.print({ record, text: `User ${record.username} is removed with everything they own.` })
     },
   })
 

@@ -29,12 +29,12 @@ const stateOf = (
        greatest(0, l.cap + coalesce(c.topped_up - c.used - c.held, 0))::float8 as remaining,
        coalesce(c.refused, 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
 
-/** With whose it is: a person, or the owner of a token; null of all else. */
-export type NamedLimitState = LimitState & { username: string | null }
+/** With what people call whose it is: a person, the owner of a token, an app, or a room by its slug; null of all else. */
+export type NamedLimitState = LimitState & { subjectName: string | null }
 
 /** Limits with all who were counted in the running period. */
 const allStates = (condition: string) => `
-  select s.*, u.username
+  select s.*, coalesce(u.username, a.name, r.slug) as "subjectName"
     from (
       select ${stateOf(`coalesce(c.subject_id, l.subject_id, '')`)} from usage_limits l ${runningPeriod}
         left join usage_counters c on c.limit_id = l.id and c.starts_at = s.starts_at
@@ -42,6 +42,8 @@ const allStates = (condition: string) => `
     ) s
     left join access_tokens t on s.subject = 'token' and t.id::text = s."subjectId"
     left join users u on u.id::text = case s.subject when 'user' then s."subjectId" else t.user_id::text end
+    left join ext_apps a on s.subject = 'app' and a.id::text = s."subjectId"
+    left join rooms r on s.subject = 'room' and r.id::text = s."subjectId"
    order by s.name, s."subjectId"`
 
 export const listLimits = statement<NamedLimitState>('list-limits', allStates('true'))
@@ -114,11 +116,12 @@ export const limitSubjectExists = statement<{ exists: boolean }>(
    end as exists`,
 )
 
-/** The people and apps of some names. Values: usernames, names of apps. */
+/** The people, apps and rooms of some names. Values: usernames, names of apps, slugs of rooms. */
 export const findNamed = statement<{ subject: LimitSubject; name: string; id: number }>(
   'find-named',
   `select 'user' as subject, username as name, id from users where username = any($1::text[])
-   union all select 'app', name, id from ext_apps where name = any($2::text[])`,
+   union all select 'app', name, id from ext_apps where name = any($2::text[])
+   union all select 'room', slug, id from rooms where slug = any($3::text[])`,
 )
 
 /** Gives limits to whom they were named for, and makes every process read them anew where there are any. Values: id, kind, `unclaimed` name. */

@@ -41,3 +41,18 @@ export const findAppToConnect = statement<AppToConnect>(
           ${isoTime('created_at')} as "createdAt", ${isoTime('updated_at')} as "updatedAt"
      from ext_apps a where id = $1::int and active`,
 )
+
+/** Values: its id. Whoever changes the app, or connects to it, waits. */
+export const lockApp = statement<{ inFile: boolean; publicKey: string }>(
+  'lock-app',
+  'select from_file as "inFile", public_key as "publicKey" from ext_apps where id = $1 for update',
+)
+
+/** Values: its id. Whoever changes the app waits. */
+export const shareApp = statement<{ key: string }>(
+  'share-app',
+  'select public_key as key from ext_apps where id = $1 for share',
+)
+
+/** Values: its id. */
+export const findAppName = statement<{ name: string }>('find-app-name', 'select name from ext_apps where id = $1')

@@ -24,3 +24,15 @@ export const listServerTools = statement<ServerTool>(
      from ai_tools t join mcp_servers s on s.id = t.server_id
     where t.mcp_config is not null order by s.id, t.id`,
 )
+
+/** The names of all tools, whoever runs them. */
+export const listToolNames = statement<{ name: string }>('list-tool-names', 'select name from ai_tools limit 100000')
+
+/** Values: the id of a tool server. */
+export const lockToolsOfServer = statement<never>(
+  'lock-tools-of-server',
+  'select from ai_tools where server_id = $1 order by id for update',
+)
+
+/** Values: the name of a tool. */
+export const lockTool = statement<never>('lock-tool', 'select from ai_tools where name = $1 for update')

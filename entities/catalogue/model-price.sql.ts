@@ -24,11 +24,17 @@ export const listCurrentPrices = statement<CurrentPrice>(
 )
 
 /** Values: a JSON list of models with their prices. Each new price becomes a version of its own. */
-export const setPrices = `update ai_models m set pricing = w.pricing, updated_at = now()
-    from jsonb_to_recordset(?::jsonb) as w(model text, pricing jsonb)
-   where m.model_id = w.model and m.pricing is distinct from w.pricing returning m.id, m.model_id as model`
+export const setPrices = statement<{ id: number; model: string }>(
+  'set-prices',
+  `update ai_models m set pricing = w.pricing, updated_at = now()
+    from jsonb_to_recordset($1::jsonb) as w(model text, pricing jsonb)
+   where m.model_id = w.model and m.pricing is distinct from w.pricing returning m.id, m.model_id as model`,
+)
 
 /** Values: the day of the price list, a JSON list of the models in it. */
-export const confirmPrices = `update model_prices v set as_of = ?::date
-    from ai_models m join jsonb_to_recordset(?::jsonb) as w(model text) on w.model = m.model_id
-   where v.id = (select max(id) from model_prices where model = m.model_id) returning v.model`
+export const confirmPrices = statement<{ model: string }>(
+  'confirm-prices',
+  `update model_prices v set as_of = $1::date
+    from ai_models m join jsonb_to_recordset($2::jsonb) as w(model text) on w.model = m.model_id
+   where v.id = (select max(id) from model_prices where model = m.model_id) returning v.model`,
+)

@@ -47,3 +47,6 @@ export const deleteExpiredTokens = statement<{ id: number }>(
       order by id limit $1 for update skip locked))
    returning id`,
 )
+
+/** Values: its id. */
+export const deleteToken = statement<never>('delete-token', 'delete from access_tokens where id = $1')

@@ -61,6 +61,9 @@ export const replaceUserdata = unboundedStatement<{ user: number }>(
 )
 
 /** Values: the person's id, twice. What migrations keep for them goes, and none that there is stays pending: nothing is left to migrate. */
-export const settleMigrations = `with gone as (delete from frontend_migration_userdata where user_id = ?)
-  insert into applied_frontend_migrations (user_id, migration_id) select ?::int, id from frontend_migrations
-  on conflict do nothing`
+export const settleMigrations = statement<never>(
+  'settle-migrations',
+  `with gone as (delete from frontend_migration_userdata where user_id = $1)
+  insert into applied_frontend_migrations (user_id, migration_id) select $1::int, id from frontend_migrations
+  on conflict do nothing`,
+)

@@ -137,3 +137,9 @@ export const deleteExpiredSessions = statement<{ hash: string }>(
      select hash from sessions where renewed_at <= $1::timestamptz order by renewed_at limit $2 for update skip locked))
    returning hash`,
 )
+
+/** Values: the hash of its id. Nobody ends it before the transaction does. */
+export const lockSession = statement<{ handle: string }>(
+  'lock-session',
+  'select hash as handle from sessions where hash = $1 for update',
+)

@@ -1,18 +1,27 @@
 import { statement } from '../sql/statement.ts'
 
 /** Values: the owner's id and the entries as JSON. */
-export const upsertKeychainValues = `insert into user_keychain_values (user_id, key, key_type, value)
-  select ?, key, "keyType", value from jsonb_to_recordset(?::jsonb) as entry(key text, "keyType" text, value text)
-  on conflict (user_id, key, key_type) do update set value = excluded.value, updated_at = now()`
+export const upsertKeychainValues = statement<never>(
+  'upsert-keychain-values',
+  `insert into user_keychain_values (user_id, key, key_type, value)
+  select $1, key, "keyType", value from jsonb_to_recordset($2::jsonb) as entry(key text, "keyType" text, value text)
+  on conflict (user_id, key, key_type) do update set value = excluded.value, updated_at = now()`,
+)
 
 /** Values: the owner's id and the slots as JSON. */
-export const deleteKeychainValues = `delete from user_keychain_values where user_id = ?
-  and (key, key_type) in (select key, "keyType" from jsonb_to_recordset(?::jsonb) as slot(key text, "keyType" text))`
+export const deleteKeychainValues = statement<never>(
+  'delete-keychain-values',
+  `delete from user_keychain_values where user_id = $1
+  and (key, key_type) in (select key, "keyType" from jsonb_to_recordset($2::jsonb) as slot(key text, "keyType" text))`,
+)
 
 /** Values: the owner's id. PostgreSQL knows the length of a long value without reading it. */
-export const measureKeychain = `select count(*)::int as entries,
+export const measureKeychain = statement<{ entries: number; bytes: number }>(
+  'measure-keychain',
+  `select count(*)::int as entries,
     coalesce(sum(octet_length(key) + octet_length(value)), 0)::int as bytes
-  from user_keychain_values where user_id = ?`
+  from user_keychain_values where user_id = $1`,
+)
 
 /** Values: the owner's id. Selects the entry that only the right passkey opens, and the public key that it must contain. */
 export const findValidator = statement<{ id: string; publicKey: string | null }>(
@@ -23,4 +32,7 @@ export const findValidator = statement<{ id: string; publicKey: string | null }>
 )
 
 /** Values: the owner's id. */
-export const lockPublicKey = `select public_key as "publicKey" from users where id = ? for no key update`
+export const lockPublicKey = statement<{ publicKey: string | null }>(
+  'lock-public-key',
+  `select public_key as "publicKey" from users where id = $1 for no key update`,
+)

@@ -46,8 +46,10 @@ export const findEmailOwner = statement<{ id: number }>(
 )
 
 /** Values: the username that the user had, and their id. The key of their backup is derived with it. */
-export const keepBackupUsername =
-  'update passkey_backups set derived_with = ? where user_id = ? and derived_with is null'
+export const keepBackupUsername = statement<never>(
+  'keep-backup-username',
+  'update passkey_backups set derived_with = $1 where user_id = $2 and derived_with is null',
+)
 
 /** Values: the user's id, and the groups that they are in now. */
 export const setGroups = statement<never>(
@@ -56,7 +58,7 @@ export const setGroups = statement<never>(
 )
 
 /** Values: the user's id. Taken before the locks of rooms, in one order for all. */
-export const lockPerson = 'select from users where id = ? for no key update'
+export const lockPerson = statement<never>('lock-person', 'select from users where id = $1 for no key update')
 
 interface NamedUser {
   id: number
@@ -132,4 +134,10 @@ export const findPeople = statement<FoundPerson>(
       and (position(lower(normalize($1)) in lower(normalize(name))) > 0 or position(lower(normalize($1)) in username) > 0
            or email = lower(normalize($1)))
     order by username = lower(normalize($1)) or email = lower(normalize($1)) desc, username limit 5`,
+)
+
+/** Values: the user's id. Selects the picture that they had. */
+export const deleteUser = statement<{ avatar: string | null }>(
+  'delete-user',
+  'delete from users where id = $1 returning avatar',
 )

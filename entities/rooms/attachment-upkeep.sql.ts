@@ -1,4 +1,4 @@
-import { unboundedStatement } from '../sql/statement.ts'
+import { statement, unboundedStatement } from '../sql/statement.ts'
 
 /** The row of a file, as far as the file is concerned. */
 export interface FileRow {
@@ -68,7 +68,10 @@ export const oldestExpired = unboundedStatement<{ id: number; room: number | nul
 )
 
 /** Values: ids of rooms. Locks them in one order for all: whoever changes a message waits for its room. */
-export const lockRooms = 'select from rooms where id = any(?::int[]) order by id for no key update'
+export const lockRooms = statement<never>(
+  'lock-rooms',
+  'select from rooms where id = any($1::int[]) order by id for no key update',
+)
 
 /** Values: an id, and how many at most. Those that follow whose text is still to be read. */
 export const pendingTexts = unboundedStatement<{ id: number }>(

@@ -32,8 +32,11 @@ export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.valueOf('uuid')('te
 export const MIN_COUNTED_BYTES = 4096
 
 /** Values: the person's id. How many files and bytes they keep, and how many of their files are still to be read. */
-export const sumFilesOf = `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYTES})), 0)::float8 as bytes, count(*)::int as files,
-    count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = ?`
+export const sumFilesOf = statement<{ bytes: number; files: number; pending: number }>(
+  'sum-files-of',
+  `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYTES})), 0)::float8 as bytes, count(*)::int as files,
+    count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = $1`,
+)
 
 /** What the prompt of a model needs to know of a file. */
 export interface FileForPrompt extends FileOfAttachment {
@@ -88,22 +91,34 @@ export interface RemovedAttachment {
   uploader: number
 }
 
-const removeWhere = (where: string) =>
-  `delete from attachments where ${where} returning id, uuid, room_id as room, message_id as message,
-    conversation_message_id as "privateMessage", uploader_id as uploader`
+const removeWhere = (name: string, where: string) =>
+  statement<RemovedAttachment>(
+    name,
+    `delete from attachments where ${where} returning id, uuid, room_id as room, message_id as message,
+    conversation_message_id as "privateMessage", uploader_id as uploader`,
+  )
 
 /** Values: ids of attachments as an array, or the id of a message or of a person. */
-export const removeAttachments = removeWhere('id = any(?::int[])')
-export const removeAttachmentsOfMessage = removeWhere('message_id = ?')
-export const removeAttachmentsOfUploader = removeWhere('uploader_id = ?')
-export const removeAttachmentsOfPrivateMessage = removeWhere('conversation_message_id = ?')
+export const removeAttachments = removeWhere('remove-attachments', 'id = any($1::int[])')
+export const removeAttachmentsOfMessage = removeWhere('remove-attachments-of-message', 'message_id = $1')
+export const removeAttachmentsOfUploader = removeWhere('remove-attachments-of-uploader', 'uploader_id = $1')
+export const removeAttachmentsOfPrivateMessage = removeWhere(
+  'remove-attachments-of-private-message',
+  'conversation_message_id = $1',
+)
 
 /** Values: the room's id. The names of the files of its messages. */
-export const listFilesOfRoom = 'select uuid from attachments where room_id = ?'
+export const listFilesOfRoom = statement<{ uuid: string }>(
+  'list-files-of-room',
+  'select uuid from attachments where room_id = $1',
+)
 
 /** Values: the conversation's id. The same for a conversation. */
-export const listFilesOfConversation = `select a.uuid from attachments a
-  join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = ?`
+export const listFilesOfConversation = statement<{ uuid: string }>(
+  'list-files-of-conversation',
+  `select a.uuid from attachments a
+  join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = $1`,
+)
 
 /** Values: ids of messages. Of those that have neither text nor attachments any more, only the place is left. */
 export const eraseEmptyMessages = statement<never>(
@@ -127,6 +142,12 @@ export const findOrphans = statement<{ name: string }>(
   'find-orphaned-files',
   `select file.name::text from unnest($1::uuid[]) file (name)
     where not exists (select from attachments a where a.uuid = file.name)`,
+)
+
+/** Values: the attachment's id. */
+export const findRoomOfAttachment = statement<{ room: number | null }>(
+  'find-room-of-attachment',
+  'select room_id as room from attachments where id = $1',
 )
 
 /** Values: the attachment's id. Whoever changes a message waits for its room. */

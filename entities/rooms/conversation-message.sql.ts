@@ -21,6 +21,8 @@ export interface ConversationMessageRow {
   /** `12.000`, of a reply to it `12.001`. */
   number: string
   role: (typeof conversationRoles)[number]
+  /** The number, without decimals, of the message that it follows; null for the one before it. */
+  parent: number | null
   author: { id: string; username: string; displayName: string }
   model: string | null
   /** `iv|tag|ciphertext`. */
@@ -36,7 +38,7 @@ const files = `coalesce((select json_agg(json_build_object('id', a.id::text, 'uu
     'fileType', a.file_type, 'mime', a.mime, 'bytes', a.bytes, 'identifier', ${attachmentIdentifier('a')})
     order by a.id) from attachments a where a.conversation_message_id = m.id), '[]')`
 
-const columns = `m.id::text as id, m.conversation_id::text as "conversationId", ${messageNumber('m')} as number, m.role,
+const columns = `m.id::text as id, m.conversation_id::text as "conversationId", ${messageNumber('m')} as number, m.role, m.parent_seq as parent,
   json_build_object('id', u.id::text, 'username', u.username, 'displayName', u.name) as author,
   m.model, m.content, m.metadata, m.is_complete as "isComplete", ${files} as attachments,
   ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
@@ -67,7 +69,7 @@ export const findConversationMessage = statement<ConversationMessageRow>(
 
 /**
  * Values: the conversation's id, the number of the message replied to or 0, role, model, content, metadata, whether it is
- * complete, its bytes. Writes nothing where there is nothing to reply to. The conversation is locked.
+ * complete, its bytes, the number of the message that it follows. Writes nothing where there is nothing to reply to. The conversation is locked.
  */
 export const insertConversationMessage = statement<{ id: number; number: string }>(
   'insert-conversation-message',
@@ -80,8 +82,8 @@ export const insertConversationMessage = statement<{ id: number; number: string 
      where id = $1 and ($2 = 0 or exists (select from parent)) returning last_seq
   ), written as (
     insert into conversation_messages
-        (conversation_id, seq, sub_seq, role, model, content, metadata, is_complete, bytes)
-    select $1, coalesce(p.seq, c.last_seq), coalesce(p.last_sub_seq, 0), $3, $4, $5, $6::jsonb, $7, $8
+        (conversation_id, seq, sub_seq, role, model, content, metadata, is_complete, bytes, parent_seq)
+    select $1, coalesce(p.seq, c.last_seq), coalesce(p.last_sub_seq, 0), $3, $4, $5, $6::jsonb, $7, $8, $9
       from counted c left join parent p on true
     returning id, seq, sub_seq
   )

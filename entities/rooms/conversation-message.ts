@@ -25,6 +25,8 @@ export const ConversationMessage = defineEntity({
     subSeq: p.integer().default(0),
     /** The last number that was given to a reply to it. */
     lastSubSeq: p.integer().default(0),
+    /** The number of the message that it follows, 0 at the beginning; nothing where it follows the one before it. */
+    parentSeq: p.integer().nullable(),
     role: p.enum(conversationRoles),
     model: p.string().nullable(),
     /** `iv|tag|ciphertext`; nothing where it has attachments alone. */

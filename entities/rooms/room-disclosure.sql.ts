@@ -84,20 +84,29 @@ export const findLostDisclosure = statement<{ id: number }>(
  * Ends those whose process is gone. Locks their rooms first, as everybody does who ends one and writes of it, and leaves rooms
  * that are in use to the next time.
  */
-export const endLostDisclosures = `with lost as (
+export const endLostDisclosures = statement<{ id: number; room: number }>(
+  'end-lost-disclosures',
+  `with lost as (
     select d.id from room_disclosures d join rooms r on r.id = d.room_id where d.lease_until < now()
      order by d.id limit 100 for no key update of r, d skip locked
   )
   update room_disclosures d set state = 'lost', error = 'unavailable', ended_at = now(), lease_until = null
-    from lost where d.id = lost.id returning d.id, d.room_id as room`
+    from lost where d.id = lost.id returning d.id, d.room_id as room`,
+)
 
 /** Values: its id and the room's. */
-export const findDisclosure = 'select user_id as "user" from room_disclosures where id = ? and room_id = ?'
+export const findDisclosure = statement<{ user: number | null }>(
+  'find-disclosure',
+  'select user_id as "user" from room_disclosures where id = $1 and room_id = $2',
+)
 
 /** Values: content, key epoch, model, metadata as JSON, the message's id. Nothing where it was deleted. */
-export const replaceAnswer = `update room_messages
-    set content = ?, key_epoch = ?, model = ?, metadata = ?::jsonb, edited_at = now(), updated_at = now()
-  where id = ? and deleted_at is null returning id`
+export const replaceAnswer = statement<{ id: number }>(
+  'replace-answer',
+  `update room_messages
+    set content = $1, key_epoch = $2, model = $3, metadata = $4::jsonb, edited_at = now(), updated_at = now()
+  where id = $5 and deleted_at is null returning id`,
+)
 
 export interface ListedDisclosure {
   id: string

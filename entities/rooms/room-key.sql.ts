@@ -1,28 +1,44 @@
-import { unboundedStatement } from '../sql/statement.ts'
+import { statement, unboundedStatement } from '../sql/statement.ts'
+import type { Withdrawn } from './room-member.sql.ts'
 import { isPerson } from './room-member.ts'
 
 /** Values: the ids of rooms as an array. Those which did not ask for a new key before. */
-export const requireRekey = `update rooms set rekey_required_since = now(), updated_at = now()
-  where id = any(?::int[]) and rekey_required_since is null returning id`
+export const requireRekey = statement<{ id: number }>(
+  'require-rekey',
+  `update rooms set rekey_required_since = now(), updated_at = now()
+  where id = any($1::int[]) and rekey_required_since is null returning id`,
+)
 
 /** Values: the person's id. The rooms of which they are members, or to which they are invited, in the order in which everybody locks rooms. */
-export const lockRoomsOf = `select r.id, m.state = 'member' as "isMember" from rooms r join room_members m on m.room_id = r.id
-  where m.user_id = ? and m.state <> 'removed' order by r.id for no key update of r`
+export const lockRoomsToRekey = statement<{ id: number; isMember: boolean }>(
+  'lock-rooms-to-rekey',
+  `select r.id, m.state = 'member' as "isMember" from rooms r join room_members m on m.room_id = r.id
+  where m.user_id = $1 and m.state <> 'removed' order by r.id for no key update of r`,
+)
+
+/** Values: the person's id. */
+export const deleteKeysOfPerson = statement<never>('delete-keys-of-person', 'delete from room_keys where user_id = $1')
 
 /** Values: the person's id. Their invitations whose key is wrapped for their public key, and for no link. */
-export const dropInvitationsForKey = `delete from room_members
-  where user_id = ? and state = 'invited' and strpos(wrapped_key, '|') = 0
-  returning id, user_id as "userId", room_id as room`
+export const dropInvitationsForKey = statement<Withdrawn & { room: number }>(
+  'drop-invitations-for-key',
+  `delete from room_members
+  where user_id = $1 and state = 'invited' and strpos(wrapped_key, '|') = 0
+  returning id, user_id as "userId", room_id as room`,
+)
 
 /**
  * Values: the room's id, twice. What everybody who is or was in it, or is invited, has of its keys: the first has the slug as its
  * name, later ones `{slug}:{keyEpoch}`. Named one by one, for an index: a keychain has entries of thousands of rooms.
  */
-export const deleteKeychainsOfRoom = `delete from user_keychain_values v using room_members m
-  where m.room_id = ? and v.user_id = m.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')
+export const deleteKeychainsOfRoom = statement<never>(
+  'delete-keychains-of-room',
+  `delete from user_keychain_values v using room_members m
+  where m.room_id = $1 and v.user_id = m.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')
     and v.key = any(array(
       select case epoch when 0 then slug else slug || ':' || epoch end
-        from rooms r, generate_series(0, r.key_epoch) epoch where r.id = ?))`
+        from rooms r, generate_series(0, r.key_epoch) epoch where r.id = $1))`,
+)
 
 /** A person who is a member; one who has made no keys can be given none. */
 export interface KeyedMember {
@@ -31,8 +47,11 @@ export interface KeyedMember {
 }
 
 /** Values: the room's id. */
-export const findKeyedMembers = `select u.id::text as id, u.public_key as "publicKey"
-  from room_members m join users u on u.id = m.user_id where m.room_id = ? and ${isPerson('m')} order by u.id`
+export const findKeyedMembers = statement<KeyedMember>(
+  'find-keyed-members',
+  `select u.id::text as id, u.public_key as "publicKey"
+  from room_members m join users u on u.id = m.user_id where m.room_id = $1 and ${isPerson('m')} order by u.id`,
+)
 
 /** What a room says of itself, encrypted with the key whose number each text names. */
 export interface RoomTexts {
@@ -41,24 +60,36 @@ export interface RoomTexts {
 }
 
 /** Values: the room's id. */
-export const findRoomTexts = `select room_description as "roomDescription", system_prompt as "systemPrompt"
-  from rooms where id = ?`
+export const findRoomTexts = statement<RoomTexts>(
+  'find-room-texts',
+  `select room_description as "roomDescription", system_prompt as "systemPrompt"
+  from rooms where id = $1`,
+)
 
 /** Values: room, epoch, previous key, and the texts where they were encrypted anew. */
-export const beginKeyEpoch = `with begun as (
-    insert into room_key_epochs (room_id, epoch, previous_key) values (?, ?, ?) returning room_id, epoch, started_at
+export const beginKeyEpoch = statement<never>(
+  'begin-key-epoch',
+  `with begun as (
+    insert into room_key_epochs (room_id, epoch, previous_key) values ($1, $2, $3) returning room_id, epoch, started_at
   )
   update rooms r set key_epoch = b.epoch, key_epoch_since = b.started_at, rekey_required_since = null, updated_at = now(),
-      room_description = coalesce(?, r.room_description), system_prompt = coalesce(?, r.system_prompt)
-    from begun b where r.id = b.room_id`
+      room_description = coalesce($4, r.room_description), system_prompt = coalesce($5, r.system_prompt)
+    from begun b where r.id = b.room_id`,
+)
 
 /** Values: room, epoch, and the keys as JSON. */
-export const storeWrappedKeys = `insert into room_keys (room_id, epoch, user_id, wrapped_key)
-  select ?, ?, "user", "wrappedKey" from jsonb_to_recordset(?::jsonb) as k ("user" int, "wrappedKey" text)`
+export const storeWrappedKeys = statement<never>(
+  'store-wrapped-keys',
+  `insert into room_keys (room_id, epoch, user_id, wrapped_key)
+  select $1, $2, "user", "wrappedKey" from jsonb_to_recordset($3::jsonb) as k ("user" int, "wrappedKey" text)`,
+)
 
 /** Values: room, person, epoch, wrapped key. */
-export const storeWrappedKey = `insert into room_keys (room_id, user_id, epoch, wrapped_key) values (?, ?, ?, ?)
-  on conflict (room_id, user_id, epoch) do update set wrapped_key = excluded.wrapped_key`
+export const storeWrappedKey = statement<never>(
+  'store-wrapped-key',
+  `insert into room_keys (room_id, user_id, epoch, wrapped_key) values ($1, $2, $3, $4)
+  on conflict (room_id, user_id, epoch) do update set wrapped_key = excluded.wrapped_key`,
+)
 
 interface StoredKey {
   keyEpoch: number
@@ -99,5 +130,8 @@ export const roomEpoch = (room: string) =>
   `${room}.key_epoch as "keyEpoch", ${room}.key_epoch_since < now() - interval '1 minute' as "isKeySettled"`
 
 /** Values: the id of a message. */
-export const findEpochOfRoom = `select m.key_epoch as given, ${roomEpoch('r')}
-  from room_messages m join rooms r on r.id = m.room_id where m.id = ?`
+export const findEpochOfRoom = statement<RoomEpoch & { given: number }>(
+  'find-epoch-of-room',
+  `select m.key_epoch as given, ${roomEpoch('r')}
+  from room_messages m join rooms r on r.id = m.room_id where m.id = $1`,
+)

@@ -2,8 +2,11 @@ import { isoTime, statement } from '../sql/statement.ts'
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
 /** Values: the room's id. Whoever changes a room, its members or its messages waits here for the others. */
-export const lockRoom = `select slug, key_epoch as "keyEpoch", shares_earlier_keys as "sharesEarlierKeys"
-  from rooms where id = ? for no key update`
+export const lockRoom = statement<{ slug: string; keyEpoch: number; sharesEarlierKeys: boolean }>(
+  'lock-room',
+  `select slug, key_epoch as "keyEpoch", shares_earlier_keys as "sharesEarlierKeys"
+  from rooms where id = $1 for no key update`,
+)
 
 export interface Membership {
   id: number
@@ -45,17 +48,26 @@ export interface RoomSize {
 }
 
 /** Values: the room's id. */
-export const measureRoom = `select count(*) filter (where state = 'member')::int as members,
+export const measureRoom = statement<RoomSize>(
+  'measure-room',
+  `select count(*) filter (where state = 'member')::int as members,
     count(*) filter (where ${isPerson('m')})::int as people,
     count(*) filter (where ${isPerson('m')} and role = 'admin')::int as admins,
     count(*) filter (where ${isPending('m')})::int as invitations
-  from room_members m where room_id = ?`
+  from room_members m where room_id = $1`,
+)
 
 /** Values: the person's id. */
-export const countRooms = `select count(*)::int as rooms from room_members where user_id = ? and state = 'member'`
+export const countRooms = statement<{ rooms: number }>(
+  'count-rooms',
+  `select count(*)::int as rooms from room_members where user_id = $1 and state = 'member'`,
+)
 
 /** Values: the room's id. */
-export const deleteExpiredInvitations = `delete from room_members where room_id = ? and state = 'invited' and expires_at <= now()`
+export const deleteExpiredInvitations = statement<never>(
+  'delete-expired-invitations',
+  `delete from room_members where room_id = $1 and state = 'invited' and expires_at <= now()`,
+)
 
 /** Values: how many at most. Leaves out rooms in which somebody changes something now, and invitations that are renewed meanwhile. */
 export const deleteAllExpiredInvitations = statement<{ id: number }>(
@@ -67,17 +79,23 @@ export const deleteAllExpiredInvitations = statement<{ id: number }>(
 )
 
 /** Values: ids of people as an array. Nobody is erased or renamed between an invitation and its commit. */
-export const lockPeople = 'select from users where id = any(?::int[]) order by id for share'
+export const lockPeople = statement<never>(
+  'lock-people',
+  'select from users where id = any($1::int[]) order by id for share',
+)
 
 /** Values: room, person, role, inviter, wrapped key, its epoch, hash of the proof, milliseconds until it expires. */
-export const putInvitation = `insert into room_members
+export const putInvitation = statement<{ id: number; isNew: boolean }>(
+  'put-invitation',
+  `insert into room_members
     (room_id, user_id, role, state, inviter_id, wrapped_key, key_epoch, proof_hash, expires_at)
-  values (?, ?, ?, 'invited', ?, ?, ?, ?, now() + ? * interval '1 millisecond')
+  values ($1, $2, $3, 'invited', $4, $5, $6, $7, now() + $8 * interval '1 millisecond')
   on conflict (room_id, user_id) where state = 'invited' do update
     set role = excluded.role, inviter_id = excluded.inviter_id, wrapped_key = excluded.wrapped_key,
         key_epoch = excluded.key_epoch, proof_hash = excluded.proof_hash, expires_at = excluded.expires_at,
         updated_at = now()
-  returning id, xmax = 0 as "isNew"`
+  returning id, xmax = 0 as "isNew"`,
+)
 
 export interface Invitation {
   id: number
@@ -99,35 +117,53 @@ export interface Invitation {
  * Values: the invitation's id and the caller's twice. One that is meant for somebody else is not there, nor is a link that
  * somebody knows from the time before they were removed or left.
  */
-export const findInvitation = `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
+export const findInvitation = statement<Invitation>(
+  'find-invitation',
+  `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
     key_epoch as "keyEpoch", proof_hash as "proofHash", ${isoTime('expires_at')} as "expiresAt",
     (select name from rooms r where r.id = m.room_id) as "roomName",
     (select name from users u where u.id = m.inviter_id) as "inviterName",
     (select case when shares_earlier_keys then 0 else m.key_epoch end from rooms r where r.id = m.room_id) as "firstKeyEpoch"
-  from room_members m where id = ? and ${isPending('m')} and (user_id = ?
+  from room_members m where id = $1 and ${isPending('m')} and (user_id = $2
     or user_id is null and proof_hash is not null and not exists (select from room_members f
-      where f.room_id = m.room_id and f.user_id = ? and f.state = 'removed' and f.updated_at >= m.created_at))`
+      where f.room_id = m.room_id and f.user_id = $2 and f.state = 'removed' and f.updated_at >= m.created_at))`,
+)
 
 /** Values: the ids of the room and of the person. */
-export const findFormerMembership = `select id from room_members where room_id = ? and user_id = ? and state = 'removed'`
+export const findFormerMembership = statement<{ id: number }>(
+  'find-former-membership',
+  `select id from room_members where room_id = $1 and user_id = $2 and state = 'removed'`,
+)
 
 /** Values: the new role, the first key and the id of a membership that has ended. */
-export const restoreMembership = `update room_members
-  set state = 'member', role = ?, first_key_epoch = ?, updated_at = now() where id = ?`
+export const restoreMembership = statement<never>(
+  'restore-membership',
+  `update room_members
+  set state = 'member', role = $1, first_key_epoch = $2, updated_at = now() where id = $3`,
+)
 
 /** Values: the person's id, the first key, and the id of the invitation, which becomes their membership. */
-export const turnIntoMembership = `update room_members set state = 'member', user_id = ?, first_key_epoch = ?, inviter_id = null, wrapped_key = null,
-    key_epoch = null, proof_hash = null, expires_at = null, updated_at = now() where id = ?`
+export const turnIntoMembership = statement<never>(
+  'turn-into-membership',
+  `update room_members set state = 'member', user_id = $1, first_key_epoch = $2, inviter_id = null, wrapped_key = null,
+    key_epoch = null, proof_hash = null, expires_at = null, updated_at = now() where id = $3`,
+)
 
 /** Values: the ids of the person and of the room. What was written before they came counts neither as unread nor as read by them. */
-export const beginReading = `insert into room_read_marks (user_id, room_id, starts_after, up_to)
-  select ?, r.id, l.last, l.last
-    from rooms r, lateral (select coalesce(max(id), 0) as last from room_messages where room_id = r.id) l where r.id = ?
+export const beginReading = statement<never>(
+  'begin-reading',
+  `insert into room_read_marks (user_id, room_id, starts_after, up_to)
+  select $1, r.id, l.last, l.last
+    from rooms r, lateral (select coalesce(max(id), 0) as last from room_messages where room_id = r.id) l where r.id = $2
   on conflict (user_id, room_id) do update
-    set starts_after = excluded.starts_after, up_to = excluded.up_to, read_at = now()`
+    set starts_after = excluded.starts_after, up_to = excluded.up_to, read_at = now()`,
+)
 
 /** Values: the room's id. */
-export const listInvitations = `select id, user_id as "userId" from room_members where room_id = ? and state = 'invited'`
+export const listInvitations = statement<Withdrawn>(
+  'list-invitations',
+  `select id, user_id as "userId" from room_members where room_id = $1 and state = 'invited'`,
+)
 
 /** An invitation that was withdrawn, and whose it was. */
 export interface Withdrawn {
@@ -136,8 +172,10 @@ export interface Withdrawn {
 }
 
 /** Values: the id of a membership. Its read mark, its keys and the invitations by the person go with it. */
-export const endMembership = `with gone as (
-    update room_members set state = 'removed', updated_at = now() where id = ? returning room_id, user_id
+export const endMembership = statement<Withdrawn>(
+  'end-membership',
+  `with gone as (
+    update room_members set state = 'removed', updated_at = now() where id = $1 returning room_id, user_id
   ), marks as (
     delete from room_read_marks k using gone g where k.user_id = g.user_id and k.room_id = g.room_id
   ), wrapped as (
@@ -149,30 +187,46 @@ export const endMembership = `with gone as (
   )
   delete from room_members i using gone g
    where i.room_id = g.room_id and i.inviter_id = g.user_id and i.state = 'invited'
-  returning i.id, i.user_id as "userId"`
+  returning i.id, i.user_id as "userId"`,
+)
 
 /** Values: the ids of the room and of the person by whom the invitations are. */
-export const withdrawInvitations = `delete from room_members where room_id = ? and inviter_id = ? and state = 'invited'
-  returning id, user_id as "userId"`
+export const withdrawInvitations = statement<Withdrawn>(
+  'withdraw-invitations',
+  `delete from room_members where room_id = $1 and inviter_id = $2 and state = 'invited'
+  returning id, user_id as "userId"`,
+)
 
 /** Values: the ids of the room and of the person who is invited. */
-export const dropInvitationsOf = `delete from room_members where room_id = ? and user_id = ? and state = 'invited'
-  returning id, user_id as "userId"`
+export const dropInvitationsOf = statement<Withdrawn>(
+  'drop-invitations-of',
+  `delete from room_members where room_id = $1 and user_id = $2 and state = 'invited'
+  returning id, user_id as "userId"`,
+)
 
 /** Values: the room's id. Everybody in whose lists it stands, as a room or as an invitation. */
-export const listConcerned = `select user_id as id, case when state = 'invited' then id end as invitation from room_members
-  where room_id = ? and user_id is not null and role <> 'assistant' and state <> 'removed' order by id`
+export const listConcerned = statement<{ id: number; invitation: number | null }>(
+  'list-concerned',
+  `select user_id as id, case when state = 'invited' then id end as invitation from room_members
+  where room_id = $1 and user_id is not null and role <> 'assistant' and state <> 'removed' order by id`,
+)
 
 /**
  * Values: the person's id, twice. Locks the rooms in which there is something of theirs, before anything in them: in one order,
  * so that two who let go of the same rooms wait for each other only once.
  */
-export const lockRoomsOf = `select from rooms where id in (
-    select room_id from room_members where user_id = ? union select room_id from attachments where uploader_id = ?
-  ) order by id for no key update`
+export const lockRoomsOf = statement<never>(
+  'lock-rooms-of',
+  `select from rooms where id in (
+    select room_id from room_members where user_id = $1 union select room_id from attachments where uploader_id = $1
+  ) order by id for no key update`,
+)
 
 /** Values: the person's id. */
-export const findMemberships = `select id, room_id as room from room_members where user_id = ? and state = 'member' order by room_id`
+export const findMemberships = statement<{ id: number; room: number }>(
+  'find-memberships',
+  `select id, room_id as room from room_members where user_id = $1 and state = 'member' order by room_id`,
+)
 
 /** A row in which a person is shown to others. */
 export interface ShownRow {
@@ -191,10 +245,25 @@ export const findShown = statement<ShownRow>(
 )
 
 /** Values: the room's id. */
-export const promoteSuccessor = `update room_members set role = 'admin', updated_at = now() where id = (
-    select id from room_members m where room_id = ? and ${isPerson('m')} order by role = 'editor' desc, id limit 1
-  ) returning id, user_id as "user"`
+export const promoteSuccessor = statement<{ id: number; user: number }>(
+  'promote-successor',
+  `update room_members set role = 'admin', updated_at = now() where id = (
+    select id from room_members m where room_id = $1 and ${isPerson('m')} order by role = 'editor' desc, id limit 1
+  ) returning id, user_id as "user"`,
+)
 
 /** Values: the person's id twice. Invitations of the person, and by them. */
-export const dropAllInvitations = `delete from room_members where state = 'invited' and (user_id = ? or inviter_id = ?)
-  returning id, user_id as "userId", room_id as room`
+export const dropAllInvitations = statement<Withdrawn & { room: number }>(
+  'drop-all-invitations',
+  `delete from room_members where state = 'invited' and (user_id = $1 or inviter_id = $1)
+  returning id, user_id as "userId", room_id as room`,
+)
+
+/** Values: the id of a membership or an invitation. */
+export const findRoomOfMember = statement<{ room: number }>(
+  'find-room-of-member',
+  'select room_id as room from room_members where id = $1',
+)
+
+/** Values: its id. */
+export const deleteInvitation = statement<never>('delete-invitation', 'delete from room_members where id = $1')

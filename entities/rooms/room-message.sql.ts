@@ -53,7 +53,10 @@ export const insertMessage = statement<LoggedChange>(
 )
 
 /** Values: the member's id and the client id. */
-export const findSentMessage = 'select id from room_messages where member_id = ? and client_id = ?'
+export const findSentMessage = statement<{ id: number }>(
+  'find-sent-message',
+  'select id from room_messages where member_id = $1 and client_id = $2',
+)
 
 /** Values: the message's id. Whoever changes it waits for its room, so that no membership ends beside the change. */
 export const lockRoomOfMessage = statement<object>(
@@ -61,22 +64,34 @@ export const lockRoomOfMessage = statement<object>(
   'select from rooms r join room_messages m on m.room_id = r.id where m.id = $1 for no key update of r',
 )
 
+/** Values: the message's id. */
+export const findRoomOfMessage = statement<{ room: number }>(
+  'find-room-of-message',
+  'select room_id as room from room_messages where id = $1',
+)
+
 /** Values: the message's id. Only its place is left. */
-export const eraseMessage = `update room_messages set content = null, deleted_at = now(), updated_at = now()
-  where id = ? and deleted_at is null returning room_id as room`
+export const eraseMessage = statement<{ room: number }>(
+  'erase-message',
+  `update room_messages set content = null, deleted_at = now(), updated_at = now()
+  where id = $1 and deleted_at is null returning room_id as room`,
+)
 
 /**
  * Values: the id of the last message that was read, the room's id and the reader's. A mark never goes back. The membership
  * is locked, one that has ended marks nothing; and the room before it, in the order of who deletes the room.
  */
-export const markRead = `with reader as (
+export const markRead = statement<{ member: number; isNew: boolean }>(
+  'mark-read',
+  `with reader as (
     select m.id, m.user_id, x.id as up_to, x.room_id
-      from rooms r join room_members m on m.room_id = r.id join room_messages x on x.id = ? and x.room_id = r.id
-     where r.id = ? and m.user_id = ? and m.state = 'member' for key share of r for share of m
+      from rooms r join room_members m on m.room_id = r.id join room_messages x on x.id = $1 and x.room_id = r.id
+     where r.id = $2 and m.user_id = $3 and m.state = 'member' for key share of r for share of m
   ), marked as (
     insert into room_read_marks as mark (user_id, room_id, up_to)
     select user_id, room_id, up_to from reader
     on conflict (user_id, room_id) do update set up_to = excluded.up_to, read_at = now() where mark.up_to < excluded.up_to
     returning up_to
   )
-  select reader.id as member, exists (select from marked) as "isNew" from reader`
+  select reader.id as member, exists (select from marked) as "isNew" from reader`,
+)

@@ -24,3 +24,9 @@ export const findInvitationsOf = statement<{ id: number }>(
   'find-invitations-of',
   `select m.id from room_members m where m.user_id = $1 and ${isPending('m')} order by m.id desc limit $2`,
 )
+
+/** Values: its id. Selects the picture that it had. */
+export const deleteRoom = statement<{ avatar: string | null }>(
+  'delete-room',
+  'delete from rooms where id = $1 returning avatar',
+)

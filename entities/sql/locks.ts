@@ -1,3 +1,5 @@
+import { statement } from './statement.ts'
+
 /** The numbers of the advisory locks: two tasks that share one would wait for each other. */
 export const locks = {
   migrateSchema: 7_240_119,
@@ -12,7 +14,10 @@ export const locks = {
 } as const
 
 /** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */
-export const waitForTurn = 'select pg_advisory_xact_lock(?)'
+export const waitForTurn = statement<never>('wait-for-turn', 'select pg_advisory_xact_lock($1)')
 
 /** As `waitForTurn`, beside others who wait like this. */
-export const shareTurn = 'select pg_advisory_xact_lock_shared(?)'
+export const shareTurn = statement<never>('share-turn', 'select pg_advisory_xact_lock_shared($1)')
+
+/** Lets a transaction of a task, a start or a command wait and work longer than one of a request. */
+export const patientTransaction = `set local lock_timeout = '20s'; set local statement_timeout = 0`

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { alternatives } from '../http/openapi/schema.ts'
 
 /** How a standard member of another API is handled. */
 type Handling = 'passed on' | 'translated' | 'ignored' | 'refused'
@@ -87,9 +88,6 @@ function partsOf(schema: z.ZodType): z.ZodType[] {
   const parts = [def['element'], def['in'], def['out'], def['innerType'], ...options]
   return [...parts.filter((part) => part instanceof z.ZodType), ...(alternatives.get(schema) ?? [])]
 }
-
-/** The schemas that a transform chooses between, which zod cannot tell. */
-export const alternatives = new WeakMap<z.ZodType, readonly z.ZodType[]>()
 
 /** The paths of the ignored members of a request that the response names. */
 export function reportedMembers(schema: z.ZodType, value: unknown): string[] {

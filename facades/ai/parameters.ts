@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alternatives } from './members.ts'
+import { alternatives } from '../http/openapi/schema.ts'
 
 /** A text is one kind of value and anything else another, so that issues name the members of the kind that was meant. */
 export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) {

@@ -12,8 +12,8 @@ export type { Json, RecordRef }
 export interface ClientOptions {
   /** Where the service runs, such as `https://svc.example.org`. */
   url: string
-  /** A personal access token. */
-  token: string
+  /** A personal access token; on pages of the service itself none is needed, as its session counts. */
+  token?: string
   /** Sent with every request beside the token, such as `x-app-locale`; a function is asked before each. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
   /** Used in place of the built-in `fetch`, for example to go through a proxy. */
@@ -62,7 +62,7 @@ export type Client = ReturnType<typeof createClient>
 export function createClient({ url, token, headers, fetch }: ClientOptions) {
   const own = async () => ({
     ...(typeof headers === 'function' ? await headers() : headers),
-    authorization: `Bearer ${token}`,
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
   })
   const link = httpBatchStreamLink<AppRouter>({
     url: `${url.replace(/\/+$/, '')}/trpc`,

@@ -1,4 +1,5 @@
 import type { WireNames } from '../http/names.ts'
+import type { Guide } from './guides.ts'
 
 const example = (address: string) => `\
 curl ${address}/api/ai-req \\
@@ -7,7 +8,7 @@ curl ${address}/api/ai-req \\
   -d '{"payload": {"model": "demo", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'`
 
 /** The first thing that somebody reads who wants to call the service, in Markdown. */
-export const introduction = ({ basePath }: WireNames, baseUrl: string) => `\
+export const introduction = ({ basePath }: WireNames, baseUrl: string, guides: readonly Guide[]) => `\
 One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\` is everything else as
 [JSON:API 1.1](https://jsonapi.org/format/1.1/).
 
@@ -35,4 +36,8 @@ the answer comes as it is made.
 Lists take \`include\`, \`sort\`, \`filter[...]\`, \`page[number]\`, \`page[size]\` and \`fields[type]\`, each as the operation says. An
 \`ETag\` sent back as \`If-None-Match\` saves an answer that has not changed; as \`If-Match\` it makes a change fail with 412 where
 somebody else was faster. Creations and actions with the same \`Idempotency-Key\` happen once.
+
+## Guides
+
+${guides.map(({ slug, title }) => `[${title}](/docs/${slug})`).join(' · ')}
 `

@@ -1,4 +1,5 @@
-import { accessOf, metaOf } from '../../routers/core/trpc.ts'
+import { accessOf, metaOf, type ProcedureMeta } from '../../routers/core/trpc.ts'
+import { sentenceFor } from '../../routers/resource/words.ts'
 import { json } from '../http/openapi/endpoint.ts'
 import { type Described, listOf, objectOf, text } from '../http/openapi/schema.ts'
 import { accessSentence, type OlderRoute, procedureAt } from '../http/procedures.ts'
@@ -25,7 +26,7 @@ function operationOf(components: Components, { url, procedure: name, body, query
   const id = url.slice(1).replaceAll('/', '.').replaceAll(':', '')
   return {
     operationId: id,
-    summary: metaOf(procedure).about?.replace(/\.$/, ''),
+    summary: summaryOf(url, metaOf(procedure)),
     description: accessSentence(access),
     tags: [tag],
     security: securityOf(access),
@@ -41,6 +42,13 @@ function operationOf(components: Components, { url, procedure: name, body, query
       '4XX': { description: 'Refused.', content: json(components.use('schemas', 'refusal.older', () => refusal)) },
     },
   }
+}
+
+/** Several of these routes may call one procedure, so that the words of the address go before what it does. */
+function summaryOf(url: string, { about, exposes }: ProcedureMeta): string {
+  const words = url.split('/').filter((step) => step !== '' && step !== 'req' && !step.startsWith(':'))
+  const sentence = about ?? (exposes ? sentenceFor(exposes) : '')
+  return `${words.join(' ')}: ${sentence.replace(/\.$/, '')}`
 }
 
 const error = objectOf(

@@ -18,16 +18,18 @@ export class Asset {
   readonly #type: string
   readonly #body: string
   readonly #etag: string
+  readonly #caching: string
   readonly #compressed = new Map<Coding, Promise<Buffer>>()
 
-  constructor(type: string, body: string) {
+  constructor(type: string, body: string, caching = 'no-cache') {
     this.#type = type
+    this.#caching = caching
     this.#body = body
     this.#etag = entityTag(body)
   }
 
   async send({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    reply.headers({ etag: this.#etag, 'cache-control': 'no-cache' })
+    reply.headers({ etag: this.#etag, 'cache-control': this.#caching })
     if (isKnown(headers['if-none-match'], this.#etag)) return reply.code(304).send()
     reply.type(this.#type)
     const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])

@@ -18,8 +18,6 @@ export interface Failure {
 const fastifyErrors: Partial<Record<string, [code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', errorKind('too_large').title],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Content-Type must be application/json.'],
-  FST_ERR_CTP_EMPTY_JSON_BODY: ['invalid', 'The body is empty.'],
-  FST_ERR_CTP_INVALID_JSON_BODY: ['invalid', 'The body is not valid JSON.'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_request', 'Content-Length does not match the body.'],
 }
 

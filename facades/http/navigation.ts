@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { prefers } from './accept.ts'
 
 /** Whether a browser opens this address as a page. Programs and the scripts of our pages accept no HTML. */
 export const isNavigation = ({ url, headers }: FastifyRequest): boolean =>
-  headers.accept?.includes('text/html') === true && !/^\/(api|trpc)\//.test(url)
+  prefers('text/html', headers.accept) && !/^\/(api|trpc)\//.test(url)

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
-import { refuseOtherMethods } from './other-methods.ts'
 import { ownParameters } from './query.ts'
 
 interface Asked {
@@ -21,5 +20,4 @@ export async function appLogos(app: FastifyInstance, { contextOf }: { contextOf:
     reply.header('cache-control', 'private, max-age=3600')
     return payload
   })
-  refuseOtherMethods(app, url, ['GET'])
 }

@@ -5,8 +5,9 @@ import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { excessOf } from '../http/json-text.ts'
+import { parseJson } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
+import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
 import { bodyLimitOf, type ContextOf, confirming, type FacadeOptions } from '../http/procedures.ts'
 import { varyBy } from '../http/vary.ts'
 import { appLogos } from './app-logos.ts'
@@ -16,8 +17,7 @@ import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
 import { linkPreview } from './link-preview.ts'
 import { declaredMembers, type Members } from './members.ts'
 import { assertAcceptable, assertContentType } from './negotiation.ts'
-import { refuseOtherMethods } from './other-methods.ts'
-import { type Route, routesOf } from './routes.ts'
+import { type Route, routesOf, shadowedMethods } from './routes.ts'
 import { serve } from './serve.ts'
 import { SharedAnswers } from './shared-answers.ts'
 import { mediaType } from './wire.ts'
@@ -54,12 +54,14 @@ function admit(app: FastifyInstance, contextOf: ContextOf): void {
     // Fastify would add a charset to the media type, which may have no such parameter.
     reply.header('cache-control', 'private, no-cache').serializer(asItIs)
     varyBy(reply, 'Accept')
+    if (request.is404 && request.method === 'OPTIONS') return refuseUnrouted(request, reply)
     const { route, isPlain } = configOf(request)
     if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
     // Regardless of the body.
-    if (request.is404) throw nothingHere()
+    if (request.is404) return refuseUnrouted(request, reply)
     if (route) assertServed(route, ctx)
+    return undefined
   })
 }
 
@@ -86,24 +88,14 @@ async function serveRoutes(
     await forms.register(multipart)
     for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(optionsOf(route))
   })
-  for (const [url, taken] of Map.groupBy(routes, (route) => route.url))
-    refuseOtherMethods(
-      app,
-      url,
-      taken.map(({ method }) => method),
-    )
+  for (const { method, url } of shadowedMethods(routes)) refuseMethod(app, method, url)
 }
 
 function readDocuments(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  const invalid = (detail: string) => new Problem('invalid_document', { detail })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser([mediaType, 'application/json'], { parseAs: 'string' }, (request, text: string, done) => {
-    if (text === '') return done(null, undefined)
-    const excess = excessOf(text)
-    if (excess) return done(invalid(excess))
-    parse(request, text, (error, body) => done(error && invalid('The body is not valid JSON.'), body))
-  })
+  app.addContentTypeParser([mediaType, 'application/json'], { parseAs: 'buffer' }, async (_: unknown, body: Buffer) =>
+    body.length > 0 ? parseJson(body, 'invalid_document') : undefined,
+  )
 }
 
 interface RouteConfig {
@@ -145,9 +137,5 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
     if (status === 401) reply.header('www-authenticate', 'Bearer')
     return reply.serializer(asItIs).code(status).type(mediaType).send(JSON.stringify(body))
   })
-  app.setNotFoundHandler(() => {
-    throw nothingHere()
-  })
+  app.setNotFoundHandler(refuseUnrouted)
 }
-
-const nothingHere = () => new Problem('not_found', { detail: 'There is nothing at this address.' })

@@ -3,7 +3,6 @@ import { createCaller } from '../../routers/index.ts'
 import { previewOf } from '../http/link-preview.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
-import { refuseOtherMethods } from './other-methods.ts'
 import { ownParameters } from './query.ts'
 
 interface LinkPreviewOptions {
@@ -38,6 +37,4 @@ export async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: 
       reply.header('cache-control', 'private, max-age=3600')
       return payload
     })
-
-  for (const url of ['/metadata', '/image', '/favicon']) refuseOtherMethods(app, url, ['GET'])
 }

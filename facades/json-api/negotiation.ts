@@ -29,14 +29,18 @@ const isOurs = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
 /** Throws where nothing that is accepted is what we send. */
 export function assertAcceptable(accept: string | undefined): void {
   if (accept === undefined || accept.trim() === '') return
-  const ranges = split(accept, ',')
-    .map(parse)
-    .filter(({ parameters }) => Number(parameters.get('q') ?? 1) !== 0)
-  const jsonApi = ranges.filter(({ type }) => type === mediaType)
+  const ranges = split(accept, ',').map(parse)
+  const jsonApi = ranges.filter((range) => range.type === mediaType && weightOf(range) > 0)
   if (jsonApi.length > 0 && jsonApi.every((range) => !isOurs(range, ['q']))) throw new Problem('not_acceptable')
-  const usable = new Set([mediaType, 'application/json', 'application/*', '*/*'])
-  if (!ranges.some(({ type }) => usable.has(type))) throw new Problem('not_acceptable')
+  // Of the ranges that we are in, the narrowest says whether we are wanted.
+  const narrowest = [mediaType, 'application/*', '*/*'].find((type) => ranges.some((range) => range.type === type))
+  const isWanted = ranges.some(
+    (range) => (range.type === narrowest || range.type === 'application/json') && weightOf(range) > 0,
+  )
+  if (!isWanted) throw new Problem('not_acceptable')
 }
+
+const weightOf = ({ parameters }: MediaRange) => Number(parameters.get('q') ?? 1)
 
 /** Throws where a body is not JSON:API; an action takes plain JSON as well, or nothing but a form. */
 export function assertContentType(contentType: string | undefined, { answers, takesFile }: Route): void {

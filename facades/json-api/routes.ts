@@ -117,3 +117,22 @@ function readOnly(declared: readonly Route[]): Route[] {
   })
   return refused.filter(({ method, url }) => !taken.has(`${method} ${url}`))
 }
+
+/** Finds the methods of fixed addresses that a route with a parameter would take: `me` is the id of nobody. */
+export function shadowedMethods(routes: readonly Route[]): Pick<Route, 'method' | 'url'>[] {
+  const taken = new Set(routes.map(({ method, url }) => `${method} ${url}`))
+  const urls = [...new Set(routes.map(({ url }) => url))]
+  return urls.flatMap((url) => {
+    const shadowing = routes.filter((route) => route.url !== url && matches(route.url, url))
+    const methods = new Set(shadowing.map(({ method }) => method))
+    return [...methods].filter((method) => !taken.has(`${method} ${url}`)).map((method) => ({ method, url }))
+  })
+}
+
+function matches(pattern: string, url: string): boolean {
+  const [steps, given] = [pattern.split('/'), url.split('/')]
+  return (
+    steps.length === given.length &&
+    steps.every((step, at) => step === given[at] || (step.startsWith(':') && !given[at]?.startsWith(':')))
+  )
+}

@@ -3,6 +3,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { sendAnswer } from '../ai/answer.ts'
 import { dropUnknown } from '../ai/body.ts'
+import { prefers } from '../http/accept.ts'
 import { type FacadeOptions, inputOf, routeTo } from '../http/procedures.ts'
 import { answerErrors } from './errors.ts'
 import { namedEvents } from './frames.ts'
@@ -35,7 +36,7 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
       const ctx = await contextOf(request, reply)
       const { ai } = createCaller(ctx)
       const payload = payloadIn(ctx, request.body) as AiRequest
-      const isStreamed = request.headers.accept?.includes('text/event-stream')
+      const isStreamed = prefers('text/event-stream', request.headers.accept)
       return sendAnswer(ctx, reply, {
         whole: async () => {
           const { text, cut } = await ai.ask(payload)

@@ -1,25 +1,6 @@
-import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
-import { listOf, objectOf, text } from '../http/openapi/schema.ts'
+import { answered, asIs, type Endpoint, events, json, refusal } from '../http/openapi/endpoint.ts'
+import { objectOf, text } from '../http/openapi/schema.ts'
 import { legacyUser } from './user.ts'
-
-/** How the older endpoints tell what went wrong. */
-const refusal = {
-  name: 'refusal',
-  schema: objectOf(
-    {
-      success: { type: 'boolean', const: false },
-      message: text,
-      code: { ...text, description: 'For programs.' },
-      requestId: text,
-      errors: {
-        type: 'object',
-        description: 'What is wrong with each field of the body, at 422.',
-        additionalProperties: listOf(text),
-      },
-    },
-    ['errors'],
-  ),
-}
 
 const wholeAnswer = objectOf(
   {

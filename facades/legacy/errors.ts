@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { issuesOf } from '../../routers/core/issues/issues.ts'
+import { errorKind } from '../../routers/core/problems.ts'
 import { type Failure, failureOf } from '../http/failure.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 
@@ -37,7 +38,12 @@ export const validationError = (failure: Failure, requestId: string, member?: st
   errors: errorsOf(failure, member),
 })
 
-function errorsOf({ error, message }: Failure, member: string | undefined): FieldErrors {
+/** A sentence that is there already is told as it is. */
+function errorsOf({ error, code, message }: Failure, member: string | undefined): FieldErrors {
   const issues = issuesOf(error)
-  return issues.length > 0 ? fieldErrors(issues, member) : { [member ?? 'body']: [message] }
+  if (issues.length === 0) return { [member ?? 'body']: [message] }
+  const errors = fieldErrors(issues, member)
+  const [field, ...others] = Object.keys(errors)
+  const hasOwnSentence = field !== undefined && others.length === 0 && message !== errorKind(code).title
+  return hasOwnSentence ? { [field]: [message] } : errors
 }

@@ -12,16 +12,16 @@ export const imageOf = (url: string, path: Path): FilePart => filePart(url, path
 
 /** A document as bytes. */
 const fileOf = (data: string, name: string | null | undefined, path: Path): FilePart => ({
-  ...filePart(data, path),
+  ...filePart(data, path, name ?? ''),
   ...(name && { name }),
 })
 
 /** The head of a data: URL is short, so only the beginning is searched for it. */
-function filePart(url: string, path: Path): FilePart {
+function filePart(url: string, path: Path, name = ''): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
   const data = url.slice(head.length)
-  return { type: 'file', mime: mediaTypeOf(mime, data), data }
+  return { type: 'file', mime: mediaTypeOf(mime, data, name), data }
 }
 
 /** A file that the caller has uploaded before, by the id or uuid of its attachment. */

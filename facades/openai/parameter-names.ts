@@ -11,6 +11,7 @@ const chat: Record<string, string> = {
   'parameters.presencePenalty': 'presence_penalty',
   'parameters.frequencyPenalty': 'frequency_penalty',
   'parameters.topK': 'top_k',
+  'parameters.templateOptions': 'chat_template_kwargs',
   'parameters.web_search': 'web_search_options',
 }
 

@@ -78,7 +78,7 @@ const objectIn = (data: unknown) => (typeof data === 'string' ? parsed(data) : d
 
 function parsed(text: string): unknown {
   try {
-    return excessOf(text) ? undefined : JSON.parse(text)
+    return excessOf(Buffer.from(text)) ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }

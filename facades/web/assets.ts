@@ -18,7 +18,8 @@ export async function assets(app: FastifyInstance) {
 
 async function loadAssets() {
   const { loadBrowserModules } = await import('./browser-modules.ts')
-  const body = await readFile(join(import.meta.dirname, 'style.css'), 'utf8')
+  const sheets = ['tokens.css', 'style.css'].map((name) => readFile(join(import.meta.dirname, name), 'utf8'))
+  const body = (await Promise.all(sheets)).join('')
   const modules = [...(await loadBrowserModules())].map(
     ([path, code]) => [path, new Asset('text/javascript; charset=utf-8', code)] as const,
   )

@@ -5,33 +5,44 @@ import { entityTag, isKnown } from '../http/conditional.ts'
 import { failureOf } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
+import { type AppFiles, serveAppFiles } from './app-files.ts'
+import { serveAppPage } from './app-page.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { profileBody } from './pages/profile.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
+import { servePreview } from './preview.ts'
 import { sendPage } from './send-page.ts'
 
 export interface WebOptions {
   contextOf: ContextOf
+  appFiles: AppFiles
 }
 
 /** The pages of the first-login ceremony and of a person's own settings. */
-export async function web(app: FastifyInstance, { contextOf }: WebOptions) {
+export async function web(app: FastifyInstance, { contextOf, appFiles }: WebOptions) {
   await servePictures(app, contextOf)
   serveFiles(app, contextOf)
+  serveAppFiles(app, appFiles)
+  serveAppPage(app, contextOf, appFiles)
+  servePreview(app)
 
-  for (const [page, path] of Object.entries(paths))
+  for (const [page, path] of Object.entries(paths)) {
+    if (page === 'chat') continue
     app.get(path, async (request, reply) => {
       const ctx = await contextOf(request, reply)
       const visit = await createCaller(ctx).pages.visit({ page: page as keyof typeof paths })
-      const target = paths[visit.view === 'unlock' ? 'handshake' : visit.view]
-      if (target !== path) return reply.header('cache-control', 'no-store').redirect(target + comingBack(page, request))
+      const { view } = visit
+      const target = paths[view === 'unlock' ? 'handshake' : view]
+      if (target !== path || view === 'chat')
+        return reply.header('cache-control', 'no-store').redirect(target + comingBack(page, request))
       const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
       const { query, params } = request as FastifyRequest<Asking>
-      const shown = await views[visit.view](translate, visit, { ctx, query, params })
+      const shown = await views[view](translate, visit, { ctx, query, params })
       return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.callerContext.current.type !== 'guest' })
     })
+  }
 }
 
 const paths = {
@@ -39,6 +50,7 @@ const paths = {
   login: '/login',
   register: '/register',
   handshake: '/handshake',
+  chat: '/chat',
   profile: '/profile',
   connect: '/connect/:connectRequest',
   logout: '/logout',
@@ -63,7 +75,7 @@ interface Arrived {
 type Write = (translate: Translate, visit: Visit, arrived: Arrived) => Shown | Promise<Shown>
 
 /** What stands on the page of each view. */
-const views: Record<Visit['view'], Write> = {
+const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
   login: (translate, { login, baseUrl }, { query }) => ({
     title: translate('page.login.title'),
     module: 'login',

@@ -60,6 +60,7 @@ const part = z.discriminatedUnion('type', [
 export const wholeAnswer = z.object({
   content: z.array(part),
   finish: z.enum(finishReasons),
+  stopSequence: z.string().optional().describe('The one of the request that ended it, where the provider tells.'),
   usage,
   failure: z
     .object({ code: z.enum(errorCodes), message: z.string() })

@@ -24,7 +24,7 @@ import { InlineDocuments } from './request/inline-documents.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
 import { unaskableReferences } from './request/references.ts'
-import { type AiRequest, request } from './request/request.ts'
+import { type AiRequest, request, streamRequest } from './request/request.ts'
 import { withUniqueCallIds } from './request/unique-calls.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
 import { reserveBudget } from './reservation.ts'
@@ -59,7 +59,7 @@ async function checked(ctx: Asking, given: AiRequest, { find, told, room, questi
     asked.messages,
   )
   const inputTokens = inputTokensOf(asked)
-  const issues = problemsOf(asked, model, inputTokens, { readsDocuments: true })
+  const issues = problemsOf(asked, model, inputTokens, ctx.services.textExtractor)
   if (model) issues.push(...(await unsentParameters(ctx, asked, model)), ...(await attachments.find(model)))
   // For a conversation it may be allowed already.
   if (model && !questionPlace && asked.conversation === undefined)
@@ -137,6 +137,9 @@ const asking = userWith('ai')
 const requesting = userWith('ai')
   .meta({ ...takes('AI request with files'), confirmsCaller: true })
   .input(request)
+const requestingStream = userWith('ai')
+  .meta({ ...takes('AI request with files'), confirmsCaller: true })
+  .input(streamRequest)
 
 const offered = z.array(
   z.object({
@@ -175,14 +178,16 @@ export const aiRouter = router({
     .meta(about('Ask a model with files, tools and parameters for its whole answer.', wholeAnswer))
     .mutation(async ({ ctx, input }) => (await beginRequest(ctx, input)).answer()),
 
-  completeStream: requesting
+  completeStream: requestingStream
     .meta({
       ...about('Ask a model with files, tools and parameters for its answer as it comes, in parts of several types.'),
       streams: true,
     })
-    .mutation(async ({ ctx, input }) =>
-      (await beginRequest(ctx, input)).stream(input.toolUses ? [...streamParts, 'tool-use'] : streamParts),
-    ),
+    .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
+      const questionPlace = mayAsk === 'amid' ? 'amid' : mayAsk ? 'last' : undefined
+      const call = await begin(ctx, input, { questionPlace })
+      return call.stream(input.toolUses ? [...streamParts, 'tool-use'] : streamParts)
+    }),
 
   countTokens,
   embed,

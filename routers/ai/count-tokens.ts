@@ -11,6 +11,7 @@ import { modelCallOf } from './model-call.ts'
 import { adaptRequest } from './request/adapt.ts'
 import { problemsOf } from './request/checks.ts'
 import { filesIn } from './request/files-in.ts'
+import { InlineDocuments } from './request/inline-documents.ts'
 import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
 import { mostInputOf } from './request/most-input.ts'
 import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
@@ -36,10 +37,13 @@ export const countTokens = userWith('ai')
     const [model] = await ctx.services.sql(findCallableModel, [given.model, ctx.usage, 'chat'])
     const unique = { ...given, messages: [...withUniqueCallIds(given.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
-    const issues = [...problemsOf(input, model, 0, { readsDocuments: true }), ...attachmentsIn(input)]
+    const issues = [...problemsOf(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
-    const call = callOf(ctx, input, model)
+    using held = new DisposableStack()
+    const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(`${ctx.caller.person.id}`, bytes))
+    const messages = await new InlineDocuments({ ctx, model, hold }).read(input.messages.map(withoutAttachments))
+    const call = callOf(ctx, { ...input, messages: [...messages] }, model)
     const counted = await countOf(ctx, call)
     return counted === undefined
       ? { inputTokens: await estimateOf(call), estimated: true }
@@ -59,7 +63,7 @@ function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall 
     questionPlace: undefined,
   })
   const tools = ownTools(ctx, { model, asked, approvals })
-  const said = approvals.allowed.take(asked.messages.map(withoutAttachments))
+  const said = approvals.allowed.take(asked.messages as ReadMessage[])
   const inputTokens = inputTokensOf(asked) + tokensOfTools(tools)
   return modelCallOf(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
 }

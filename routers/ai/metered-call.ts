@@ -89,9 +89,9 @@ export class MeteredCall {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const { content, finish } = await this.#approvals.allowed.generate(this.#ctx.services.models, call, this.#meter)
-      this.#record.write(finish === 'content-filter' ? 'refused' : 'completed')
-      return { content: [...content], finish, usage: this.#usage }
+      const answer = await this.#approvals.allowed.generate(this.#ctx.services.models, call, this.#meter)
+      this.#record.write(answer.finish === 'content-filter' ? 'refused' : 'completed')
+      return { ...answer, content: [...answer.content], usage: this.#usage }
     } catch (error) {
       const fallback = await this.#fallback(error)
       if (fallback) return fallback.answer()

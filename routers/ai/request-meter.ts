@@ -53,8 +53,8 @@ export class RequestMeter {
     )
     this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
     if (tokens.input !== undefined) this.#found = 0
-    // Nothing at all is no count.
-    this.#isCounted = tokens.output === undefined ? Boolean(tokens.total) : this.#isTold
+    // A count of nothing has no piece in it.
+    this.#isCounted = Boolean(tokens.output ?? tokens.total)
     if (!this.#isCounted) return
     this.#answer = { pieces: 0, tokens: 0 }
     this.#reasoning = { pieces: 0, tokens: 0 }
@@ -109,15 +109,15 @@ export class RequestMeter {
     return Boolean(this.#reported.input) || Boolean(this.#reported.output)
   }
 
-  /** Where something was said, a count of nothing at all is none. Of a total alone, our estimate of the input is the input. */
+  /** Where something was said, a count of nothing is none. Of a total alone, our estimate of the input is the input. */
   get #counts(): { input: number | undefined; output: number | undefined; isShared: boolean } {
     const { input, output, total } = this.#reported
     if (total && !this.#isTold) {
       const share = Math.min(total, this.#inputEstimate)
       return { input: share, output: total - share, isShared: true }
     }
-    const isNone = this.#isBegun && !this.#isTold
-    return isNone ? { input: undefined, output: undefined, isShared: false } : { input, output, isShared: false }
+    const believed = (count: number | undefined) => (count === 0 && this.#isBegun ? undefined : count)
+    return { input: believed(input), output: believed(output), isShared: false }
   }
 }
 

@@ -1,11 +1,12 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
+import { type AppToConnect, shareApp } from '../../entities/apps/ext-app.sql.ts'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
 import { useConnectRequest } from '../../entities/apps/ext-app-connect-request.sql.ts'
 import { lockLink } from '../../entities/apps/ext-app-link.sql.ts'
 import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
+import { deleteToken } from '../../entities/identity/access-token.sql.ts'
 import { AccessToken } from '../../entities/identity/access-token.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { User } from '../../entities/identity/user.ts'
@@ -66,9 +67,7 @@ function assertOffered(app: AppToConnect, { passkey, abilities = [] }: Consent):
 
 /** Nobody removes the app, or changes its key, before the link is there. */
 async function holdApp(em: EntityManager, { id, publicKey }: AppToConnect): Promise<void> {
-  const [held] = await em.execute<{ key: string }[]>('select public_key as key from ext_apps where id = ? for share', [
-    Number(id),
-  ])
+  const [held] = await runNamed(em, shareApp, [Number(id)])
   if (held?.key !== publicKey) throw new Problem('connect_request_invalid')
 }
 
@@ -85,7 +84,7 @@ async function endEarlier(
   const [link] = await runNamed(em, lockLink, [Number(appId), extAppUserId])
   if (link && link.userId !== userId && !link.expired) throw new Problem('linked_elsewhere')
   if (!link) return []
-  await em.execute('delete from access_tokens where id = ?', [link.tokenId])
+  await runNamed(em, deleteToken, [link.tokenId])
   return [tokenCredential(link.tokenId)]
 }
 

@@ -3,28 +3,13 @@ import { backWith, credentialsEnd } from '../../entities/apps/ext-app.sql.ts'
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
 import { moment } from '../ports/days.ts'
+import { webAddress } from '../ports/web-address.ts'
 import { attribute, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 import { givenPublicKey } from './app-key.ts'
 
-const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/
-
-/** What stands in an address without being escaped. */
-const address = z
-  .url({ protocol: /^https?$/ })
-  .max(2048)
-  .regex(/^[\x21-\x7e]+$/)
-
-const safeAddress = address.refine((text) => {
-  const url = URL.parse(text)
-  return url?.protocol === 'https:' || loopback.test(url?.hostname ?? '')
-}, 'must begin with https://, or lead to this machine')
-
-const redirectUrl = safeAddress.refine((text) => {
-  const { username, password } = URL.parse(text) ?? {}
-  // An empty fragment is one, too: what is added behind it would never reach the app.
-  return !text.includes('#') && !username && !password
-}, 'must have no fragment and no password')
+// An empty fragment is one, too: what is added behind it would never reach the app.
+const redirectUrl = webAddress.refine((text) => !text.includes('#'), 'must have no fragment')
 
 /** How many days a person can agree for. */
 const linkDays = z.int().min(1).max(365)
@@ -45,7 +30,7 @@ export const extApps = resource({
       sort: true,
     }),
     description: attribute(z.string().max(2000).nullable().describe('What it is for.'), { write: true, default: null }),
-    url: attribute(address.describe('Where it is.'), { write: true }),
+    url: attribute(webAddress.describe('Where it is.'), { write: true }),
     redirectUrls: attribute(
       z
         .array(redirectUrl)
@@ -61,7 +46,7 @@ export const extApps = resource({
     redirectOnConnectionDeclined: attribute(z.string().describe('Where it goes when they decline.'), {
       sql: backWith('declined'),
     }),
-    logoUrl: attribute(safeAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
+    logoUrl: attribute(webAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
     logoProxyUrl: attribute(
       z.string().nullable().describe('Where people whom it asks see that picture, for a while. Told to them alone.'),
       { sql: () => 'null::text' },

@@ -42,7 +42,7 @@ export function camelCase(key: string): string {
   return key.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-const all = ({ services: { extensions } }: Context): RecordOf<typeof aiModelFlags>[] =>
+export const allModelFlags = ({ services: { extensions } }: Context): RecordOf<typeof aiModelFlags>[] =>
   [...builtIn, ...extensions.modelFlags].map(({ key, ...flag }) => ({ id: key, ...flag }))
 
-export const aiModelFlagsRouter = router(virtualReads(aiModelFlags, all))
+export const aiModelFlagsRouter = router(virtualReads(aiModelFlags, allModelFlags))

@@ -22,6 +22,7 @@ import { checkModels } from './model-checks.ts'
 import { pricingOf } from './pricing.ts'
 import { syncModels } from './sync.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
+import { findUnresolvedNames } from './unresolved-names.ts'
 
 const modelImport = z.strictObject({
   provider: z.string().min(1).max(120),
@@ -62,7 +63,7 @@ async function importModels(
   const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
   return changing(ctx, async (em, changes) => {
-    await em.execute(waitForTurn, [locks.syncModels])
+    await runNamed(em, waitForTurn, [locks.syncModels])
     const steps = await plan(await runNamed(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))
@@ -139,7 +140,7 @@ const outageProcedures = {
     .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await changing(ctx, async (em, changes) => {
-        await em.execute(waitForTurn, [locks.modelStatus])
+        await runNamed(em, waitForTurn, [locks.modelStatus])
         const longest = Math.max(first, LONGEST_MS)
         const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []
@@ -181,6 +182,8 @@ export const modelsRouter = router({
   }),
 
   check: host.mutation(({ ctx }) => checkModels(ctx)),
+
+  unresolved: host.query(({ ctx }) => findUnresolvedNames(ctx)),
 
   import: host.input(modelImport).mutation(({ ctx, input }) => importModels(ctx, input)),
 

@@ -26,7 +26,7 @@ export async function checkModels(ctx: Context, only?: readonly string[]): Promi
   const listed = checks.flat()
   return changing(ctx, async (em, changes) => {
     // An outage comes before this, or after.
-    await em.execute(waitForTurn, [locks.modelStatus])
+    await runNamed(em, waitForTurn, [locks.modelStatus])
     await runNamed(em, closeEndedOutages, [meant])
     const outages = new Map((await runNamed(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
     const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))

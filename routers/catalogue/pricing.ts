@@ -64,7 +64,7 @@ export const pricing = z.union([
 
 /** What the configuration or a price list says of a million tokens and a thousand uses of tools. */
 export function pricingOf({ currency, tiers = [], ...rates }: Price): Pricing {
-  const uses = useCostsOf(rates)
+  const uses = costsPerUse(rates)
   const all = [{ fromInputTokens: 0, ...rates }, ...tiers]
   const ranges = all.map(
     (tier, index): PriceRange => ({
@@ -82,7 +82,7 @@ export function pricingOf({ currency, tiers = [], ...rates }: Price): Pricing {
 }
 
 /** Only those that are set: a price that is stored anew is a new version. */
-const useCostsOf = ({
+const costsPerUse = ({
   webSearchPerThousand,
   groundedPromptPerThousand,
   webFetchPerThousand,

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type LoggedChange, recordChanges } from '../../entities/rooms/change-log.sql.ts'
+import { patientTransaction } from '../../entities/sql/locks.ts'
 import type { Resource } from '../resource/declare.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
@@ -7,17 +8,19 @@ import { runNamed } from './run-named.ts'
 
 /**
  * Carries out a transaction and writes to the change log what it changed. The log is written last and in one statement, so
- * that a stream is locked for as short as can be. Other replicas hear of it after the commit, and of nothing else.
+ * that a stream is locked for as short as can be. Other replicas hear of it after the commit, and of nothing else. `stream`
+ * is one that many change.
  */
 export async function changing<T>(
   ctx: Context,
   work: (em: EntityManager, changes: ChangeRecorder) => Promise<T>,
+  stream?: Stream,
 ): Promise<T> {
   const noted: NotedChange[] = []
   const logged: LoggedChange[] = []
   const dropped: string[] = []
   const ended: string[] = []
-  const result = await ctx.em().transactional(async (em) => {
+  const result = await transact(ctx, stream, async (em) => {
     const result = await work(em, recorderOf({ noted, logged, dropped, ended }))
     await em.flush()
     if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
@@ -29,6 +32,19 @@ export async function changing<T>(
   await announced
   if (dropped.length > 0) await removeFiles(ctx, dropped)
   return result
+}
+
+/** Begins a transaction when those before it that change the same stream are over: until then it has no connection. */
+export async function transact<T>(
+  ctx: Context,
+  stream: Stream | undefined,
+  work: (em: EntityManager) => Promise<T>,
+): Promise<T> {
+  using _turn = stream && (await ctx.services.turns.change.take(stream))
+  return await ctx.em().transactional(async (em) => {
+    if (ctx.origin === 'host') await em.execute(patientTransaction)
+    return work(em)
+  })
 }
 
 interface NotedChange {

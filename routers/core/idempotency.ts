@@ -27,8 +27,9 @@ interface StoredExecution {
   sent?: string
 }
 
-/** How long a key stays claimed if the process crashes; with a file, longer by as long as that may take to come. */
-const RUNNING = 5 * 60_000
+/** How long a key stays claimed after a process that carries out its request has died. The claim is renewed meanwhile. */
+const LEASE_MS = 10_000
+const RENEWAL_MS = LEASE_MS / 4
 const KEPT = 24 * 60 * 60_000
 const PURPOSE = 'idempotency'
 
@@ -65,13 +66,12 @@ export async function runOnce(
 
 /** Claims the key; returns the stored answer, or undefined if this request is the first one with the key. */
 async function replay(
-  { services: { answers, vault, settings } }: Context,
-  { storeKey, fingerprint, mark, hashFile }: Claim,
+  { services: { answers, vault } }: Context,
+  { storeKey, fingerprint, mark }: Claim,
 ): Promise<KeptAnswer | undefined> {
-  const running = RUNNING + (hashFile ? settings.attachments.uploadTimeout : 0)
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
-    const isFirst = await answers.setIfAbsent(storeKey, mark, running).catch((cause: unknown) => {
+    const isFirst = await answers.setIfAbsent(storeKey, mark, LEASE_MS).catch((cause: unknown) => {
       // The store is down, so it is unknown whether this is a repeat.
       throw new Problem('unavailable', { cause })
     })
@@ -102,13 +102,24 @@ async function first(ctx: Context, claim: Claim, run: () => Promise<StoredRespon
     throw error
   }
   await takeKey(ctx, claim.owner).catch(release)
-  const sent = await run().catch(async (error: unknown) => {
+  const sent = await renewing(ctx, claim, run).catch(async (error: unknown) => {
     await giveKeyBack(ctx, claim.owner)
     return release(error)
   })
   // The request succeeded; failing to store its answer must not make it fail.
   await keep(ctx, claim, sent).catch((error: unknown) => ctx.services.log.warn({ error }, 'an answer was not kept'))
   return sent
+}
+
+/** Keeps the key claimed while the request runs. Where the store is away meanwhile, the claim may run out. */
+async function renewing<T>({ services: { answers } }: Context, { storeKey, mark }: Claim, run: () => Promise<T>) {
+  const renew = () => void answers.replaceOwn(storeKey, mark, mark, LEASE_MS).catch(() => {})
+  const timer = setInterval(renew, RENEWAL_MS)
+  try {
+    return await run()
+  } finally {
+    clearInterval(timer)
+  }
 }
 
 async function keep(

@@ -6,6 +6,9 @@ const networkCodes = /^(ECONN\w+|EPIPE|ETIMEDOUT|EHOSTDOWN|EHOSTUNREACH|ENETUNRE
 /** What PostgreSQL says where it cannot serve now: no connection, no resources, a shutdown, a standby, a deadlock that it ended. */
 const sqlStates = /^(08\w{3}|53\w{3}|57P0\d|25006|40P01)$/
 
+/** What PostgreSQL says where something took longer than a request may wait: for a lock, in a statement, between two of them. */
+const timeoutStates = /^(55P03|57014|25P03)$/
+
 /** What the driver and its pool say without a code. */
 const driverMessages = new RegExp(
   [
@@ -18,12 +21,23 @@ const driverMessages = new RegExp(
   ].join('|'),
 )
 
-/** The problem that the database is out of reach, where that is why something failed; else the failure as it came. */
+/** The problem that the database is out of reach, or the caller, where that is why something failed; else the failure as it came. */
 export function unavailableOr<T>(failure: T): T | Problem {
-  return failure instanceof Problem || !isOutage(failure) ? failure : new Problem('unavailable', { cause: failure })
+  if (failure instanceof Problem) return failure
+  if (isBrokenRequest(failure)) return new Problem('client_gone', { cause: failure })
+  if (isTimeout(failure)) return new Problem('busy', { cause: failure })
+  return isOutage(failure) ? new Problem('unavailable', { cause: failure }) : failure
 }
 
 export const isUnavailable = (failure: unknown) => failure instanceof Problem && failure.problem === 'unavailable'
+
+/** What Node.js says of a body whose sender goes away, by the code that a lost connection to the database has, too. */
+const isBrokenRequest = (error: unknown): boolean =>
+  error instanceof Error &&
+  ((error.message === 'aborted' && (error as { code?: unknown }).code === 'ECONNRESET') || isBrokenRequest(error.cause))
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (timeoutStates.test(String((error as { code?: unknown }).code)) || isTimeout(error.cause))
 
 function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false

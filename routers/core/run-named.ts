@@ -24,6 +24,17 @@ export async function runNamed<Row>(
   return rows as Row[]
 }
 
+/** Runs a statement that selects exactly one row, such as a sum. */
+export async function runForOneRow<Row>(
+  em: EntityManager,
+  query: Statement<Row>,
+  values: readonly unknown[],
+): Promise<Row> {
+  const [row] = await runNamed(em, query, values)
+  if (!row) throw new Error(`${query.name} selected no row`)
+  return row
+}
+
 /** Runs statements in a transaction. */
 export const inTransaction =
   (em: EntityManager): Sql =>

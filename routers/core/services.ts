@@ -34,6 +34,7 @@ import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Slots } from './load/slots.ts'
+import type { Turns } from './load/turns.ts'
 import type { Settings } from './settings.ts'
 
 /** What the process gives to every call. */
@@ -75,6 +76,8 @@ export interface Services {
   storage: Storage
   files: FileStore
   promptFiles: PromptFiles
+  /** Lets a few requests of each person use the database at the same time, and a few changes of what all lock. */
+  turns: Record<'person' | 'change', Turns>
   /** Counts the uploads of this process. */
   uploads: Slots
   /** Counts the bytes of AI requests under way in this process, by person. */

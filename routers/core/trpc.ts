@@ -46,6 +46,8 @@ export interface ProcedureMeta {
   confirmsCaller?: boolean
   /** Whether its answer comes piece by piece. */
   streams?: boolean
+  /** Whether it waits for what is outside of this service. */
+  waitsOutside?: boolean
   /** What it does, in a sentence for documents and clients. */
   about?: string
   /** The shape of its answer, where that is no resource. */
@@ -119,6 +121,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
   return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
+    using _turn = await takeTurn(ctx, access, meta)
     if (!meta?.confirmsCaller) await ctx.callerContext.confirm()
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
@@ -132,6 +135,26 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
     if (failure) throw failure
     return result
   })
+}
+
+/** How soon somebody may come again whose requests are too many at once. */
+const RETRY_SECONDS = 1
+
+/**
+ * Waits while as many requests of the same person, or app, use the database as may at a time, so that they leave it to others.
+ * What waits for a model, a site, the bytes of a file or the decoding of a picture takes no turn, as it is counted by itself.
+ */
+async function takeTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta | undefined) {
+  const { current } = ctx.callerContext
+  const isLong = ability === 'ai' || meta?.streams || meta?.file || meta?.waitsOutside || meta?.body === 'picture'
+  if (isLong || ctx.origin === 'host' || (current.type !== 'user' && current.type !== 'external-app')) return undefined
+  const key = current.type === 'user' ? `user:${current.person.id}` : `app:${current.appId}`
+  try {
+    return await ctx.services.turns.person.take(key, ctx.signal)
+  } catch (error) {
+    ctx.hints.retryAfterSeconds = RETRY_SECONDS
+    throw error
+  }
 }
 
 /** Nothing is told to whom nobody confirmed; but where the database is out of reach, nobody waits for it once more. */

@@ -1,6 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { listTokenIds } from '../../entities/identity/access-token.sql.ts'
-import { endOtherSessionsOf, endSessionsOf, listSessionHashes } from '../../entities/identity/session.sql.ts'
+import {
+  endOtherSessionsOf,
+  endSessionsOf,
+  listSessionHashes,
+  lockSession,
+} from '../../entities/identity/session.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
@@ -30,7 +35,7 @@ export async function endAccess({ em, changes }: Ending, userId: number): Promis
 /** Ends all sessions of a person but one; throws where that one has ended meanwhile. */
 export async function endOtherSessions({ em, changes }: Ending, userId: number, handle: string): Promise<void> {
   // Two sessions that end each other take turns.
-  await em.execute(lockPerson, [userId])
+  await runNamed(em, lockPerson, [userId])
   await holdSession(em, handle)
   const ended = await runNamed(em, endOtherSessionsOf, [userId, handle])
   changes.addEnded(ended.map(({ hash }) => sessionCredential(hash)))
@@ -38,6 +43,6 @@ export async function endOtherSessions({ em, changes }: Ending, userId: number, 
 
 /** Keeps a session from ending before the transaction does; throws where it has ended already. */
 export async function holdSession(em: EntityManager, handle: string): Promise<void> {
-  const [held] = await em.execute('select 1 from sessions where hash = ? for update', [handle])
+  const [held] = await runNamed(em, lockSession, [handle])
   if (!held) throw new Problem('signed_out')
 }

@@ -1,13 +1,14 @@
-import type { QueryResult } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
 import { Session } from '../../entities/identity/session.ts'
-import { lockPerson } from '../../entities/identity/user.sql.ts'
+import { deleteUser, lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
+import { statement } from '../../entities/sql/statement.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
+import { runForOneRow, runNamed } from '../core/run-named.ts'
 import { endAccess } from './end-sessions.ts'
 import { deletePictures } from './pictures/picture-files.ts'
 
@@ -25,7 +26,7 @@ export async function eraseUser(
     await first(tx)
     await hooks.settle('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
     await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
-    await tx.execute(lockPerson, [user.id])
+    await runNamed(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
@@ -33,9 +34,7 @@ export async function eraseUser(
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
     // The picture that they have now, which may be another one than when they were looked up.
-    const [deleted] = await tx.execute<{ avatar: string | null }[]>('delete from users where id = ? returning avatar', [
-      user.id,
-    ])
+    const [deleted] = await runNamed(tx, deleteUser, [user.id])
     // Somebody else was faster.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     if (deleted.avatar) files.push(deleted.avatar)
@@ -52,6 +51,9 @@ export async function eraseUser(
 
 async function carryOut(tx: EntityManager, { table, column, rows }: EraseRule, userId: number): Promise<number> {
   const erase = rows === 'delete' ? `delete from ${table}` : `update ${table} set ${column} = null`
-  const { affectedRows } = await tx.execute<QueryResult>(`${erase} where ${column} = ?`, [userId], 'run')
-  return affectedRows
+  const erased = statement<{ erased: number }>(
+    `erase-${table}-${column}`,
+    `with erased as (${erase} where ${column} = $1 returning 1) select count(*)::int as erased from erased`,
+  )
+  return (await runForOneRow(tx, erased, [userId])).erased
 }

@@ -3,7 +3,7 @@ import type { UserType } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 
-const pages = ['start', 'login', 'register', 'handshake', 'profile', 'connect', 'logout'] as const
+const pages = ['start', 'login', 'register', 'handshake', 'chat', 'profile', 'connect', 'logout'] as const
 type Page = (typeof pages)[number]
 
 /** What somebody is shown; `unlock` stands at the address of the handshake. */
@@ -11,10 +11,11 @@ type View = Exclude<Page, 'start'> | 'unlock'
 
 /** What each kind of caller is shown where they ask for a page: it, or the one they must go to first. */
 const views: Record<Page, Record<UserType, View>> = {
-  start: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
-  login: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
-  register: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
+  start: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
+  login: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
+  register: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
   handshake: { guest: 'login', registering: 'handshake', user: 'unlock', 'external-app': 'login' },
+  chat: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
   profile: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
   connect: { guest: 'login', registering: 'register', user: 'connect', 'external-app': 'login' },
   logout: { guest: 'login', registering: 'logout', user: 'logout', 'external-app': 'login' },

@@ -63,7 +63,7 @@ export const registrationRouter = router({
       if (!known) throw new Problem('signed_out')
       await browser.replace(known)
       ctx.callerContext.become(callerOfUser(known), 'registration')
-      return { id: known.id, redirectUri: '/profile' }
+      return { id: known.id, redirectUri: '/chat' }
     }),
 })
 

@@ -3,7 +3,7 @@ import { LockMode } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { setGroups } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
-import { changing } from '../core/changes.ts'
+import { changing, transact } from '../core/changes.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
@@ -32,7 +32,7 @@ export const adminRouter = router({
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [input.username, input.email])
     }
-    const id = await ctx.em().transactional(async (em) => {
+    const id = await transact(ctx, undefined, async (em) => {
       const user = em.create(User, { ...input, role })
       await em.flush().catch(refuseDuplicate)
       await ctx.services.hooks.settle('name-taken', { subject: 'user', id: user.id, name: user.username, em })

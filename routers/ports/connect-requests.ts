@@ -7,7 +7,7 @@ export interface ConnectRequest {
 }
 
 export interface OpenedRequest extends ConnectRequest {
-  /** Names the request, however its text is written. */
+  /** Names the request. */
   hash: string
   expiresAt: Date
   /** Whether it was made for an app with this public key. */

@@ -1,16 +1,16 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import {
+  deleteKeysOfPerson,
   dropInvitationsForKey,
   findEpochOfRoom,
-  lockRoomsOf,
+  lockRoomsToRekey,
   type RoomEpoch,
   requireRekey,
 } from '../../entities/rooms/room-key.sql.ts'
-import type { Withdrawn } from '../../entities/rooms/room-member.sql.ts'
 import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { arrayOf } from '../verbs/run-in.ts'
+import { runNamed } from '../core/run-named.ts'
 import { noteWithdrawn } from './members/member-events.ts'
 
 /** Refuses what is encrypted with a key that the room will get, or, where new keys are enforced, with one it has replaced. */
@@ -25,7 +25,7 @@ export function assertKeyInUse({ services }: Context, given: number, { keyEpoch,
 
 /** The same for a message that is edited. */
 export async function assertKeyOfEditInUse(ctx: Context, em: EntityManager, message: number): Promise<void> {
-  const [found] = await em.execute<(RoomEpoch & { given: number })[]>(findEpochOfRoom, [message])
+  const [found] = await runNamed(em, findEpochOfRoom, [message])
   if (found) assertKeyInUse(ctx, found.given, found)
 }
 
@@ -34,18 +34,18 @@ export async function requireNewKey(
   { em, changes }: Omit<ChangedPerson, 'userId'>,
   rooms: readonly number[],
 ): Promise<void> {
-  const asking = rooms.length > 0 ? await em.execute<{ id: number }[]>(requireRekey, [arrayOf(rooms)]) : []
+  const asking = rooms.length > 0 ? await runNamed(em, requireRekey, [rooms]) : []
   for (const { id } of asking) changes.add([`room:${id}`], 'updated', 'rooms', id)
 }
 
 /** The same for all rooms of a person whose keys are others from now on; what was wrapped for the old ones goes, invitations too. */
 export async function requireNewKeysOf({ em, changes, userId }: ChangedPerson): Promise<void> {
-  const rooms = await em.execute<{ id: number; isMember: boolean }[]>(lockRoomsOf, [userId])
-  await em.execute('delete from room_keys where user_id = ?', [userId])
+  const rooms = await runNamed(em, lockRoomsToRekey, [userId])
+  await runNamed(em, deleteKeysOfPerson, [userId])
   await requireNewKey(
     { em, changes },
     rooms.filter(({ isMember }) => isMember).map(({ id }) => id),
   )
-  const dropped = await em.execute<(Withdrawn & { room: number })[]>(dropInvitationsForKey, [userId])
+  const dropped = await runNamed(em, dropInvitationsForKey, [userId])
   for (const { room, ...invitation } of dropped) noteWithdrawn(changes, room, [invitation])
 }

@@ -11,7 +11,7 @@ import {
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runForOneRow, runNamed } from '../core/run-named.ts'
 import { seesAll, viewerOf } from '../verbs/viewer.ts'
 
 export interface LockedRoom {
@@ -28,7 +28,7 @@ export interface EnteredRoom extends LockedRoom {
 
 /** Locks a room, as everybody does who changes something in it. */
 export async function lockRoomById(em: EntityManager, id: number): Promise<LockedRoom> {
-  const [room] = await em.execute<Omit<LockedRoom, 'id'>[]>(lockRoom, [id])
+  const [room] = await runNamed(em, lockRoom, [id])
   if (!room) throw noSuchRoom(id)
   return { id, ...room }
 }
@@ -51,8 +51,7 @@ export async function enterRoom(
 }
 
 export async function measureSize(em: EntityManager, room: number): Promise<RoomSize> {
-  const [size] = await em.execute<[RoomSize]>(measureRoom, [room])
-  return size
+  return runForOneRow(em, measureRoom, [room])
 }
 
 export const noSuchRoom = (id: number) =>
@@ -61,9 +60,9 @@ export const noSuchRoom = (id: number) =>
 /** Locks the person, so that two rooms are not entered past the limit at once; throws where they are in too many already. */
 export async function assertMayEnterOneMore({ services }: Context, em: EntityManager, person: number): Promise<void> {
   const { perPerson } = services.settings.rooms
-  await em.execute(lockPerson, [person])
-  const [found] = await em.execute<[{ rooms: number }]>(countRooms, [person])
-  if (found.rooms >= perPerson) throw full(`A person is in at most ${perPerson} rooms.`)
+  await runNamed(em, lockPerson, [person])
+  const { rooms } = await runForOneRow(em, countRooms, [person])
+  if (rooms >= perPerson) throw full(`A person is in at most ${perPerson} rooms.`)
 }
 
 export function assertRoomForMember({ services }: Context, { members }: RoomSize): void {

@@ -12,9 +12,11 @@ import {
 } from '../../entities/rooms/room-key.sql.ts'
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import { takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { changing, transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runForOneRow, runNamed } from '../core/run-named.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { isPublicKey } from '../identity/public-key.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -135,7 +137,9 @@ interface Recipients {
 
 /** Asked by somebody who may make the next key. */
 function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }> {
-  return ctx.em().transactional(async (em) => ({ meta: await findRecipients(em, await enterAsWriter(ctx, em, id)) }))
+  return transact(ctx, `room:${id}`, async (em) => ({
+    meta: await findRecipients(em, await enterAsWriter(ctx, em, id)),
+  }))
 }
 
 const enterAsWriter = (ctx: Context, em: EntityManager, id: number) => enterRoom(ctx, em, id, ['admin', 'editor'])
@@ -145,8 +149,8 @@ async function findRecipients(
   em: EntityManager,
   { id, keyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
 ): Promise<Recipients> {
-  const members = await em.execute<KeyedMember[]>(findKeyedMembers, [id])
-  const [texts] = await em.execute<[RoomTexts]>(findRoomTexts, [id])
+  const members = await runNamed(em, findKeyedMembers, [id])
+  const texts = await runForOneRow(em, findRoomTexts, [id])
   const recipients = members.filter(hasKeys)
   const withoutKeys = members.filter((member) => !hasKeys(member)).map(({ id }) => id)
   const version = hashRecipients(recipients, texts)
@@ -167,17 +171,18 @@ type NewKey = z.output<typeof newKey>
 /** Gives a room its next key. Whoever joins, leaves or writes at this moment waits, so nobody is left out or kept in. */
 async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
   const id = Number(given.id)
-  await changing(ctx, async (em, changes) => {
+  const replaceKey = async (em: EntityManager, changes: ChangeRecorder) => {
     const room = await enterAsWriter(ctx, em, id)
     assertNextEpoch(room, given)
     const found = await findRecipients(em, room)
     assertWrappedForAll(found, given)
     assertMayReplaceTexts(found, given)
     const texts = textNames.map((name) => given[name] ?? null)
-    await em.execute(beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
-    await em.execute(storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
+    await runNamed(em, beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
+    await runNamed(em, storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
-  })
+  }
+  await changing(ctx, replaceKey, `room:${id}`)
   return { data: await getRow(ctx, rooms, given.id) }
 }
 

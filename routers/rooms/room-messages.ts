@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { findMessageByNumber } from '../../entities/rooms/room.sql.ts'
-import { eraseMessage, lockRoomOfMessage } from '../../entities/rooms/room-message.sql.ts'
+import { eraseMessage, findRoomOfMessage, lockRoomOfMessage } from '../../entities/rooms/room-message.sql.ts'
 import {
   deletableMessages,
   editableMessages,
@@ -14,6 +14,7 @@ import {
 } from '../../entities/rooms/room-message.ts'
 import { findReadMarks, type ReadMark } from '../../entities/rooms/room-read-mark.sql.ts'
 import { takes } from '../core/body-size.ts'
+import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -137,10 +138,11 @@ export const roomMessagesRouter = router({
     .meta({ ...exposes(roomMessages, 'update'), ...takes('long text') })
     .use(withoutUnchanged(roomMessages))
     .input(updateInput(roomMessages))
-    .mutation(({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
+    .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
       if (input['content'] === null) throw noContent()
       return updateRow(ctx, roomMessages, input, {
+        stream: await findStream(ctx, input),
         beforehand: (em) => lockRoomOf(em, input),
         afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
       })
@@ -155,15 +157,22 @@ export const roomMessagesRouter = router({
 
 /** Leaves the place of a message, with nothing in it. To do so again changes nothing. */
 async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
-  await changing(ctx, async (em, changes) => {
+  const erase = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomOf(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
-    const [erased] = await em.execute<{ room: number }[]>(eraseMessage, [roomMessages.ids.keyOf(id)])
+    const [erased] = await runNamed(em, eraseMessage, [roomMessages.ids.keyOf(id)])
     if (!erased) return
     await dropAttachmentsOf({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
-  })
+  }
+  await changing(ctx, erase, await findStream(ctx, { id }))
   return { id }
+}
+
+/** The stream of the room of a message. */
+async function findStream({ services }: Context, { id }: Version): Promise<Stream | undefined> {
+  const [found] = await services.sql(findRoomOfMessage, [roomMessages.ids.keyOf(id)])
+  return found && `room:${found.room}`
 }
 
 const lockRoomOf = (em: EntityManager, { id }: Version) => runNamed(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
@@ -8,9 +9,11 @@ import { RoomMember } from '../../entities/rooms/room-member.ts'
 import { markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { deletePictures, keyOfPicture, pictureSize, readPicture } from '../identity/pictures/picture-files.ts'
 import { replacePicture } from '../identity/pictures/pictures.ts'
@@ -116,11 +119,14 @@ async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange)
   const { avatar } = await getRow(ctx, rooms, given.id)
   const before = avatar && keyOfPicture(avatar)
   // Nobody has a picture decoded that they may not set.
-  await assertPermitted(ctx, ctx.em(), rooms, { id: given.id, verb: 'update' })
+  await assertPermitted(ctx, ctx.services.sql, rooms, { id: given.id, verb: 'update' })
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
 }
 
-const write = (ctx: Context, change: RowChange) => updateRow(ctx, rooms, change, { afterFlush: noteNewName })
+const write = (ctx: Context, change: RowChange) =>
+  updateRow(ctx, rooms, change, { afterFlush: noteNewName, stream: streamOf(change) })
+
+const streamOf = ({ id }: { id: string }) => `room:${Number(id)}` as const
 
 /** Invitations show the name, too. */
 async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<void> {
@@ -130,6 +136,7 @@ async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<voi
 async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {
   const files: string[] = []
   const deleted = await deleteRow(ctx, rooms, version, {
+    stream: streamOf(version),
     async beforeDelete({ em, changes, row }) {
       await noteRoomGone({ em, changes, room: row.id })
       const { avatar } = await em.findOneOrFail(Room, row.id)
@@ -140,22 +147,18 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
   return deleted
 }
 
-interface Marked {
-  member: number
-  isNew: boolean
-}
-
 /** Marks the messages of a room as read by the caller, up to one of them. A mark never goes back. */
 async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
   const { viewer } = viewerOf(ctx)
   await assertMember(ctx, room)
-  await changing(ctx, async (em, changes) => {
-    const [marked] = await em.execute<Marked[]>(markReadText, [upTo, room, viewer])
+  const mark = async (em: EntityManager, changes: ChangeRecorder) => {
+    const [marked] = await runNamed(em, markReadText, [upTo, room, viewer])
     if (!marked) throw new Problem('not_found', { issues: [unknown('room-messages', ['upTo'])] })
     if (!marked.isNew) return
     changes.add([`room:${room}`], 'updated', 'room-members', marked.member)
     changes.add([`user:${viewer}`], 'updated', 'rooms', room)
-  })
+  }
+  await changing(ctx, mark, `room:${room}`)
   return { meta: { upTo: `${upTo}` } }
 }
 

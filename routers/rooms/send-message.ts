@@ -6,6 +6,7 @@ import {
   lockRoomForWriter,
   type Writer,
 } from '../../entities/rooms/room-message.sql.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -32,7 +33,7 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
   assertContentFits(ctx, { ...sending })
   assertFewAttachments(ctx, sending.attachments)
   if (sending.content === null && sending.attachments.length === 0) throw noContent()
-  return changing(ctx, async (em, changes) => {
+  const send = async (em: EntityManager, changes: ChangeRecorder) => {
     const writer = await lockForWriter(ctx, em, Number(sending.room))
     const logged = await insert(em, writer, sending)
     const [created] = logged
@@ -42,7 +43,8 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
     const [room, message] = [Number(sending.room), Number(created.subject)]
     await linkToMessage(ctx, { em, changes, room, message, ids: sending.attachments })
     return message
-  })
+  }
+  return changing(ctx, send, `room:${Number(sending.room)}`)
 }
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
@@ -62,7 +64,7 @@ function insert(em: EntityManager, { member }: Writer, sending: Sending): Promis
 
 /** The message that was sent before with the same client id; without one, there was nothing to reply to. */
 async function findSent(em: EntityManager, { member }: Writer, { clientId }: Sending): Promise<number> {
-  const [known] = clientId === null ? [] : await em.execute<{ id: number }[]>(findSentMessage, [member, clientId])
+  const [known] = clientId === null ? [] : await runNamed(em, findSentMessage, [member, clientId])
   if (known) return known.id
   throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
 }

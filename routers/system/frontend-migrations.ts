@@ -3,6 +3,7 @@ import { AppliedFrontendMigration } from '../../entities/identity/applied-fronte
 import { listOwnMigrations, listPendingMigrations } from '../../entities/identity/frontend-migration.sql.ts'
 import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
+import { transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, host, router, sessionUser } from '../core/trpc.ts'
@@ -62,7 +63,7 @@ export const migrationsRouter = router({
 })
 
 async function markApplied(ctx: Context, user: number, name: string): Promise<Migration> {
-  return ctx.em().transactional(async (em) => {
+  return transact(ctx, undefined, async (em) => {
     const migration = await em.findOne(FrontendMigration, { name })
     if (!migration) throw new Problem('not_found', { detail: 'Migration not found.' })
     const key = { user, migration: migration.id }

@@ -2,7 +2,9 @@ import { FrontendMigration } from '../../entities/identity/frontend-migration.ts
 import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
 import { User } from '../../entities/identity/user.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import { runNamed } from '../core/run-named.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import { USERDATA } from '../ports/vault.ts'
 
@@ -15,9 +17,9 @@ export async function registerMigrations(
   files: ReadonlyMap<string, FrontendMigrationFile>,
 ): Promise<string[]> {
   if (files.size === 0) return []
-  return ctx.em().transactional(async (em) => {
+  return transact(ctx, undefined, async (em) => {
     // Replicas that start at once take turns.
-    await em.execute(waitForTurn, [locks.registerFrontendMigrations])
+    await runNamed(em, waitForTurn, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
     const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
     for (const [name, file] of fresh) {

@@ -49,6 +49,8 @@ export async function* followChanges(ctx: Subscribing, options: FollowOptions): 
     cleanUp.push(stop)
     yield* tell(ctx, options, `${position.epoch}:${position.seq}`, queue)
   } catch (error) {
+    // Nobody waits any more for what this would throw, and a rejection that nobody takes ends the process.
+    if (signal.aborted) return
     throw unavailableOr(error)
   } finally {
     for (const step of cleanUp) step()

@@ -1,9 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { type Sql, statement } from '../../entities/sql/statement.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
+import { inTransaction, runNamed } from '../core/run-named.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RowVerb } from '../resource/query-shape.ts'
-import { runIn } from './run-in.ts'
 import { seesAll, viewerOf } from './viewer.ts'
 import type { RowChange } from './write-inputs.ts'
 
@@ -20,25 +21,24 @@ export async function lockRow(
   { id, ifVersion: expected, verb }: Version & { verb: RowVerb },
 ): Promise<void> {
   const { table } = ctx.services.resources.tableOf(of.type)
-  const [row] = await em.execute<{ version: string }[]>(
-    `select xmin::text as version from ${table} where id = ? for no key update`,
-    [of.ids.keyOf(id)],
-  )
+  const sql = inTransaction(em)
+  const lock = `select xmin::text as version from ${table} where id = $1 for no key update`
+  const [row] = await sql(statement<{ version: string }>(`lock-${table}`, lock), [of.ids.keyOf(id)])
   if (!row) throw notFound(of, id)
-  await assertPermitted(ctx, em, of, { id, verb })
+  await assertPermitted(ctx, sql, of, { id, verb })
   if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
 }
 
 /** A statement of its own: what was changed while the lock was waited for is seen only by one that begins afterwards. */
 export async function assertPermitted(
   ctx: Context,
-  em: EntityManager,
+  sql: Sql,
   of: Resource,
   { id, verb }: { id: string; verb: RowVerb },
 ): Promise<void> {
   const asked = ctx.services.resources.statementsOf(of.type).permission(verb, seesAll(ctx))
   if (!asked) return
-  const [row] = await runIn(em, asked, { ...viewerOf(ctx), ids: [of.ids.keyOf(id)] })
+  const [row] = await sql(asked.statement, asked.values({ ...viewerOf(ctx), ids: [of.ids.keyOf(id)] }))
   if (row?.id !== id) throw notFound(of, id)
   if (!row.permitted) throw new Problem('not_permitted')
 }
@@ -62,7 +62,7 @@ export async function assertLinksVisible(
 /** Those of the ids that are no rows of the type for the caller. */
 export async function hiddenAmong(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
   const asked = ctx.services.resources.statementsOf(type).visibleKeys(seesAll(ctx))
-  const rows = ids.length > 0 ? await runIn(em, asked, { ...viewerOf(ctx), ids }) : []
+  const rows = ids.length > 0 ? await runNamed(em, asked.statement, asked.values({ ...viewerOf(ctx), ids })) : []
   const visible = new Set(rows.map(({ key }) => key))
   return new Set(ids.filter((id) => !visible.has(id)))
 }

@@ -1,9 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { statement } from '../../entities/sql/statement.ts'
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runNamed } from '../core/run-named.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -12,7 +14,6 @@ import type { RecordRef } from '../resource/record.ts'
 import { translateConstraintError } from './constraint-errors.ts'
 import { hiddenAmong, lockRow, unknown } from './lock.ts'
 import { getRow } from './read.ts'
-import { arrayOf } from './run-in.ts'
 import { administrator } from './write.ts'
 import { ifVersion } from './write-inputs.ts'
 
@@ -49,10 +50,8 @@ async function changeLinks(
     await lockAll(ctx, em, to, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
     await write(em, path, Number(id), wanted, kind)
     // Both sides show the links.
-    await em.execute(`update ${own.table} set updated_at = now() where id = ?`, [Number(id)])
-    await em.execute(`update ${other.table} set updated_at = now() where id = any(?::int[])`, [
-      arrayOf([...wanted, ...before]),
-    ])
+    await runNamed(em, touchRows(own.table), [[Number(id)]])
+    await runNamed(em, touchRows(other.table), [[...wanted, ...before]])
     changes.addRow(of, 'updated', { id: Number(id) })
   }).catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
@@ -60,26 +59,33 @@ async function changeLinks(
 }
 
 async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
-  const rows = await em.execute<{ id: number }[]>(`select ${to} as id from ${pivot} where ${from} = ?`, [id])
+  const query = statement<{ id: number }>(
+    `linked-${pivot}-${from}`,
+    `select ${to} as id from ${pivot} where ${from} = $1`,
+  )
+  const rows = await runNamed(em, query, [id])
   return rows.map(({ id }) => id)
 }
 
 /** In one order, so that two who lock the same rows wait for each other only once. What the caller does not see is missing. */
 async function lockAll(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
   const { table } = ctx.services.resources.tableOf(to)
-  await em.execute(`select from ${table} where id = any(?::int[]) order by id for no key update`, [arrayOf(ids)])
+  const lock = `select from ${table} where id = any($1::int[]) order by id for no key update`
+  await runNamed(em, statement<never>(`lock-all-${table}`, lock), [ids])
   const hidden = await hiddenAmong(ctx, em, to, needed)
   const issues = needed.flatMap((id, index) => (hidden.has(id) ? [unknown(to, ['ids', index])] : []))
   if (issues.length > 0) throw new Problem('not_found', { issues })
 }
 
 async function write(em: EntityManager, { pivot, from, to }: PivotMapping, id: number, ids: number[], kind: Change) {
+  const run = (verb: string, text: string, values: unknown[]) =>
+    runNamed(em, statement<never>(`${verb}-${pivot}-${from}`, text), values)
   if (kind === 'remove')
-    await em.execute(`delete from ${pivot} where ${from} = ? and ${to} = any(?::int[])`, [id, arrayOf(ids)])
-  if (kind === 'replace') await em.execute(`delete from ${pivot} where ${from} = ?`, [id])
-  if (kind === 'remove') return
-  await em.execute(`insert into ${pivot} (${from}, ${to}) select ?, unnest(?::int[]) on conflict do nothing`, [
-    id,
-    arrayOf(ids),
-  ])
+    return run('unlink', `delete from ${pivot} where ${from} = $1 and ${to} = any($2::int[])`, [id, ids])
+  if (kind === 'replace') await run('unlink-all', `delete from ${pivot} where ${from} = $1`, [id])
+  const link = `insert into ${pivot} (${from}, ${to}) select $1::int, unnest($2::int[]) on conflict do nothing`
+  return run('link', link, [id, ids])
 }
+
+const touchRows = (table: string) =>
+  statement<never>(`touch-${table}`, `update ${table} set updated_at = now() where id = any($1::int[])`)

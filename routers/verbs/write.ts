@@ -2,7 +2,7 @@ import type { RequiredEntityData } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { type BodySize, takes } from '../core/body-size.ts'
-import type { ChangeRecorder } from '../core/change-recorder.ts'
+import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
@@ -80,16 +80,20 @@ interface Changing {
   complete?: (given: Data) => Data
   /** Does what belongs to the change, in its transaction. */
   afterFlush?: (written: WrittenRow) => Promise<void>
+  /** The stream that it changes and that many change. */
+  stream?: Stream | undefined
 }
+
+const commonStream = (of: Resource): Stream | undefined => (of.streams === 'all' ? 'all' : undefined)
 
 export async function createRow<R extends Resource>(
   ctx: Context,
   of: R,
   given: Data,
-  { validate, beforehand, complete = () => ({}), afterFlush }: Changing = {},
+  { validate, beforehand, complete = () => ({}), afterFlush, stream = commonStream(of) }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
-  const id = await changing(ctx, async (em, changes) => {
+  const create = async (em: EntityManager, changes: ChangeRecorder) => {
     await beforehand?.(em, changes)
     await assertLinksVisible(ctx, em, of, given)
     const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
@@ -99,7 +103,8 @@ export async function createRow<R extends Resource>(
     changes.addRow(of, 'created', row)
     await afterFlush?.({ em, changes, row, given })
     return row.id
-  }).catch((error) => translateConstraintError(error, uniques))
+  }
+  const id = await changing(ctx, create, stream).catch((error) => translateConstraintError(error, uniques))
   return getRow(ctx, of, String(id))
 }
 
@@ -108,11 +113,11 @@ export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
   { id, ifVersion, ...given }: RowChange,
-  { validate, beforehand, complete = () => ({}), afterFlush }: Changing = {},
+  { validate, beforehand, complete = () => ({}), afterFlush, stream = commonStream(of) }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
   const lists = listsOf(of, given)
-  await changing(ctx, async (em, changes) => {
+  const update = async (em: EntityManager, changes: ChangeRecorder) => {
     await beforehand?.(em, changes)
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     if (Object.keys(given).length === 0) return
@@ -128,7 +133,8 @@ export async function updateRow<R extends Resource>(
     await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
     changes.addRow(of, 'updated', row)
     await afterFlush?.({ em, changes, row, given })
-  }).catch((error) => translateConstraintError(error, uniques))
+  }
+  await changing(ctx, update, stream).catch((error) => translateConstraintError(error, uniques))
   return getRow(ctx, of, id)
 }
 
@@ -137,7 +143,7 @@ function assertSound(row: object, validate: Writing['validate'], change?: Change
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 
-interface Deleting {
+interface Deleting extends Pick<Changing, 'stream'> {
   /** Does what belongs to the change, in its transaction, while the row is still there. */
   beforeDelete?: ((doomed: Omit<WrittenRow, 'given'>) => Promise<void>) | undefined
 }
@@ -146,11 +152,11 @@ export async function deleteRow(
   ctx: Context,
   of: Resource,
   { id, ifVersion }: Version,
-  { beforeDelete }: Deleting = {},
+  { beforeDelete, stream = commonStream(of) }: Deleting = {},
 ): Promise<{ id: string }> {
   const { entity } = ctx.services.resources.tableOf(of.type)
   const isNeeded = beforeDelete || Object.keys(of.streams).length > 0
-  await changing(ctx, async (em, changes) => {
+  const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'delete' })
     const key = of.ids.keyOf(id)
     if (isNeeded) {
@@ -159,7 +165,8 @@ export async function deleteRow(
       await beforeDelete?.({ em, changes, row })
     }
     await em.nativeDelete(entity, { id: key })
-  }).catch(refuseDelete)
+  }
+  await changing(ctx, remove, stream).catch(refuseDelete)
   return { id }
 }
 

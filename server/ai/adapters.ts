@@ -15,8 +15,7 @@ import { boundThinking } from './thinking/anthropic.ts'
 import { capabilitiesOf, withoutRival } from './thinking/forced-tools.ts'
 import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
 import { collect, streamOf } from './whole-answer.ts'
-import type { ProgressReader } from './wire/event-frames.ts'
-import { contentProgress, messageProgress, responseProgress } from './wire/stream-progress.ts'
+import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './wire/stream-progress.ts'
 
 interface AdapterDriver {
   /** The model of this name at the provider. */
@@ -105,8 +104,8 @@ function thoughtful(id: string, model: ChatModel): ChatModel {
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const given = (connection: ModelConnection, progressAt: ProgressReader) => ({
-  fetch: fetchWithMembers(answerFetch(connection, progressAt), connection.extraMembers),
+const given = (connection: ModelConnection, end: StreamEnd) => ({
+  fetch: fetchWithMembers(answerFetch(connection, end), connection.extraMembers),
   ...addressOf(connection),
 })
 
@@ -133,7 +132,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   openai: {
     model: (id, connection) => {
       const load = async () => (await import('@ai-sdk/openai')).createOpenAI
-      const newer = async () => (await load())(given(connection, responseProgress))(id)
+      const newer = async () => (await load())(given(connection, responseEnd))(id)
       const older = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) }).chat(id))
       return byOptions(stepwise(newer, responseUsage), new CompletionModel(connection, older))
     },
@@ -146,7 +145,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
         citingPages(
           laterPages(
             stepwise(
-              async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection, messageProgress))(id),
+              async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection, messageEnd))(id),
               anthropicUsage,
             ),
           ),
@@ -163,7 +162,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
       citingPages(
         groundedPages(
           stepwise(
-            async () => (await import('@ai-sdk/google')).createGoogle(given(connection, contentProgress))(id),
+            async () => (await import('@ai-sdk/google')).createGoogle(given(connection, contentEnd))(id),
             googleUsage,
           ),
         ),

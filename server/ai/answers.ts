@@ -1,13 +1,18 @@
 import type { Readable } from 'node:stream'
 import type { ResponseHead } from '../net/exchange.ts'
 import type { HttpClient, OutboundRequest } from '../net/http-client.ts'
-import { MAX_REFUSAL_BYTES } from '../net/response-text.ts'
+import { type EndWatch, MAX_REFUSAL_BYTES } from '../net/response-text.ts'
 import { Refusal } from './failures/refusal.ts'
 import { unread } from './failures/unread.ts'
 
 /** All of an answer. Throws a refusal, and an answer that breaks off, with as much of it as came. */
-export async function readAnswer({ read }: Pick<HttpClient, 'read'>, url: string, request: OutboundRequest) {
-  const { text, error, ...head } = await read(url, request)
+export async function readAnswer(
+  { read }: Pick<HttpClient, 'read'>,
+  url: string,
+  request: OutboundRequest,
+  watch?: EndWatch,
+) {
+  const { text, error, ...head } = await read(url, request, watch)
   if (!isAnswer(head)) throw refusalOf(head, text)
   if (error) throw unread(error, text)
   return { ...head, body: text }

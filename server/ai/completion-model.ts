@@ -7,7 +7,7 @@ import { CompletionParts } from './completion-parts.ts'
 import { unread } from './failures/unread.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
 import { contentOf } from './whole-answer.ts'
-import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone } from './wire/event-frames.ts'
+import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
 
 export interface CompletionRequest extends OutboundRequest {
   url: string
@@ -32,7 +32,7 @@ export class CompletionModel implements ChatModel {
 
   async doGenerate(options: LanguageModelV4CallOptions) {
     const { url, ...request } = await this.#write(options, false)
-    const { body } = await readAnswer(this.#connection, url, request)
+    const { body } = await readAnswer(this.#connection, url, request, watchEnd(startWatching))
     try {
       return readWhole(body)
     } catch (error) {
@@ -47,14 +47,23 @@ export class CompletionModel implements ChatModel {
   }
 }
 
+/** Says with each frame how far the answer has come. */
+function startWatching() {
+  const parts = new CompletionParts()
+  return (frame: Frame): Progress => {
+    read(parts, frame)
+    return frame.data === DONE ? 'over' : parts.progress
+  }
+}
+
 /** Reads an answer that has come as a whole: a document, or a stream in place of one. */
 function readWhole(text: string) {
   const parts = new CompletionParts()
   const said = framesOf(text).flatMap((frame) => read(parts, frame))
   const failure = said.find((part) => part.type === 'error')
   if (failure) throw asFirstError(failure.error)
-  const { finishReason, usage, calls } = parts.end()
-  return { content: [...contentOf(said), ...calls], finishReason, usage }
+  const { calls, ...end } = parts.end()
+  return { content: [...contentOf(said), ...calls], ...end }
 }
 
 /** Yields text as it comes, and the rest at the end. */

@@ -3,6 +3,7 @@ import type {
   LanguageModelV4Source,
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { Part } from './provider-stream.ts'
 import { type Citation, CompletionReader } from './wire/completion-reader.ts'
@@ -13,6 +14,7 @@ interface End {
   finishReason: LanguageModelV4FinishReason
   usage: LanguageModelV4Usage
   calls: LanguageModelV4ToolCall[]
+  providerMetadata?: SharedV4ProviderMetadata
 }
 
 /** Turns the frames of a completion into the parts of an answer. */
@@ -38,8 +40,9 @@ export class CompletionParts {
 
   /** Returns everything that was not yielded yet. */
   end(): End {
-    const { calls, ...end } = this.#reader.end()
-    return { ...end, calls: calls.map(toToolCall) }
+    const { calls, stopSequence, ...end } = this.#reader.end()
+    const told = stopSequence === undefined ? {} : { providerMetadata: { compatible: { stopSequence } } }
+    return { ...end, ...told, calls: calls.map(toToolCall) }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
+import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type {
   AnswerPart,
   CallableModel,
@@ -26,7 +26,7 @@ import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
 import { measureUnread } from './usage/unread.ts'
-import { assertEnd, finishReasonOf, isPaused, reasonOfWhole } from './wire/finish-reason.ts'
+import { assertEnd, finishReasonOf, isPaused, reasonOfWhole, stopSequenceIn } from './wire/finish-reason.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
@@ -68,7 +68,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   const callIds = new CallIds()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.options(signal, round === lastRound)
-    const { content, usage, response, ...ended } = await client.attempt(
+    const { content, usage, response, providerMetadata, ...ended } = await client.attempt(
       (server) =>
         metered(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
           meter,
@@ -84,7 +84,11 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     answer.push(...said.answer)
     const unsettled = await unsettledCalls(said, finish, conversation)
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
-      return { content: [...answer, ...unsettled], finish: finishOf(finish, unsettled) }
+      return {
+        content: [...answer, ...unsettled],
+        finish: finishOf(finish, unsettled),
+        ...stopOf(call, providerMetadata),
+      }
     await conversation.goOn(said, signal)
     cited.after(said.spoken)
   }
@@ -113,10 +117,13 @@ async function* stream(
       call,
     )
     const said = new Said({ cited, callIds })
-    const finish = yield* forward(parts, said, meter)
+    const { finishReason: finish, providerMetadata } = yield* forward(parts, said, meter)
     const unsettled = await unsettledCalls(said, finish, conversation)
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
-      return yield [...unsettled, { type: 'finish', reason: finishOf(finish, unsettled) }]
+      return yield [
+        ...unsettled,
+        { type: 'finish', reason: finishOf(finish, unsettled), ...stopOf(call, providerMetadata) },
+      ]
     yield conversation.runnable(said.calls).map(usedBy('service'))
     await conversation.goOn(said, signal)
     cited.after(said.spoken)
@@ -165,6 +172,11 @@ function finishOf(finish: LanguageModelV4FinishReason, unsettled: readonly unkno
   if (isCut(finish)) return finishReasonOf(finish) ?? 'length'
   if (unsettled.length > 0) return 'tool-calls'
   return isPaused(finish) ? 'length' : 'stop'
+}
+
+function stopOf({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
+  const stopSequence = stopSequenceIn(metadata, parameters.stop)
+  return stopSequence === undefined ? {} : { stopSequence }
 }
 
 /** Counts every attempt, also one that was aborted or broke off: the provider has the question by then and may bill it. */

@@ -4,7 +4,8 @@ import { fetchBy, type HttpClient } from '../net/http-client.ts'
 import { openAnswer, readAnswer } from './answers.ts'
 import { refusalOfWhole } from './failures/told-refusal.ts'
 import { noStream, UnreadAnswer, unread } from './failures/unread.ts'
-import { type Frame, framesOf, type Progress, type ProgressReader, readFrames } from './wire/event-frames.ts'
+import { type Frame, framesOf, type Progress, readFrames, watchEnd } from './wire/event-frames.ts'
+import type { StreamEnd } from './wire/stream-progress.ts'
 
 interface Asked {
   readonly isForStream: boolean
@@ -20,16 +21,25 @@ const asking = new AsyncLocalStorage<Asked>()
 /** `fetch` for a library. Throws what is no answer, so that it reads none, and notes any other for whoever asks by it. */
 export function answerFetch(
   connection: Pick<HttpClient, 'read' | 'send'>,
-  progressAt: ProgressReader = () => 'running',
+  end: StreamEnd = { progressAt: () => 'running' },
 ): HttpClient['fetch'] {
   const read = fetchBy(async (url, request) => {
-    const answer = await readAnswer(connection, url, request)
-    if (isStream(answer.body)) throw new OtherForm(answer.body)
+    const answer = await readAnswer(
+      connection,
+      url,
+      request,
+      watchEnd(
+        () =>
+          ({ data }) =>
+            end.progressAt(data),
+      ),
+    )
+    if (isStream(answer.body)) throw new OtherForm(withEnd(answer.body, end))
     return answer
   })
   const open = fetchBy(async (url, request) => {
     const answer = await openAnswer(connection, url, request)
-    return { ...answer, body: await eventsOf(answer.body, progressAt) }
+    return { ...answer, body: await eventsOf(answer.body, end) }
   })
   return async (input, init) => {
     const asked = asking.getStore()
@@ -41,7 +51,7 @@ export function answerFetch(
 }
 
 /** Reads on until the first event is whole: libraries say nothing before it. */
-async function eventsOf(body: Readable, progressAt: ProgressReader): Promise<Readable> {
+async function eventsOf(body: Readable, { progressAt, lastEvent }: StreamEnd): Promise<Readable> {
   let progress: Progress = 'running'
   const batches = readFrames(body, () => progress)
   const { value: first = [] } = await batches.next()
@@ -57,6 +67,7 @@ async function eventsOf(body: Readable, progressAt: ProgressReader): Promise<Rea
     try {
       yield write(first)
       for await (const frames of batches) yield write(frames)
+      if (progress === 'complete' && lastEvent) yield write([lastEvent])
     } finally {
       await batches.return()
     }
@@ -66,6 +77,13 @@ async function eventsOf(body: Readable, progressAt: ProgressReader): Promise<Rea
 
 const eventOf = ({ event, data }: Frame): string =>
   `${event ? `event: ${event}\n` : ''}data: ${data.replaceAll(/\r?\n/g, '\ndata: ')}\n\n`
+
+/** The text of a stream, with the event that its library waits for. */
+function withEnd(text: string, { progressAt, lastEvent }: StreamEnd): string {
+  const reached = framesOf(text).map(({ data }) => progressAt(data))
+  const isWanting = lastEvent && reached.includes('complete') && !reached.includes('over')
+  return isWanting ? `${text}\n\n${eventOf(lastEvent)}` : text
+}
 
 function isStream(text: string): boolean {
   try {

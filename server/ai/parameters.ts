@@ -1,4 +1,4 @@
-import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { JSONObject, LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelParameters } from '../../entities/catalogue/ai-model.ts'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
@@ -65,6 +65,7 @@ const compatibleOptions: OwnOptions = (call) => {
     strictJsonSchema: format && (format.strict ?? false),
     parallel_tool_calls: parameters.parallelTools,
     textVerbosity: parameters.verbosity,
+    chat_template_kwargs: parameters.templateOptions as JSONObject | undefined,
     ...(limit && { [limit]: longestAnswer(call) }),
   })
   return Object.keys(own).length > 0 ? { compatible: own } : {}

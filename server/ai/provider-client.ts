@@ -155,7 +155,7 @@ function createServer(
     continuousUsage,
     fetch: fetchBy(send),
     send,
-    read: (url, request) => httpClient.read(url, finished(request)),
+    read: (url, request, watch) => httpClient.read(url, finished(request), watch),
   }
   return {
     model: memoize((modelId, extraMembers) =>

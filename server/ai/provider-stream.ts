@@ -98,7 +98,7 @@ export async function* forward(
   parts: Parts,
   said: Said,
   meter: UsageMeter,
-): AsyncGenerator<readonly AnswerPart[], Finish['finishReason']> {
+): AsyncGenerator<readonly AnswerPart[], Finish> {
   let finish: Finish | undefined
   for await (const step of parts) {
     const pieces = step.flatMap((part) => (part.type === 'usage' ? [] : (said.hear(part) ?? [])))
@@ -111,10 +111,10 @@ export async function* forward(
   if (!finish) throw new Error('the stream ended early')
   assertEnd(finish.finishReason)
   meter.report(sdkUsage(finish.usage))
-  return finish.finishReason
+  return finish
 }
 
-type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
+export type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
 /** An error that the provider reports in its stream, without its own words, which may quote the conversation. */
 const asError = (reported: unknown): Error =>

@@ -9,7 +9,7 @@ export interface SettingRow {
   secret: boolean
 }
 
-/** The table of all settings, for `svc settings` and the README. */
+/** The table of all settings, for `svc settings` and the guide. */
 export function describeSettings(): SettingRow[] {
   const schema = z.toJSONSchema(z.object(shape), { io: 'input', unrepresentable: 'any' })
   return Object.entries(schema.properties ?? {}).map(([name, property]) => {

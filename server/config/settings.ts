@@ -4,13 +4,13 @@ import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
 import { placeholderRules } from './settings/placeholders.ts'
-import { processShape } from './settings/process.ts'
+import { processRules, processShape } from './settings/process.ts'
 import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
 import { storageRules, storageShape } from './settings/storage.ts'
 import { systemShape } from './settings/system.ts'
 
-/** Every setting, in the order of the table in the README. Its description is the meaning shown there. */
+/** Every setting, in the order of the table in README.md. Its description is the meaning shown there. */
 export const shape = {
   ...processShape,
   ...loginShape,
@@ -47,6 +47,7 @@ export const settings = z
   .check(
     ...(Object.keys(required) as (keyof typeof required)[]).map(inProduction),
     ...placeholderRules(shape),
+    ...processRules,
     ...loginRules,
     ...aiRules,
     ...filesRules,

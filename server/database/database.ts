@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type Options, type PostgreSqlConnection } from '@mikro-orm/postgresql'
-import type { Pool } from 'pg'
+import pg from 'pg'
 import { entities } from '../../entities/index.ts'
 import type { ReadInBatches, Sql, Statement } from '../../entities/sql/statement.ts'
 import { coalesce } from './coalesce.ts'
+import { limitConnections, type TimeLimits } from './connection-limits.ts'
 import { releaseLostConnections } from './lost-connections.ts'
 import { readInBatches } from './read-in-batches.ts'
 
@@ -14,33 +15,40 @@ export interface Database {
   sql: Sql
   readInBatches: ReadInBatches
   orm: MikroORM
-  pool: Pool
+  pool: pg.Pool
+  /** Of tasks and of the host: whoever has long statements takes no connection from requests. */
+  longPool: pg.Pool
+  longSql: Sql
   close(): Promise<void>
 }
 
 interface DatabaseOptions {
   url: string
   poolSize?: number
+  limits?: TimeLimits
   /** Sees the rows of a statement before several callers share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
 }
 
 /** Connects; throws where the server does not answer. */
-export async function connect({ url, poolSize = 10, beforeSharing }: DatabaseOptions): Promise<Database> {
-  const orm = openOrm(url, poolSize)
+export async function connect({ url, poolSize = 10, limits = {}, beforeSharing }: DatabaseOptions): Promise<Database> {
+  const orm = openOrm(url, poolSize, limits)
   await orm.connect()
   const pool = await connectionOf(orm).getNativeClient()
+  const longPool = openLongPool(url, limits)
   let isClosed = false
   return {
     em: orm.em,
     sql: runOn(pool, beforeSharing),
-    readInBatches: readInBatches(pool),
+    readInBatches: readInBatches(longPool),
     orm,
     pool,
+    longPool,
+    longSql: runOn(longPool, beforeSharing),
     async close() {
       if (isClosed) return
       isClosed = true
-      await orm.close()
+      await Promise.all([orm.close(), longPool.end()])
       closedOrms.add(orm)
     },
   }
@@ -52,21 +60,22 @@ export async function connect({ url, poolSize = 10, beforeSharing }: DatabaseOpt
  */
 const closedOrms = new Set<MikroORM>()
 
-function openOrm(url: string, poolSize: number): MikroORM {
+function openOrm(url: string, poolSize: number, limits: TimeLimits): MikroORM {
   // Keeps one connection open: authenticating a new one needs a thread of the pool, and a health check should not wait for it.
   const target = {
     clientUrl: url,
     dbName: decodeURIComponent(new URL(url).pathname.slice(1)),
     pool: { min: 1, max: poolSize },
+    driverOptions: { connectionTimeoutMillis: 10_000, application_name: 'svc', ...limitConnections(limits) },
   }
   const [closed] = closedOrms
   if (!closed) return createOrm(target)
   closedOrms.delete(closed)
-  for (const key of ['clientUrl', 'dbName', 'pool'] as const) closed.config.set(key, target[key])
+  for (const key of ['clientUrl', 'dbName', 'pool', 'driverOptions'] as const) closed.config.set(key, target[key])
   return closed
 }
 
-function createOrm(target: Pick<Options, 'clientUrl' | 'dbName' | 'pool'>): MikroORM {
+function createOrm(target: Pick<Options, 'clientUrl' | 'dbName' | 'pool' | 'driverOptions'>): MikroORM {
   const orm = new MikroORM({
     ...target,
     entities,
@@ -79,10 +88,6 @@ function createOrm(target: Pick<Options, 'clientUrl' | 'dbName' | 'pool'>): Mikr
       snapshot: false,
       emit: 'ts',
     },
-    driverOptions: {
-      connectionTimeoutMillis: 10_000,
-      application_name: 'svc',
-    },
   })
   releaseLostConnections(connectionOf(orm))
   return orm
@@ -90,8 +95,24 @@ function createOrm(target: Pick<Options, 'clientUrl' | 'dbName' | 'pool'>): Mikr
 
 const connectionOf = ({ em }: MikroORM) => em.getConnection() as PostgreSqlConnection
 
+const LONG_POOL_SIZE = 2
+
+/** Opens a connection when one is needed. Whoever wants one waits for the tasks that have them. */
+function openLongPool(connectionString: string, { idleInTransaction }: TimeLimits): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString,
+    max: LONG_POOL_SIZE,
+    application_name: 'svc',
+    connectionTimeoutMillis: 10 * 60_000,
+    ...limitConnections({ idleInTransaction }),
+  })
+  // A connection that is lost while nobody uses it concerns nobody.
+  pool.on('error', () => {})
+  return pool
+}
+
 /** Statements over the pool: PostgreSQL parses a named one once per connection. */
-function runOn(pool: Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
+function runOn(pool: pg.Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
   const run: Sql = async <Row>({ name, text, read }: Statement<Row>, values: readonly unknown[] = []) => {
     const { rows } = await pool.query({ name, text, values: values as unknown[] })
     return read ? rows.map(read) : (rows as Row[])

@@ -9,7 +9,8 @@ export const readInBatches = (pool: Pool): ReadInBatches =>
     const client = await pool.connect()
     let failure: Error | undefined
     try {
-      await client.query('begin read only')
+      // Whoever reads may be slow, and hinders nobody.
+      await client.query(`begin read only; set local idle_in_transaction_session_timeout = '10min'`)
       await client.query(`declare rows no scroll cursor for ${text}`, values as unknown[])
       for (;;) {
         const { rows } = await client.query(`fetch ${BATCH} from rows`)

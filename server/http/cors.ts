@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 const exposedHeaders = [
   ...['etag', 'location', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
   ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
-  ...['ratelimit', 'ratelimit-policy', 'x-should-retry'],
+  ...['ratelimit', 'ratelimit-policy', 'x-should-retry', 'sunset', 'allow', 'x-answered-by', 'x-ignored-parameters'],
 ]
 
 const PREFLIGHT_SECONDS = 600
@@ -23,6 +23,9 @@ export async function allowOrigins(app: FastifyInstance, origins: readonly strin
     credentials: false,
   }
   await app.register(cors, {
-    delegator: ({ url }, decide) => decide(null, isForPrograms(url) ? allowed : { origin: false }),
+    delegator: ({ url, headers }, decide) => {
+      const isPreflight = headers['access-control-request-method'] !== undefined
+      decide(null, isForPrograms(url) ? { ...allowed, preflight: isPreflight } : { origin: false })
+    },
   })
 }

@@ -14,7 +14,7 @@ export function createServer(env: Env, log: FastifyBaseLogger, bodyLimits: BodyL
     trustProxy: env.TRUSTED_PROXIES.length > 0 ? env.TRUSTED_PROXIES : false,
     forceCloseConnections: 'idle',
     // The names of all procedures in a batch are one parameter, and headers end before that.
-    routerOptions: { maxParamLength: 32_768 },
+    routerOptions: { maxParamLength: 32_768, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => readable(url),
     http: { shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket' },
     // A slow sender must not hold a connection for ever.

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import { sendError as sendAnthropicError } from '../../facades/anthropic/errors.ts'
 import { failureOf } from '../../facades/http/failure.ts'
 import { isNavigation } from '../../facades/http/navigation.ts'
+import { refuseUnrouted } from '../../facades/http/other-methods.ts'
+import { sendError as sendOpenAiError } from '../../facades/openai/errors.ts'
 import { sendErrorPage } from '../../facades/web/error-page.ts'
-import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { Env } from '../config/settings.ts'
 import { localeOf } from './request-locale.ts'
@@ -18,7 +20,14 @@ export function answerErrors(app: FastifyInstance, env: Env, { labels }: Service
     }
     return reply.code(status).send({ success: false, message, code, requestId: request.id })
   })
-  app.setNotFoundHandler(() => {
-    throw new Problem('not_found', { detail: 'There is nothing at this address.' })
+  app.setNotFoundHandler(refuseUnrouted)
+}
+
+/** Programs of two APIs ask below `/v1`, and tell by a header which one they mean. */
+export async function answerUnknownOfModels(app: FastifyInstance): Promise<void> {
+  app.setErrorHandler((thrown, request, reply) => {
+    const send = request.headers['anthropic-version'] === undefined ? sendOpenAiError : sendAnthropicError
+    return send(thrown, request, reply)
   })
+  app.setNotFoundHandler(refuseUnrouted)
 }

@@ -24,6 +24,7 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   app.addHook('onRequest', (request, reply, done) => {
     checkAddress(request)
     reply.header('x-request-id', request.id)
+    assertOneHost(request)
     if (drain.isRefusing() && !request.url.startsWith('/health')) throw new Problem('unavailable')
     assertFewParameters(request.url)
     done()
@@ -36,20 +37,45 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     tellWhenToRetry(reply, hints)
     done()
   })
+  const isRepeated = createProbeWatch()
+  // Nobody takes the answer to a request whose body broke off, so there is no response to log.
+  app.addHook('onRequestAbort', (request, done) => {
+    const { method, routeOptions, raw } = request
+    if (!raw.complete) request.log.info({ method, route: routeOptions.url }, 'client_gone')
+    done()
+  })
   app.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply)
+    logRequest(request, reply, isRepeated(request.routeOptions.url, reply.raw.statusCode) ? 'debug' : 'info')
     done()
   })
 }
 
+/** Tells whether a probe found what the one before it did, and no failure: such probes are most requests of a quiet day. */
+function createProbeWatch() {
+  const last = new Map<string, number>()
+  return (route: string | undefined, status: number): boolean => {
+    if (!route?.startsWith('/health')) return false
+    const before = last.get(route)
+    last.set(route, status)
+    return status === before && status < 400
+  }
+}
+
+/** Whoever stands between may have heeded another one than this service does. */
+function assertOneHost({ raw: { rawHeaders } }: FastifyRequest): void {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') hosts++
+  if (hosts > 1) throw new Problem('bad_request', { detail: 'There is more than one Host header.' })
+}
+
 /** The path as the route declares it: a real path may contain a secret. */
-function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+function logRequest(request: FastifyRequest, reply: FastifyReply, level: 'debug' | 'info'): void {
   const current = request.context?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
   const { method, routeOptions } = request
   const ignored = request.context?.hints.ignoredParameters?.length
   const ms = Math.round(reply.elapsedTime * 10) / 10
-  request.log.info(
+  request.log[level](
     {
       method,
       route: routeOptions.url,

@@ -3,7 +3,7 @@ import { Agent, type Dispatcher } from 'undici'
 import type { Exchange, ResponseHead } from './exchange.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
 import { type HttpResponse, ResponseStream } from './response-stream.ts'
-import { ResponseText, type TextResponse } from './response-text.ts'
+import { type EndWatch, ResponseText, type TextResponse } from './response-text.ts'
 
 /** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
 export interface HttpClient {
@@ -12,7 +12,7 @@ export interface HttpClient {
   /** Sends a request; its response is read without web streams, which are slow. */
   send(url: string, init: OutboundRequest): Promise<HttpResponse>
   /** Sends a request and waits for all of its response, which is text. */
-  read(url: string, init: OutboundRequest): Promise<TextResponse>
+  read(url: string, init: OutboundRequest, watch?: EndWatch): Promise<TextResponse>
   /** How many requests are under way, up to the end of their answers. */
   readonly busy: number
   close(): Promise<void>
@@ -44,25 +44,25 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   async function exchange<Answer>(
     address: string,
     { method, headers, body, signal }: OutboundRequest,
-    Handler: new (signal: AbortSignal | null) => Exchange<Answer>,
+    begin: (signal: AbortSignal | null) => Exchange<Answer>,
   ): Promise<Answer> {
     const url = new URL(address)
     assertSpoken(url)
     if (network !== 'configured') network.assertAllowed(url)
     signal?.throwIfAborted()
-    const handler = new Handler(signal)
+    const handler = begin(signal)
     busy++
     handler.over.then(() => busy--)
     const version = body instanceof Readable ? overHttp1 : {}
     agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body, ...version }, handler)
     return handler.answer
   }
-  const send: HttpClient['send'] = (url, init) => exchange(url, init, ResponseStream)
+  const send: HttpClient['send'] = (url, init) => exchange(url, init, (signal) => new ResponseStream(signal))
 
   return {
     fetch: fetchBy(send),
     send,
-    read: (url, init) => exchange(url, init, ResponseText),
+    read: (url, init, watch) => exchange(url, init, (signal) => new ResponseText(signal, watch)),
     get busy() {
       return busy
     },

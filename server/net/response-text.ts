@@ -10,42 +10,55 @@ export interface TextResponse extends ResponseHead {
   error?: Error
 }
 
-/** Whether this is a stream of events, sent in place of a text, with its last event: its connection may stay open for long. */
-function endsStream(chunks: readonly Buffer[]): boolean {
-  const [first, last] = [chunks[0], chunks.at(-1)]
-  if (!first || !last || !/^\s*[:a-z]/.test(first.subarray(0, 16).toString('latin1'))) return false
-  const tail = Buffer.concat(chunks.slice(-2).map((chunk) => chunk.subarray(-256)))
-  return /(^|\n)data: ?\[DONE\]\s*(\n|$)/.test(tail.toString('latin1'))
-}
+/**
+ * Hears each piece of a text as it comes. Where all of the text has come, it returns how long more of it is waited for, in
+ * milliseconds: some servers keep a connection open for long.
+ */
+export type EndWatch = (piece: string) => number | undefined
 
 /** A request whose answer is there when no more of it comes. */
 export class ResponseText extends Exchange<TextResponse> {
-  readonly #chunks: Buffer[] = []
+  readonly #watch: EndWatch | undefined
+  readonly #decoder = new TextDecoder()
+  #text = ''
   #bytes = 0
   #head: ResponseHead | undefined
+  #silence: NodeJS.Timeout | undefined
+  #isWhole = false
+
+  constructor(signal: AbortSignal | null, watch?: EndWatch) {
+    super(signal)
+    this.#watch = watch
+  }
 
   protected begin(_: Dispatcher.DispatchController, head: ResponseHead): void {
     this.#head = head
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk)
+    const piece = this.#decoder.decode(chunk, { stream: true })
+    this.#text += piece
     this.#bytes += chunk.length
     const isRefusal = (this.#head?.statusCode ?? 0) >= 300
     if (isRefusal && this.#bytes > MAX_REFUSAL_BYTES) controller.abort(new Error('the refusal is too long'))
-    if (endsStream(this.#chunks)) {
-      this.end()
-      controller.abort(new Error('the text is over'))
-    }
+    this.#awaitMore(controller, this.#watch?.(piece))
+  }
+
+  #awaitMore(controller: Dispatcher.DispatchController, wait: number | undefined): void {
+    clearTimeout(this.#silence)
+    this.#isWhole = wait !== undefined
+    if (wait === undefined || wait === Infinity) return
+    this.#silence = setTimeout(() => controller.abort(new Error('the text is over')), wait)
   }
 
   protected end(error?: Error): void {
-    const text = new TextDecoder().decode(Buffer.concat(this.#chunks))
+    clearTimeout(this.#silence)
+    const text = this.#text + this.#decoder.decode()
     if (this.#head) this.settled.resolve({ ...this.#head, text, ...(error && { error }) })
   }
 
   protected override breakOff(error: Error): void {
-    if (this.#head) this.end(error)
+    if (this.#head) this.end(this.#isWhole ? undefined : error)
     else super.breakOff(error)
   }
 }

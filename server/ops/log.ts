@@ -29,6 +29,23 @@ export function createLog(level: string, destination: DestinationStream): Logger
   return pino(options, destination)
 }
 
+export const usesWords = (format: 'words' | 'json' | undefined, isTerminal: boolean): boolean =>
+  format === undefined ? isTerminal : format === 'words'
+
+/** The same lines in words, for whoever reads them at a terminal. */
+export async function inWords(output: Pick<DestinationStream, 'write'>, colorize: boolean): Promise<DestinationStream> {
+  const { prettyFactory } = await import('pino-pretty')
+  const pretty = prettyFactory({ colorize, singleLine: true, translateTime: 'SYS:HH:MM:ss' })
+  return { write: (line) => output.write(pretty(withSentence(JSON.parse(line)))) }
+}
+
+/** What a request was and how it went are the words of its line, and need no names. */
+function withSentence(line: Details): Details {
+  if (line['msg'] !== 'request') return line
+  const { method, route, status, ms, msg: _, ...others } = line
+  return { ...others, msg: `${method} ${route ?? '(no route)'} ${status} in ${ms} ms` }
+}
+
 type Details = Record<string, unknown>
 
 const blotInner = (details: Details): Details => mapped(details, (_, value) => blot(value, 1))

@@ -1,5 +1,6 @@
 import { listCurrentAnnouncements } from '../../entities/system/announcement.sql.ts'
 import type { Services } from '../../routers/core/services.ts'
+import { isLoopback } from '../config/settings/kinds.ts'
 import type { Env } from '../config/settings.ts'
 
 /** Tells the log what a service that has started cannot do, and which setting changes it. */
@@ -42,10 +43,6 @@ async function warnOfMissingTexts({ sql, announcementText, log }: Services): Pro
     )
 }
 
-const ownHost = /^(localhost|.+\.localhost|127\.[\d.]+|\[::1\])$/
-
 /** Not refused: BASE_URL may be wrong while a proxy ends TLS and says so by X-Forwarded-Proto. */
-function isOpenToReaders({ NODE_ENV, BASE_URL }: Env): boolean {
-  const { protocol, hostname = '' } = (BASE_URL && URL.parse(BASE_URL)) || {}
-  return NODE_ENV === 'production' && protocol === 'http:' && !ownHost.test(hostname)
-}
+const isOpenToReaders = ({ NODE_ENV, BASE_URL }: Env): boolean =>
+  NODE_ENV === 'production' && Boolean(BASE_URL?.startsWith('http:')) && !isLoopback(BASE_URL ?? '')

@@ -45,13 +45,13 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
       const iv = drawIv()
       const cipher = createCipheriv('aes-256-gcm', key, iv)
       const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
-      const parts = [iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64'))
-      return Buffer.from(parts.join('|')).toString('base64')
+      return textOf([iv, cipher.getAuthTag(), sealed])
     },
 
     read(text) {
       const parts = partsOf(text)
-      const found = parts && open(key, parts)
+      // Another text that decodes to the same bytes is not what was made.
+      const found = parts && textOf(parts) === text && open(key, parts)
       if (!parts || !found) return undefined
       const { __validator, ...given } = found
       const expiresAt = new Date(given.__validUntil * 1000)
@@ -64,6 +64,8 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
 }
 
 type Parts = [iv: Buffer, tag: Buffer, sealed: Buffer]
+
+const textOf = (parts: Parts) => Buffer.from(parts.map((part) => part.toString('base64')).join('|')).toString('base64')
 
 function partsOf(text: string): Parts | undefined {
   const [iv, tag, sealed, ...more] = Buffer.from(text, 'base64')

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, claudeCode, codexCli, installAgents, workshop } from '../kit/ai/agents/agents.ts'
+import {
+  type Agent,
+  claudeCode,
+  codexCli,
+  installAgents,
+  langChainSteps,
+  runLangChain,
+  workshop,
+} from '../kit/ai/agents/agents.ts'
 import { DONE, SUMMARY, taskModel } from '../kit/ai/agents/task-model.ts'
 import { key } from '../kit/ai/protocols.ts'
 import { configFor, refuses, startProvider } from '../kit/ai/provider.ts'
@@ -64,3 +72,19 @@ describe.each<[string, Agent]>([
     },
   )
 })
+
+test.for(Object.keys(upstreamIds))(
+  'the agent of LangChain goes through all rounds of its tools, whole and streamed, by a model of %s',
+  { timeout: 300_000 },
+  async (adapter) => {
+    for (const isStreamed of [false, true]) {
+      await using at = await workshop()
+      service.upstream.behave = taskModel(langChainSteps).behave
+      const options = { program: agents.langChain, url: service.url, token: service.token, model: `svc-${adapter}` }
+
+      const worked = await runLangChain(options, at, isStreamed)
+      expect(worked.output).toContain(DONE)
+      expect([worked.code, await at.greeting(), await at.told()]).toEqual([0, 'Good day\n', 'Good day\n'])
+    }
+  },
+)

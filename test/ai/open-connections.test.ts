@@ -26,23 +26,50 @@ async function startProtocols() {
   return { svc, upstream, token, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-test.for(protocols.map(({ adapter, events }) => ({ adapter, text: events.join('') })))(
-  'a stream of $adapter ends with its answer, though its connection stays open or breaks',
+/** The stream of each adapter, with its last word and without; some have none. */
+const streams = protocols.flatMap(({ adapter, events }) => {
+  const text = events.join('')
+  const cut = text.replace(/data: \[DONE\]\n\n|event: message_stop\n.*\n\n/, '')
+  const whole = { adapter, text, last: 'with' }
+  return cut === text ? [whole] : [whole, { adapter, text: cut, last: 'without' }]
+})
+
+/** Answers with a stream whose connection stays open, or breaks off behind it. */
+function answerWith(text: string, breaks: boolean): void {
+  app.upstream.behave = async (_, response) => {
+    beginStream(response)
+    // What is sent apart arrives before the connection breaks.
+    await new Promise<void>((sent) => response.write(text, () => sent()))
+    if (breaks) setTimeout(() => response.destroy(), 20)
+  }
+}
+
+const ask = (model: string, stream: boolean) => {
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }], stream }
+  return app.svc.send('POST', '/v1/chat/completions', { token: app.token, body })
+}
+
+test.for(streams)(
+  'a stream of $adapter $last a last word is over, though its connection stays open or breaks',
   async ({ adapter, text }) => {
     for (const breaks of [false, true]) {
-      app.upstream.behave = async (_, response) => {
-        beginStream(response)
-        // What is sent apart arrives before the connection breaks.
-        await new Promise<void>((sent) => response.write(text, () => sent()))
-        if (breaks) setTimeout(() => response.destroy(), 20)
-      }
-      const body = { model: adapter, messages: [{ role: 'user', content: 'Hello' }], stream: true }
+      answerWith(text, breaks)
+      const told = await (await ask(adapter, true)).text()
 
-      const answer = await app.svc.send('POST', '/v1/chat/completions', { token: app.token, body })
-
-      const told = await answer.text()
       expect(told).toContain('"finish_reason":"stop"')
       expect(told.trimEnd().endsWith('data: [DONE]')).toBe(true)
+    }
+  },
+)
+
+test.for(streams)(
+  'a stream of $adapter $last a last word is over where a whole answer was asked for',
+  async ({ adapter, text }) => {
+    for (const breaks of [false, true]) {
+      answerWith(text, breaks)
+      const answer = await ask(adapter, false)
+
+      expect([answer.status, await answer.json()]).toMatchObject([200, { choices: [{ finish_reason: 'stop' }] }])
     }
   },
 )

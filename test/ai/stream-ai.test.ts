@@ -220,3 +220,10 @@ test('a page that goes away ends the call of the provider', async () => {
 
   await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
 })
+
+test('a version that is not known is refused in the words of earlier versions', async () => {
+  const { status, body } = await send(asking({}, { version: 'v3' }))
+
+  expect([status, body]).toMatchObject([422, { errors: { version: ['Unsupported API version: v3'] } }])
+  for (const version of ['v2', null, '']) expect((await send(asking({ stream: false }, { version }))).status).toBe(200)
+})

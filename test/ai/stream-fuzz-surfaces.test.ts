@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
 import type { Asker, Face, Wish } from '../kit/ai/obeyed/face.ts'
 import { faces } from '../kit/ai/obeyed/faces.ts'
+import { procedures, rooms } from '../kit/ai/own-faces.ts'
 import { completionStreams, type Reading, type Streamed } from '../kit/ai/stream-grammar.ts'
 import { signIn } from '../kit/browser.ts'
 
@@ -56,10 +57,13 @@ async function holds(face: Face, { pieces, expected }: Streamed, stream: boolean
   expect(heard).toEqual({ ...right, ...(heard.tokens && { tokens }) })
 }
 
-const ways = faces.flatMap((face) => [
-  { name: face.name, how: 'streamed', face, stream: true },
-  { name: face.name, how: 'whole', face, stream: false },
-])
+const ways = [
+  ...[...faces, procedures].flatMap((face) => [
+    { name: face.name, how: 'streamed', face, stream: true },
+    { name: face.name, how: 'whole', face, stream: false },
+  ]),
+  { name: rooms.name, how: 'in a message', face: rooms, stream: true },
+]
 
 test.for(ways)(
   'a caller of $name gets the same answer $how for every cut of its bytes',

@@ -4,6 +4,7 @@ import { type Call, type Said, saying } from '../kit/ai/dialects/dialect.ts'
 import { key } from '../kit/ai/protocols.ts'
 import { configFor, startProvider } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { docx, xlsx } from '../kit/sample-files/documents.ts'
 import { pdf } from '../kit/sample-files/pdf.ts'
 
 const counted = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
@@ -20,6 +21,11 @@ const upstreamIds = {
 type AdapterName = keyof typeof upstreamIds
 const adapters = Object.keys(upstreamIds) as AdapterName[]
 
+const templated = {
+  ...{ id: 'templated', upstreamId: 'up-2', external: true },
+  parameters: { chat_template_kwargs: { builtin: true, enable_thinking: true } },
+}
+
 async function startService(settings: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack()
   const upstream = starting.use(await startProvider(speaking(() => plain)))
@@ -30,6 +36,7 @@ async function startService(settings: Record<string, string> = {}) {
     models: [
       { id: adapter, upstreamId, ...model },
       { id: `searching ${adapter}`, upstreamId, ...model, nativeCapabilities: ['web_search'] },
+      ...(adapter === 'openai-compatible' ? [templated] : []),
     ],
   }))
   await config.write({ providers, systemModels: {} })
@@ -50,6 +57,7 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]())
 beforeEach(() => {
   service.upstream.behave = speaking(() => plain)
+  service.upstream.asked.length = 0
 })
 
 /** Sends what must be taken, and returns what came back, and what the provider was sent. */
@@ -164,6 +172,61 @@ test('an inline document for a model that reads none is read as text', async () 
   expect(sent).not.toContain(data)
 })
 
+const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
+const sheet = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
+
+/** A document as each face takes it within a request. */
+const carriers: Record<string, (mime: string, data: string, name: string) => object> = {
+  '/v1/chat/completions': (mime, data, filename) => ({
+    messages: [user([{ type: 'file', file: { file_data: `data:${mime};base64,${data}`, filename } }])],
+  }),
+  '/v1/responses': (mime, data, filename) => ({
+    input: [user([{ type: 'input_file', file_data: `data:${mime};base64,${data}`, filename }])],
+  }),
+  '/v1/messages': (media_type, data, title) => ({
+    max_tokens: 50,
+    messages: [user([{ type: 'document', title, source: { type: 'base64', media_type, data } }])],
+  }),
+}
+const faces = Object.keys(carriers)
+
+test.for(faces)('documents of offices in a request of %s are read as text for every model', async (path) => {
+  const carry = carriers[path] as (typeof carriers)[string]
+  const letter = docx(['The cat sat.']).toString('base64')
+  for (const model of path === '/v1/messages' ? adapters : ['openai-compatible', 'openai']) {
+    const { sent } = await ask(path, { model, ...carry(word, letter, 'cats.docx') })
+    expect(sent, model).toContain('The cat sat.')
+    expect(sent, model).not.toContain(letter)
+  }
+  const costs = xlsx([['Rent', '500']]).toString('base64')
+  expect((await ask(path, { model: 'anthropic', ...carry(sheet, costs, 'costs.xlsx') })).sent).toContain('500')
+  const named = carry('application/octet-stream', letter, 'cats.docx')
+  expect((await ask(path, { model: 'google', ...named })).sent).toContain('The cat sat.')
+})
+
+test.for(faces)('a file in a request of %s that cannot be read is refused with its reason', async (path) => {
+  const carry = carriers[path] as (typeof carriers)[string]
+  const refuse = async (mime: string, data: string) => {
+    const response = await service.send(path, { model: 'anthropic', ...carry(mime, data, 'a') })
+    expect(response.status).toBe(400)
+    return await response.text()
+  }
+  const nothing = Buffer.from('nothing').toString('base64')
+  expect(await refuse(word, nothing)).toContain('is damaged, or not what it says')
+  expect(await refuse('audio/mpeg', nothing)).toContain('is no type of file that can be read')
+  expect(await refuse('image/tiff', nothing)).toContain('must be one of image/png')
+  expect(service.upstream.asked).toEqual([])
+})
+
+test('a document of an office counts with its text', async () => {
+  const count = async (words: string[]) => {
+    const carried = carriers['/v1/messages']?.(word, docx(words).toString('base64'), 'cats.docx')
+    const response = await service.send('/v1/messages/count_tokens', { model: 'openai-compatible', ...carried })
+    return ((await response.json()) as { input_tokens: number }).input_tokens
+  }
+  expect(await count(Array<string>(500).fill('The cat sat.'))).toBeGreaterThan((await count(['The cat.'])) + 1000)
+})
+
 test.for(adapters)('instructions alone, empty texts and the beginning of an answer are taken for %s', async (model) => {
   const said = { role: 'assistant', content: 'Once upon' }
   for (const messages of [
@@ -200,6 +263,33 @@ test('what a model has no word for is left out, and named', async () => {
 
   expect(headers.get('x-ignored-parameters')).toBe('presence_penalty, verbosity')
   expect(sent).not.toMatch(/penalty|verbosity/)
+})
+
+test('options of a template reach servers of open models beside those of the model, and are named elsewhere', async () => {
+  const asked = { messages: [hi], chat_template_kwargs: { enable_thinking: false, depth: { of: [1] } } }
+  const open = await ask('/v1/chat/completions', { ...asked, model: 'openai-compatible' })
+  expect(JSON.parse(open.sent)).toMatchObject({ chat_template_kwargs: asked.chat_template_kwargs })
+  expect(open.headers.get('x-ignored-parameters')).toBeNull()
+
+  const templated = await ask('/v1/chat/completions', { ...asked, model: 'templated' })
+  expect(JSON.parse(templated.sent).chat_template_kwargs).toEqual({ ...asked.chat_template_kwargs, builtin: true })
+
+  for (const model of ['openai', 'anthropic', 'google', 'mistral']) {
+    const { sent, headers } = await ask('/v1/chat/completions', { ...asked, model })
+    expect([model, headers.get('x-ignored-parameters')]).toEqual([model, 'chat_template_kwargs'])
+    expect(sent).not.toContain('enable_thinking')
+  }
+
+  const long = { model: 'openai-compatible', messages: [hi], chat_template_kwargs: { words: 'x'.repeat(4000) } }
+  const refused = await service.send('/v1/chat/completions', long)
+  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'chat_template_kwargs' } }])
+})
+
+test.for([false, true])('the text by which Anthropic ended an answer is told (streamed: %s)', async (stream) => {
+  service.upstream.behave = speaking(() => ({ ...plain, stop: 'END' }))
+  const body = { model: 'anthropic', max_tokens: 50, messages: [hi], stop_sequences: ['END'], stream }
+
+  expect((await ask('/v1/messages', body)).text).toContain('"stop_reason":"stop_sequence","stop_sequence":"END"')
 })
 
 test('refusals and thoughts are taken back as they were told', async () => {

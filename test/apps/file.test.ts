@@ -151,6 +151,8 @@ test('without the setting no app of the file is switched off, neither by the com
 
 test.for([
   ['line 7, apps.0.redirectUrls.0: must begin with https://', { redirectUrls: ['http://portal.example'] }],
+  ['apps.0.redirectUrls.0: must have no *', { redirectUrls: ['https://*.example/back'] }],
+  ['apps.0.url: must have no name and no password', { url: 'https://name:word@portal.example/' }],
   ['line 3, apps.0: Unrecognized key: "privateKey"', { privateKey: 'secret words' }],
   ['apps.0.publicKey: must be an RSA key', { publicKey: '-----BEGIN PRIVATE KEY-----\nMIIE secret words' }],
   ['apps.1.name: there are two apps named Portal', {}],

@@ -117,7 +117,7 @@ describe('an external app and a person', () => {
     expect(await browser.send('GET', `${pathname}?expires=1`)).toMatchObject(unsigned)
     expect((await browser.send('GET', `${pathname}0x${search}`)).status).toBe(404)
     const { status, headers } = await browser.send('POST', pathname)
-    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
 
   test('a narrow link has no keys and no more abilities than were agreed to', async () => {

@@ -10,6 +10,7 @@ import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
 import { load, openPool } from './load.ts'
 import { measure, type Plan } from './measure.ts'
+import { measureNeighbour, neighbourHeading } from './neighbour.ts'
 import { type Part, startPart } from './part.ts'
 import { reads } from './reads.ts'
 import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './realtime.ts'
@@ -20,7 +21,7 @@ import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } 
 
 const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, identity, roomsSuite]
 
-const known = [...suites.map(({ name }) => name), 'realtime', 'files', 'files-extract', 'worst']
+const known = [...suites.map(({ name }) => name), 'realtime', 'neighbour', 'files', 'files-extract', 'worst']
 
 const usage = `npm run bench -- [suite...] [--quick] [--check] [--json] [--profile folder]
 Suites: ${known.join(', ')}; all of them when none is named. With --check they are opened, not measured.
@@ -138,6 +139,9 @@ for (const suite of suites.filter(({ name }) => isWanted(name))) {
 }
 const figures = [
   ...(isWanted('realtime') ? await runFigures(realtimeHeading, measureRealtime) : []),
+  ...(isWanted('neighbour')
+    ? await runFigures(neighbourHeading, (world) => measureNeighbour(world, options.quick ? 3 : 10))
+    : []),
   ...(isWanted('files')
     ? await runFigures(transferHeading, (world) => measureTransfer(world, options.quick ? 5 : 15))
     : []),

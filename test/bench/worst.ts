@@ -16,12 +16,25 @@ export interface Effort {
   growth: number
   /** Milliseconds of processor time. */
   cpu: number
+  /** As many of them are wanted at most, in place of a delay and a growth. */
+  maxCpu?: number
 }
 
 export const MAX_DELAY = 100
 export const MAX_GROWTH = 50
 
 const ROUNDS = 3
+
+/** A body of 20 MB of escapes costs at most so many times what `JSON.parse` of the same bytes does. */
+const ESCAPES_BYTES = 20 * 1024 * 1024
+const MAX_PARSES = 5
+const escapes = {
+  quotes: '\\"',
+  backslashes: '\\\\',
+  'code units': '\\u0061',
+  underscores: '\\u005f',
+  'line breaks': 'text \\n',
+}
 
 interface Target {
   what: string
@@ -104,6 +117,33 @@ export async function* measureWorst({ databaseUrl, folder, start }: World): Asyn
       yield median(efforts.slice(1))
     }
   }
+  yield* measureEscapes(subject)
+}
+
+/** Sends questions whose text is all escapes to a model that is not there, so that nothing but reading them is measured. */
+async function* measureEscapes(subject: Part): AsyncGenerator<Effort> {
+  const target = {
+    what: 'chat',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    names: [],
+    bytes: 0,
+    bodyOf: bare,
+  } as const
+  for (const [shape, piece] of Object.entries(escapes)) {
+    const content = piece.repeat((ESCAPES_BYTES - 100) / piece.length)
+    const body = `{"model":"none","messages":[{"role":"user","content":"${content}"}]}`
+    const efforts: Effort[] = []
+    const parses: number[] = []
+    for (let round = 0; round <= ROUNDS; round++) {
+      efforts.push({ what: `chat: 20 MB of ${shape}`, ...(await send(subject, target, body)) })
+      const { user } = process.cpuUsage()
+      JSON.parse(body)
+      parses.push((process.cpuUsage().user - user) / 1000)
+    }
+    const parse = parses.slice(1).toSorted((a, b) => a - b)[1] ?? 0
+    yield { ...median(efforts.slice(1)), maxCpu: MAX_PARSES * parse }
+  }
 }
 
 async function send(subject: Part, { method, path, type = 'application/json' }: Target, body: string) {
@@ -143,7 +183,8 @@ function heading(about: string, what: string, answer: string): string {
   return `\n${about}\n\n${columns([what, 'status', answer, 'CPU ms', 'delay ms', 'growth MB', ''])}`
 }
 
-export const isMet = ({ delay, growth }: Effort) => delay < MAX_DELAY && growth < MAX_GROWTH
+export const isMet = ({ delay, growth, cpu, maxCpu }: Effort) =>
+  maxCpu === undefined ? delay < MAX_DELAY && growth < MAX_GROWTH : cpu <= maxCpu
 
 export const worstRow = (effort: Effort) =>
   columns([

@@ -71,6 +71,24 @@ describe('tool servers', () => {
     expect(svc.log.join()).not.toMatch(/SECRET/)
   })
 
+  test.for([
+    ['http elsewhere', 'http://tools.example.org/mcp', 'must begin with https://, or lead to this machine'],
+    ['a name and a password', 'https://name:word@tools.example.org/mcp', 'must have no name and no password'],
+    ['a wildcard', 'https://*.example.org/mcp', 'must have no *'],
+  ])('the address of a tool server is refused with %s', async ([, url, message]) => {
+    const refused = await svc.admin.create('mcp-servers', { ...given, url })
+
+    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/url']])
+    expect(refused.errors[0]?.detail).toContain(message)
+  })
+
+  test('one server has one address, however it is written', async () => {
+    const { one } = await svc.admin.create('mcp-servers', { ...given, url: 'HTTPS://Tools.example.org:443/a/../mcp' })
+
+    expect(one.attributes['url']).toBe(given.url)
+    expect((await svc.admin.create('mcp-servers', given)).status).toBe(409)
+  })
+
   test('tool servers are created, changed and deleted by administrators; their tools stay without a server', async () => {
     const { server, tool } = await addCatalogue(svc)
     const created = await svc.admin.create('mcp-servers', { ...given, timeouts: { read: 500 } })

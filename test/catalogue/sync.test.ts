@@ -301,3 +301,42 @@ test('a synchronisation takes turns on replicas that start together', async () =
     await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()))
   }
 })
+
+test('names in files that lead to nothing are warnings at the start and in `models check`, and keep nothing from starting', async () => {
+  await using database = await cloneDatabase()
+  await using limits = await configFor('')
+  await limits.write({
+    limits: ['model:a', 'model:gone', 'group:staff', 'provider:q'].map((target) => ({
+      name: target.replace(':', ' '),
+      for: target,
+      cap: 1,
+      unit: 'requests',
+      per: 'day',
+    })),
+  })
+  const named = {
+    tools: ['library_serch'],
+    flags: ['eco-freindly', 'self-hosted'],
+    nativeCapabilities: ['web_search', 'web_sarch'],
+  }
+  await using site = await startWith(
+    { providers: [provider('p', [model('a', named)])] },
+    { DATABASE_URL: database.url, LIMITS: limits.file },
+  )
+  const expected = [
+    ['the model a', 'tool', 'library_serch'],
+    ['the model a', 'flag', 'eco-freindly'],
+    ['the model a', 'capability', 'web_sarch'],
+    ['the limit model gone', 'model', 'gone'],
+    ['the limit group staff', 'group', 'staff'],
+    ['the limit provider q', 'provider', 'q'],
+  ] as const
+  const warning = site.svc.log.map((line) => JSON.parse(line)).find(({ msg }) => msg.includes('lead to nothing'))
+  const env = { AI_CONFIG: site.file, LIMITS: limits.file, DATABASE_URL: database.url, DATA_DIR: site.svc.folder }
+  const checked = await run(['models', 'check'], { env })
+
+  expect(warning).toMatchObject({ level: 40, names: expected.map(([by, kind, name]) => ({ by, kind, name })) })
+  expect(checked.exitCode).toBe(0)
+  for (const [by, kind, name] of expected)
+    expect(checked.stderr).toContain(`${by} names the ${kind} ${name}, which is not here.`)
+})

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { svc, svcConsole } from '../../cli/programs.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { readAccounts } from '../../server/login/accounts.ts'
-import { ada, host, run, unreachable } from '../kit/command-line.ts'
+import { ada, host, keys, run, unreachable } from '../kit/command-line.ts'
 import { emptyDatabase } from '../kit/database.ts'
 
 const { version } = manifest
@@ -164,6 +164,46 @@ test('a command reports the usage of everybody in a period', async () => {
     { username: null, outcome: 'failed', requests: 1, costMicros: null },
   ])
   expect(await machine.json('usage', '--from', '2026-03-03', '--to', '2026-03-03')).toEqual([])
+})
+
+test('a report of usage fits 100 columns, and tells money in its currency', async () => {
+  await using machine = await host()
+  const model = 'a-model-with-a-long-name/'.repeat(4)
+  await machine.run(['add-user', ...ada])
+  await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens,
+      outcome, duration_ms, cost_micros, currency, request_id, created_at)
+    values (2, 'api', 'a provider with a name', '${model}', 123456789, 98765432, 'completed', 5, 4295000012, 'EUR', 'r1', '2026-03-01'),
+           (2, 'api', 'demo', 'demo', 7, 3, 'failed', 5, null, null, 'r2', '2026-03-01')`)
+  const period = ['--from', '2026-03-01', '--to', '2026-03-01']
+  const tables = [await machine.run(['usage', ...period]), await machine.run(['usage', '--by', 'model', ...period])]
+
+  for (const { exitCode, stdout } of tables) {
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/^\w+ .*requests +input +output +cost$/m)
+    expect(stdout).toMatch(/a-model-with-.*… .* 4295\.000012 EUR$/m)
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100)
+  }
+  expect((await machine.json('usage', '--by', 'model', ...period))[0]).toMatchObject({
+    model,
+    costMicros: 4_295_000_012,
+  })
+})
+
+test('revoking refuses an id that the person has no token of, before it asks', async () => {
+  await using machine = await host()
+  await machine.run(['add-user', ...ada])
+  await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
+  const chosen = await machine.run(['token', '--revoke', '--username', 'ada'], {
+    typing: [
+      ['the id of the token', '99\r'],
+      ['must be one of the list', `${keys.ctrlC}`],
+    ],
+  })
+  const given = await machine.run(['token', '--revoke', '--username', 'ada', '--token-id', '99'], { typing: [] })
+
+  expect(chosen.stderr).toContain('Nothing was changed.')
+  expect(given).toMatchObject({ exitCode: 1, stderr: 'There is no token 99 of this user.\n' })
+  expect(await machine.rows('select id from access_tokens')).toHaveLength(1)
 })
 
 test('a command migrates an empty database, and says so once', async () => {

@@ -127,14 +127,14 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toMatchObject([{ cap: 8_000_000_001_000_000 }])
   })
 
-  test.for<[kind: string, id: string, username: string | null]>([
+  test.for<[kind: string, id: string, subjectName: string | null]>([
     ['user', '2', 'ada'],
     ['token', '1', 'ada'],
     ['group', 'staff', null],
     ['role', 'user', null],
   ])(
     'svc limits prepares the period of one %s of which nothing was used yet, and says whose it is',
-    async ([kind, id, username]) => {
+    async ([kind, id, subjectName]) => {
       await using machine = await host()
       await machine.rows(`update users set groups = '{staff}' where id = 1`)
       await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
@@ -145,17 +145,19 @@ describe('svc limits', () => {
       const toppedUp = [await topUp(), await topUp()]
 
       expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
-      const state = { subjectId: id, cap: 11, used: 0, remaining: 11, username }
+      const state = { subjectId: id, cap: 11, used: 0, remaining: 11, subjectName }
       expect(await machine.json('limits', 'list')).toMatchObject([state])
       expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
     },
   )
 
   test.for<[kind: string, id: string, message: string]>([
-    ['user', 'ada', "There is no user with the id 'ada'."],
+    ['user', 'ada', "There is no user with the username 'ada'."],
+    ['user', '70', "There is no user with the id '70'."],
     ['token', '7', "There is no token with the id '7'."],
     ['room', '7', "There is no room with the id '7'."],
     ['app', '7', "There is no app with the id '7'."],
+    ['app', 'Portal', "There is no app with the name 'Portal'."],
     ['group', 'staff', "There is no group named 'staff'."],
     ['role', 'king', "There is no role named 'king'."],
     ['model', 'gpt', "There is no model named 'gpt'."],
@@ -167,6 +169,28 @@ describe('svc limits', () => {
 
     expect([exitCode, stderr]).toEqual([1, `${message}\n`])
     expect(await machine.json('limits', 'list')).toMatchObject([{ subjectId: '', cap: 5 }])
+  })
+
+  test.for([
+    ['user', 'Ada', 'ada'],
+    ['app', 'Portal', 'Portal'],
+    ['room', 'chess-aBcDe12345', 'chess-aBcDe12345'],
+  ] as const)('svc limits takes one %s by the name %s, and lists it by that', async ([kind, name, subjectName]) => {
+    await using machine = await host()
+    await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
+    await machine.rows(`insert into rooms (name, slug) values ('Chess', 'chess-aBcDe12345')`)
+    const app = ['--name', 'Portal', '--url', 'https://portal.example']
+    await machine.json('app', 'create', ...app)
+    const flags = ['--per', 'day', '--cap', '5', '--unit', 'requests']
+    await machine.json('limits', 'set', 'one', '--for', `${kind}:${name}`, ...flags)
+    await machine.json('limits', 'set', 'each', '--for', kind, ...flags)
+    await machine.json('limits', 'top-up', 'one', '--id', name, '--amount', '1')
+    await machine.json('limits', 'top-up', 'each', '--id', name, '--amount', '2')
+
+    expect(await machine.json('limits', 'list')).toMatchObject([
+      { name: 'each', cap: 7, subjectName },
+      { name: 'one', cap: 6, subjectName },
+    ])
   })
 
   test('svc limits tells people money in its currency, and programs in millionths of it', async () => {

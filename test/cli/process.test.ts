@@ -119,7 +119,7 @@ async function end(child: ChildProcess): Promise<Ended> {
 async function listening(child: ChildProcess) {
   const stdout = read(child, 'stdout')
   const stderr = read(child, 'stderr')
-  const address = () => /Listening on (http:\S+)/.exec(stdout())?.[1]
+  const address = () => /"url":"(http:[^"]+)"|Address +(http:\S+)/.exec(stdout())?.slice(1).find(Boolean)
   while (!address() && child.exitCode === null) await pause(50)
   const url = address()
   if (!url) throw new Error(`The service did not start: ${stderr()}`)

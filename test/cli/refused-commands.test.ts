@@ -104,7 +104,7 @@ test('models are not synchronised from a configuration that is not valid, and it
   expect(exitCode).toBe(1)
   expect(stderr).toContain('line 1, providers')
 
-  const servers = ['http://a.example/mcp', 'http://b.example/mcp', 'http://a.example/mcp']
+  const servers = ['https://a.example/mcp', 'https://b.example/mcp', 'https://A.example:443/mcp']
   const entries = servers.map((url, n) => `  - {label: L${n}, url: "${url}"}\n`)
   await writeFile(file, `providers: []\nmcpServers:\n${entries.join('')}`)
   const twice = await run(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })

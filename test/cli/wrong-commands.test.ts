@@ -34,7 +34,7 @@ test.for<[says: string, ...argv: string[]]>([
   ["'laptop' is one word too many.", 'token', 'laptop'],
   ["'b.png' is one word too many.", 'update-avatar', 'a.png', 'b.png'],
   ["Option '--name <value>' argument missing.", 'token', '--name'],
-  ["Option '--name' argument is ambiguous.", 'token', '--name', '--yes'],
+  ["Option '--name <value>' argument missing.", 'token', '--name', '--yes'],
   ['--anchor is given more than once.', 'announcement', 'publish', 'Rules', 'rules', '--anchor', 'a', '--anchor=b'],
   ["Option '--yes' does not take an argument.", 'remove-user', '--yes=no'],
   ['--username, --email or --id is missing.', 'token', '--name', 'laptop'],
@@ -80,6 +80,106 @@ test.for<[says: string, ...argv: string[]]>([
   expect(JSON.parse(json.stdout)).toEqual({ error: { code: 'usage', message: expect.any(String) } })
 })
 
+test.for<[faults: string[], ...argv: string[]]>([
+  [
+    [
+      "Unknown option '--foo'. Did you mean '--for'?",
+      "'y' is one word too many.",
+      '--cap is missing.',
+      '--unit is missing.',
+    ],
+    'limits',
+    'set',
+    'x',
+    'y',
+    '--foo',
+    '--for',
+    'user',
+    '--per',
+    'day',
+  ],
+  [
+    ['NAME is missing.', '--for is missing.', '--cap is missing.', '--unit is missing.', '--per is missing.'],
+    'limits',
+    'set',
+  ],
+  [['FILE is missing.'], 'prices', 'import'],
+  [
+    [
+      '--username must start with',
+      '--email must be an e-mail address.',
+      '--name is missing.',
+      '--role must be one of user, admin.',
+    ],
+    'add-user',
+    '--username',
+    'Ada E',
+    '--email',
+    'b',
+    '--role',
+    'boss',
+  ],
+  [['--role must be one of user, admin.', '--page must be a number.'], 'users', '--role', 'boss', '--page', 'x'],
+  [
+    [
+      '--abilities must be one of',
+      '--expires must be a length of time',
+      '--username, --email or --id is missing.',
+      '--name must not be empty.',
+    ],
+    'token',
+    '--abilities',
+    'fly',
+    '--expires',
+    'soon',
+    '--name',
+    '',
+  ],
+  [
+    ['--name does not go with --list.', '--yes does not go with --list.'],
+    'token',
+    '--list',
+    '--name',
+    'x',
+    '--yes',
+    '--id',
+    '2',
+  ],
+  [
+    ['--url is missing.', '--abilities must be one of', '--days must be a number.'],
+    'app',
+    'create',
+    '--name',
+    'x',
+    '--abilities',
+    'fly',
+    '--days',
+    'x',
+  ],
+  [
+    ['--overlap must be a number.', '--expires must be a length of time'],
+    'app',
+    'rotate',
+    '1',
+    '--overlap',
+    'x',
+    '--expires',
+    'x',
+  ],
+  [['VIEW is missing.', '--type must be one of'], 'announcement', 'publish', 'Rules', '--type', 'x'],
+])('all faults of a command line are told at once: %j', async ([faults, ...argv]) => {
+  const { exitCode, stderr } = await run(argv, { env: unreachable })
+
+  expect(exitCode).toBe(2)
+  expect(
+    stderr
+      .trim()
+      .split('\n')
+      .map((line, at) => line.startsWith(faults[at] ?? '?')),
+    stderr,
+  ).toEqual(faults.map(() => true))
+})
+
 test('a day that does not exist, or a period that ends before it begins, exits with 2', async () => {
   await using machine = await host()
 
@@ -94,6 +194,6 @@ test('svc-console knows its own names of commands alone, and exits with 2 for ot
   expect(await run(['token'], { env: unreachable, program: svcConsole })).toMatchObject({ exitCode: 2 })
   expect(await run(['app:token'], { env: unreachable, program: svcConsole })).toMatchObject({
     exitCode: 2,
-    stderr: '--username, --email or --id is missing.\n',
+    stderr: '--username, --email or --id is missing.\n--name is missing.\n',
   })
 })

@@ -106,7 +106,7 @@ const text = asked.status === 200 && typeof asked.data === 'object' ? asked.data
 const listed = await aiModelsList({ sort: ['-label'], 'page[size]': 1 }, { headers })
 const models = listed.status === 200 ? listed.data.data.length : 0
 const report = await health()
-console.log(JSON.stringify({ status: asked.status, text, models, health: report.data.status, url: url.length > 0 }))
+console.log(JSON.stringify({ status: asked.status, text, models, health: report.status === 200 ? report.data.status : '', url: url.length > 0 }))
 `
 
     expect(await outcomeOf('orval-program', program)).toEqual({

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([svc, atHttps].map((one) => one[Symbol.asyncDispose]())))
 
-const BASE_URL = 'https://svc.example.org'
+const BASE_URL = 'https://svc.localhost'
 const jsonApi = { 'content-type': 'application/vnd.api+json' }
 
 /** A change on each surface, and where its refusal names the problem. */
@@ -55,7 +55,7 @@ const origins: [string, Record<string, string>, boolean][] = [
   ['the origin of the base URL', { origin: BASE_URL }, true],
   ['another origin', { origin: 'https://evil.example' }, false],
   ['an origin that begins alike', { origin: `${BASE_URL}.evil.example` }, false],
-  ['our origin without encryption', { origin: 'http://svc.example.org' }, false],
+  ['our origin without encryption', { origin: 'http://svc.localhost' }, false],
   ['no origin of its own', { origin: 'null' }, false],
   ['our page as the referrer only', { referer: `${BASE_URL}/profile` }, false],
   ['an empty token', { 'x-csrf-token': '' }, false],

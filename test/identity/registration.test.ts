@@ -18,7 +18,7 @@ test('the first keys make the person, their keychain and their backup, and let t
 
   const { status, body, headers } = await complete(browser)
 
-  expect([status, body]).toEqual([200, { success: true, redirectUri: '/profile' }])
+  expect([status, body]).toEqual([200, { success: true, redirectUri: '/chat' }])
   expect(headers.get('cache-control')).toBe('no-store')
   expect(heard).toEqual([['registration', 'registering', 'user']])
   const [ada] = await people(svc)

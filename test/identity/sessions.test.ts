@@ -31,7 +31,7 @@ test('the cookie of a session is out of reach of scripts and other sites, lives 
 })
 
 test('the cookie of a session goes over encrypted connections only where the service is reached by one', async () => {
-  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+  await using svc = await startApp({ BASE_URL: 'https://svc.localhost' })
   await addAccount(svc, 'ada')
 
   const { headers } = await openBrowser(svc.url).login('ada')

@@ -116,7 +116,13 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'conversations.list conversations.get conversations.messages attachments.find' },
   { open: 'a user', by: 'read', to: 'rooms.find roomMessages.find roomMembers.invitations' },
   { open: 'a user', by: 'write', to: 'roomMembers.inviteByName' },
+  { open: 'a user', by: 'read', to: 'conversations.folders' },
   { open: 'a user', by: 'write', to: 'conversations.create conversations.update conversations.delete' },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'conversations.organize conversations.changeFolder conversations.discard conversations.restore',
+  },
   {
     open: 'a user',
     by: 'write',
@@ -150,7 +156,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   {
     open: 'the host',
-    to: 'models.list models.sync models.check models.import models.watch models.beginOutage models.endOutage models.checkOutages mcp.sync mcp.check mcp.servers mcp.tools mcp.approve admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.simulate',
+    to: 'models.list models.sync models.check models.unresolved models.import models.watch models.beginOutage models.endOutage models.checkOutages mcp.sync mcp.check mcp.servers mcp.tools mcp.approve admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.unresolved limits.simulate',
   },
   {
     open: 'the host',
@@ -158,6 +164,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
+  { open: 'the host', to: 'conversations.deleteDiscarded' },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.stats' },
   { open: 'the host', to: 'files.expired files.deleteExpired files.planLostTexts' },
   { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor tokens.deleteExpired' },

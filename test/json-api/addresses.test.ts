@@ -13,9 +13,8 @@ describe('addresses and methods', () => {
     const headers = { ...bearer(svc.people.admin.token), 'content-type': 'text/plain' }
     for (const [url, routes] of Map.groupBy(routesOf(appRouter), ({ url }) => url)) {
       const allowed = routes.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-      const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
-        (name) => !allowed.includes(name),
-      )
+      allowed.push('OPTIONS')
+      const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !allowed.includes(name))
       for (const method of others) {
         const path = url.replace(':id', '1')
         const { status, headers: answered } = await raw(svc.url, { method, path, headers, body: 'no document' })
@@ -44,8 +43,6 @@ describe('addresses and methods', () => {
     '',
     '/',
     '/nonsense',
-    '/ai-models/',
-    '/ai-models/1/',
     '/ai-models/1/nonsense',
     '/ai-models/1/relationships/nonsense',
     '/ai-models/1/relationships/constructor',

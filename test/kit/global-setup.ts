@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { TestProject } from 'vitest/node'
+import { builtApp } from '../../facades/web/app-build.ts'
 import { connect } from '../../server/database/database.ts'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { migrate } from '../../server/database/migrate.ts'
@@ -29,13 +30,16 @@ declare module 'vitest' {
 
 export const TEMPLATE = 'svc_template'
 
-/** Brings up what all tests share: one PostgreSQL with a migrated template, and a Redis. */
+/** Brings up what all tests share: one PostgreSQL with a migrated template, a Redis, and the built front end. */
 export async function setup({ provide }: TestProject) {
   const run = await openRunFolder('svc-test-')
   const folder = run.path
+  // So that no test of a page waits for it.
+  const building = builtApp()
   const cluster = await startDatabase(folder)
   await makeTemplate(cluster.url)
   const redis = await startRedis(folder)
+  await building
   provide('postgresUrl', cluster.url)
   provide('redisUrl', redis?.url)
   provide('runFolder', folder)

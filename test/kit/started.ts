@@ -2,7 +2,7 @@ import { question } from './ai/provider.ts'
 
 export const SLOW = { timeout: 30_000, interval: 20 }
 
-export const tokensIn = (text: string) => [...text.matchAll(/^ {4}(svc_\S+)$/gm)].map(([, token]) => token ?? '')
+export const tokensIn = (text: string) => [...text.matchAll(/^ {4}Token +(svc_\S+)$/gm)].map(([, token]) => token ?? '')
 
 /** Asks as a script does; a refused connection is the status 0. */
 export async function ask(url: string, token: string, model = 'demo') {

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { root } from '../kit/service-process.ts'
+import { expect, test, vi } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { startApp } from '../kit/app.ts'
+import { emptyDatabase } from '../kit/database.ts'
+import { dataFolder, root, startProcess } from '../kit/service-process.ts'
 
 /** A process that logs an error and ends at once. */
 function logAndEnd(ending: string) {
@@ -69,4 +72,60 @@ test('a reader that takes nothing costs 4 MB at most: further lines are dropped,
   const [dropped, ...others] = lines.filter(({ msg }) => msg.includes('dropped'))
   expect(others).toEqual([])
   expect(dropped?.lines).toBe(60_000 + 2 - lines.length)
+})
+
+/** A first start at a terminal, by the time it says what to type. */
+async function startAtTerminal(settings: Record<string, string>) {
+  await using resources = new AsyncDisposableStack()
+  const folder = resources.use(await dataFolder())
+  const database = resources.use(await emptyDatabase())
+  const command = `stty cols 200; exec ${manifest.scripts.start}`
+  const service = resources.use(
+    startProcess({ DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', ...settings }, [
+      ...['script', '--quiet', '--flush', '--command', command, '/dev/null'],
+    ]),
+  )
+  await vi.waitFor(() => expect(service.said.out).toMatch(/Next:[\s\S]*\}\]\}\}'/), { timeout: 60_000, interval: 20 })
+  const kept = resources.move()
+  const lines = service.said.out.replaceAll('\r', '').split('\n')
+  return { lines, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+test('a first start at a terminal speaks in words, and ends with one block of labelled values', async () => {
+  await using terminal = await startAtTerminal({ NO_COLOR: '1' })
+  const { lines } = terminal
+  const labels = lines.map((line) => /^ {4}(\w+) +\S+$/.exec(line)?.[1]).filter(Boolean)
+
+  expect(lines.filter((line) => line.startsWith('{'))).toEqual([])
+  expect(lines.find((line) => line.includes('models synchronised'))).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: models/)
+  expect(labels).toEqual(['Address', 'User', 'Password', 'Token'])
+})
+
+test('LOG_FORMAT=json writes lines of JSON at a terminal, too', async () => {
+  await using terminal = await startAtTerminal({ LOG_FORMAT: 'json' })
+  const [first = ''] = terminal.lines
+
+  expect(JSON.parse(first)).toMatchObject({ msg: 'models synchronised' })
+})
+
+test('probes are logged when what they find changes, and other requests always', async () => {
+  await using svc = await startApp()
+  const probe = (path: string) => svc.send('GET', path)
+  for (let round = 0; round < 5; round++)
+    for (const path of ['/health/ready', '/health/live', '/docs']) await probe(path)
+
+  const logged = () =>
+    svc.log
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === 'request')
+      .map(({ route, status }) => `${route} ${status}`)
+  await expect.poll(() => logged().filter((line) => line === '/docs 200')).toHaveLength(5)
+  expect(logged().filter((line) => line.startsWith('/health'))).toEqual(['/health/ready 200', '/health/live 200'])
+})
+
+test('probes that fail are all logged', async () => {
+  await using svc = await startApp({ REDIS_URL: 'redis://127.0.0.1:1', HEALTH_DEEP_EVERY: '1' })
+  for (let round = 0; round < 3; round++) expect((await svc.send('GET', '/health')).status).toBe(503)
+
+  await expect.poll(() => svc.log.filter((line) => line.includes('"route":"/health"'))).toHaveLength(3)
 })

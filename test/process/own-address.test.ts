@@ -7,7 +7,7 @@ const page = { accept: 'text/html,*/*;q=0.8' }
 /** Under an address of its own, and the same behind a proxy that it trusts. */
 const services = {} as Record<'direct' | 'proxied', TestApp>
 beforeAll(async () => {
-  const settings = { BASE_URL: 'https://svc.example.org' }
+  const settings = { BASE_URL: 'https://svc.localhost' }
   services.direct = await startApp(settings)
   services.proxied = await startApp({ ...settings, TRUSTED_PROXIES: '127.0.0.1' })
 })
@@ -33,11 +33,11 @@ test('a service that is opened at another address than BASE_URL tells the log so
 
   for (let times = 0; times < 3; times++) await open(direct, { ...page, host: 'intranet:8080' })
 
-  expect(warnings(direct)).toMatchObject([{ level: 40, host: 'intranet:8080', baseUrl: 'https://svc.example.org' }])
+  expect(warnings(direct)).toMatchObject([{ level: 40, host: 'intranet:8080', baseUrl: 'https://svc.localhost' }])
 })
 
 test('a service that is opened at another address than BASE_URL writes no end of lines where somebody makes names up', async () => {
-  await using svc = await startApp({ BASE_URL: 'https://svc.example.org' })
+  await using svc = await startApp({ BASE_URL: 'https://svc.localhost' })
 
   for (let times = 0; times < 20; times++) await open(svc, { ...page, host: `host${times}` })
 
@@ -45,14 +45,14 @@ test('a service that is opened at another address than BASE_URL writes no end of
 })
 
 test.for([
-  ['opened at BASE_URL', 'direct', { ...page, host: 'svc.example.org' }],
+  ['opened at BASE_URL', 'direct', { ...page, host: 'svc.localhost' }],
   ['asked by a probe', 'direct', { host: '10.0.0.7:3000' }],
   ['asked by a program that takes anything', 'direct', { accept: '*/*', host: 'svc:3000' }],
   ['behind a proxy that nobody trusts', 'direct', { ...page, host: 'svc:3000', 'x-forwarded-for': '192.0.2.7' }],
   [
     'behind a trusted proxy that tells the address',
     'proxied',
-    { ...page, host: 'svc:3000', 'x-forwarded-host': 'svc.example.org', 'x-forwarded-proto': 'https' },
+    { ...page, host: 'svc:3000', 'x-forwarded-host': 'svc.localhost', 'x-forwarded-proto': 'https' },
   ],
   ['behind a trusted proxy that does not', 'proxied', { ...page, host: 'svc', via: '1.1 proxy' }],
 ] as const)(

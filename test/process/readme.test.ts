@@ -1,64 +1,182 @@
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { createCommandContext } from '../../cli/command-context.ts'
+import { findCommand, resolve } from '../../cli/command-tree.ts'
+import { checkFlags } from '../../cli/flags.ts'
+import { rootOf, svc } from '../../cli/programs.ts'
+import { processTerminal } from '../../cli/terminal.ts'
 import { modelConfig } from '../../routers/ports/ai/model-config.ts'
 import { describeSettings } from '../../server/config/setting-table.ts'
 import { required } from '../../server/config/settings.ts'
+import { guides } from '../../server/guides.ts'
 import { renew } from '../../server/readme.ts'
+import { startApp } from '../kit/app.ts'
+import { isRunElsewhere, quotedCommands, readmes } from '../kit/command-lines.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const readme = await readFile(`${root}README.md`, 'utf8')
-const { scripts } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as { scripts: Record<string, string> }
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
 
-test('README.md begins with the two lines that matter', () => {
-  const [first = ''] = readme.match(/```\w*\n(.*?)```/s)?.slice(1) ?? []
+const floors = ['entities', 'routers', 'facades', 'server', 'cli', 'test']
+const withoutCode = (text: string) => text.replace(/^```.*?^```/gms, '')
 
-  expect(
-    first
-      .trim()
-      .split('\n')
-      .map((line) => line.replace(/\s*#.*/, '')),
-  ).toEqual(['npm install && npm start', 'npm install && npm test'])
+describe('README.md', () => {
+  test('README.md begins with the two lines that matter', () => {
+    const [first = ''] =
+      read('README.md')
+        .match(/```\w*\n(.*?)```/s)
+        ?.slice(1) ?? []
+    const lines = first.trim().split('\n')
+
+    expect(lines.map((line) => line.replace(/\s*#.*/, ''))).toEqual([
+      'npm install && npm start',
+      'npm install && npm test',
+    ])
+  })
+
+  test('README.md is one page of less than 8 KB', () => {
+    expect(Buffer.byteLength(read('README.md'))).toBeLessThan(8192)
+  })
 })
 
-test('README.md is current: its made parts are what the code makes now', () => {
-  expect(renew(readme) === readme, 'run `npm run readme`').toBe(true)
-})
+describe('the guides', () => {
+  /** Floors, and their rooms of more than ten files; what generates migrations says how they are made. */
+  const rooms = () =>
+    floors
+      .flatMap((floor) => [floor, ...(floor === 'test' ? [] : largeFoldersOf(floor))])
+      .filter((path) => path !== 'entities/migrations')
+  const largeFoldersOf = (floor: string) =>
+    readdirSync(join(root, floor), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => join(floor, name))
+      .filter((path) => readdirSync(join(root, path), { withFileTypes: true }).filter((it) => it.isFile()).length > 10)
 
-test('README.md has a row for every setting', () => {
-  const missing = describeSettings().filter(({ name }) => !readme.includes(`| \`${name}\` |`))
+  test('every floor and every large room has a README whose first line says what is in it', () => {
+    const firstLines = rooms().map((path) => [path, read(join(path, 'README.md')).split('\n')[0]])
 
-  expect(missing).toEqual([])
-})
+    expect(firstLines.filter(([, line]) => !/^# .+: .+/.test(line ?? ''))).toEqual([])
+  })
 
-test('README.md names only scripts and files that are there', () => {
-  const named = [...readme.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? '')
-  const paths = [...readme.matchAll(/`((?:cli|entities|facades|routers|server|test|\.ci)\/[\w./-]*)`/g)].map(
-    ([, path]) => path ?? '',
-  )
+  test('every link of a README leads to a file and a heading that are there', () => {
+    const links = readmes.flatMap((file) =>
+      [...withoutCode(read(file)).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)].map(([, path = '', anchor]) => ({
+        file,
+        target: path ? join(dirname(file), path) : file,
+        anchor,
+      })),
+    )
+    const broken = links.filter(
+      ({ target, anchor }) => !existsSync(join(root, target)) || (anchor && !anchorsIn(read(target)).includes(anchor)),
+    )
 
-  expect(named.filter((name) => !scripts[name])).toEqual([])
-  expect(paths.filter((path) => !existsSync(root + path))).toEqual([])
-})
+    expect(links.length).toBeGreaterThan(30)
+    expect(broken).toEqual([])
+  })
 
-test('README.md gives an AI configuration that is valid', () => {
-  const [, yaml = ''] = readme.match(/```yaml\n(providers:.*?)```/s) ?? []
+  const anchorsIn = (text: string) =>
+    [...withoutCode(text).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    )
 
-  expect(modelConfig.safeParse(parse(yaml)).error?.issues).toBeUndefined()
-})
+  test('the guides name only scripts and files that are there', () => {
+    const all = readmes.map(read).join('\n')
+    const named = [...all.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name ?? '')
+    const paths = [...all.matchAll(/`((?:cli|entities|facades|routers|server|test|\.ci)\/[\w./-]*)`/g)].map(
+      ([, path]) => path ?? '',
+    )
 
-test('README.md refuses a part that nobody makes', () => {
-  expect(() => renew('<!-- generated:weather -->\n<!-- /generated -->')).toThrow(/weather/)
+    const sources = globSync(`{${floors.join()}}/**/*.{ts,js}`, { cwd: root }).map((path) => basename(path))
+    const files = [...all.matchAll(/`([\w.-]+\.(?:ts|js))`/g)].map(([, name = '']) => name)
+
+    expect(
+      files.filter((name) => !sources.includes(name) && !existsSync(join(root, name)) && !/^x\./.test(name)),
+    ).toEqual([])
+    expect(named.filter((name) => !scripts[name])).toEqual([])
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  })
+
+  test('every command that a guide quotes is known, with its flags', async () => {
+    const words = quotedCommands.filter((line) => !isRunElsewhere(line))
+    const wrong = await Promise.all(words.map(async ({ file, text }) => ({ file, text, why: await whyWrong(text) })))
+
+    expect(words.length).toBeGreaterThan(20)
+    expect(wrong.filter(({ why }) => why)).toEqual([])
+  })
+
+  /** What is wrong with a line of `svc`, whoever starts it, before it is run. */
+  async function whyWrong(text: string): Promise<string | undefined> {
+    if (/^svc-console$|^curl …/.test(text)) return undefined
+    const [, quoted] = /^(?:eval "\$\()?(?:npm run (?:--silent )?)?svc(?: --)? ?(.*?)(?:\)")?$/.exec(text) ?? []
+    const words = quoted?.split(' ').filter((word) => word !== '' && word !== 'help')
+    const root = rootOf(svc, createCommandContext({ terminal: processTerminal(), json: false }))
+    const known = words && findCommand(root, ['svc'], words)
+    return (
+      known
+        ?.then(async ({ command, rest }) => void checkFlags((await resolve(command.args)) ?? {}, rest))
+        .catch(({ message }: Error) => message.split('\n').find((line) => !line.endsWith(' is missing.'))) ??
+      'nobody runs it'
+    )
+  }
+
+  test('the guide of settings has a row for every setting, as the code makes it now', () => {
+    const guide = read('server/config/README.md')
+
+    expect(renew(guide) === guide, 'run `npm run readme`').toBe(true)
+    expect(describeSettings().filter(({ name }) => !guide.includes(`| \`${name}\` |`))).toEqual([])
+    expect(() => renew('<!-- generated:weather -->\n<!-- /generated -->')).toThrow(/weather/)
+  })
+
+  test('the guide of models gives a configuration that is valid', () => {
+    const [, yaml = ''] = read('server/ai/README.md').match(/```yaml\n(providers:.*?)```/s) ?? []
+
+    expect(modelConfig.safeParse(parse(yaml)).error?.issues).toBeUndefined()
+  })
+
+  test('every guide is a page below /docs, and links to pages that are there', async () => {
+    await using app = await startApp()
+    const pages = await Promise.all(
+      guides.map(async ({ slug, file }) => {
+        const response = await app.send('GET', `/docs/${slug}`)
+        return { file, status: response.status, html: await response.text() }
+      }),
+    )
+    const linked = new Set(
+      pages.flatMap(({ html }) => [...html.matchAll(/href="(\/[^"#]*)/g)].map(([, path = '']) => path)),
+    )
+    const statuses = await Promise.all([...linked].map(async (path) => [path, (await app.send('GET', path)).status]))
+
+    for (const { file, status, html } of pages) {
+      const [title = ''] = read(file).split('\n')
+      expect([file, status]).toEqual([file, 200])
+      expect(html).toContain(
+        `>${
+          title
+            .slice(2)
+            .replaceAll('`', '')
+            .split(/[:'] ?/)[0]
+        }`,
+      )
+      expect(html).not.toMatch(/&lt;!--|href="(?!https?:|#|\/)/)
+    }
+    expect(statuses.filter(([, status]) => status !== 200)).toEqual([])
+    expect(await (await app.send('GET', '/docs/settings')).text()).toContain('<code>BASE_URL</code>')
+    expect((await app.send('GET', '/docs/nothing')).status).toBe(404)
+    expect(await (await app.send('GET', '/api/svc/v1/openapi.json')).text()).toContain('(/docs/settings)')
+  })
 })
 
 test('the scripts of package.json run in cmd.exe, too', () => {
   expect(Object.values(scripts).filter((script) => /(?:^|&& *)\w+=|\bexec\b|[$;'`]/.test(script))).toEqual([])
 })
 
-const dockerfile = await readFile(`${root}server/Dockerfile`, 'utf8')
+const dockerfile = read('server/Dockerfile')
 
 test('the Dockerfile starts the service as `npm start` does', () => {
   const [, command = '[]'] = /^CMD (.*)$/m.exec(dockerfile) ?? []
@@ -66,7 +184,7 @@ test('the Dockerfile starts the service as `npm start` does', () => {
 })
 
 describe('compose.yaml', async () => {
-  const { services } = parse(await readFile(`${root}compose.yaml`, 'utf8'))
+  const { services } = parse(read('compose.yaml'))
 
   test('probes the service as the specification says', () => {
     const { test: probe, ...timing } = services.svc.healthcheck
@@ -91,7 +209,7 @@ describe('compose.yaml', async () => {
 })
 
 test('.env.example starts nothing as it is: it names every secret and gives none', async () => {
-  const given = parseEnv(await readFile(`${root}.env.example`, 'utf8'))
+  const given = parseEnv(read('.env.example'))
   const wanted = Object.keys(required)
 
   expect(Object.keys(given)).toEqual(

@@ -78,7 +78,7 @@ describe('settings', () => {
   })
 
   test('an address loses the slash at its end', () => {
-    expect(readEnv({ BASE_URL: 'https://svc.example.org/' }).BASE_URL).toBe('https://svc.example.org')
+    expect(readEnv({ BASE_URL: 'https://svc.localhost/' }).BASE_URL).toBe('https://svc.localhost')
   })
 
   test.for([
@@ -110,6 +110,10 @@ describe('settings', () => {
     [{ PORT: '65536' }, 'PORT=65536: must be at most 65535'],
     [{ HEALTH_DEEP_EVERY: '0' }, 'HEALTH_DEEP_EVERY=0: must be at least 1'],
     [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent'],
+    [
+      { BASE_URL: 'https://svc.example.org' },
+      'BASE_URL=https://svc.example.org: development is for this machine alone: set NODE_ENV=production, or an address such as http://localhost:3000',
+    ],
     [{ BASE_URL: 'svc.example.org' }, 'BASE_URL=svc.example.org: must begin with https:// or http://'],
     [{ AI_MAX_BODY_WITH_FILES: '100000000' }, 'AI_BYTES_PER_PERSON: must be at least AI_MAX_BODY_WITH_FILES'],
     [{ LDAP_ALLOW_PLAIN: 'perhaps' }, 'LDAP_ALLOW_PLAIN=perhaps: must be true or false'],

@@ -35,7 +35,7 @@ test.for([
 
 test('a service says nothing of an address that is not encrypted where it has none, or is tried out', async () => {
   expect(await says({})).toBe(false)
-  expect(await startSaying({ BASE_URL: 'http://svc.example.org' })).toBe(false)
+  expect(await startSaying({ BASE_URL: 'http://svc.localhost' })).toBe(false)
 })
 
 test('a service starts where texts of announcements are missing, and names those in force', async () => {

@@ -17,6 +17,9 @@ import { ask, SLOW, tokensIn } from '../kit/started.ts'
 vi.setConfig({ testTimeout: 180_000 })
 
 const run = promisify(execFile)
+/** The last line of a log. */
+const lastLine = (log: string) => JSON.parse(log.trimEnd().split('\n').at(-1) ?? '')
+
 const loadedPackages = join(import.meta.dirname, '../kit/loaded-packages.ts')
 
 describe('the first start', () => {
@@ -42,7 +45,7 @@ describe('the first start', () => {
     const url = await second.ready()
 
     expect(second.said.out).not.toContain('svc_')
-    expect(second.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc token'])
+    expect(lastLine(second.said.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- token' })
     expect((await ask(url, tokensIn(first.said.out)[0] ?? '')).status).toBe(200)
     // A thread pool of eight, so that what keeps some of them for long leaves others free.
     const tasks = `/proc/${second.child.pid}/task`
@@ -82,13 +85,13 @@ describe('the first start', () => {
     await using database = await cloneDatabase()
     await using folder = await dataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
-    await using service = startProcess({ ...settings, BASE_URL: 'https://svc.example.org/' })
+    await using service = startProcess({ ...settings, BASE_URL: 'https://svc.localhost/' })
     await service.ready()
 
     expect(tokensIn(service.said.out)).toHaveLength(1)
     // It tells the public address where there is one.
-    expect(service.said.out).toContain('Listening on https://svc.example.org\n')
-    expect(service.said.out).toContain('curl https://svc.example.org/api/ai-req ')
+    expect(service.said.out).toContain('Address   https://svc.localhost\n')
+    expect(service.said.out).toContain('curl https://svc.localhost/api/ai-req ')
   })
 
   test('the first start says in production which command adds the first user, and makes none itself', async () => {
@@ -108,7 +111,7 @@ describe('the first start', () => {
     await using service = startProcess(settings)
     const url = await service.ready()
 
-    expect(service.said.out.trimEnd().split('\n').slice(-2)).toEqual([`Listening on ${url}`, 'Next: npx svc add-user'])
+    expect(lastLine(service.said.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- add-user' })
     expect(await rowsOf(database.url, 'select id from users')).toEqual([{ id: 1 }])
     expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })

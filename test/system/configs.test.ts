@@ -57,9 +57,16 @@ describe('blocks of configuration', () => {
     if (blocks['extApp']) expect('aiInGroups' in blocks['extApp']).toBe(type === 'user')
   })
 
+  test('the kinds of files that are announced are a setting that announces the same', async () => {
+    const block = (await blocksFor(svc, userOf(svc), 'main'))['storage_files'] as { allowedMimeTypes: string[] }
+    const all = block.allowedMimeTypes.join(',')
+    await using copy = await startJsonApi({ ALLOWED_FILE_MIME_TYPES: all })
+    expect((await blocksFor(copy, userOf(copy), 'main'))['storage_files']).toEqual(block)
+  })
+
   test('blocks of configuration say what front ends need to know', async () => {
     await using svc = await startJsonApi({
-      BASE_URL: 'https://svc.example.org:8443/base',
+      BASE_URL: 'https://svc.localhost:8443/base',
       APP_LOCALE: 'de_DE',
       USERDATA_ENCRYPTION_SALT: 'a salt of sixteen',
       APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false',
@@ -77,8 +84,8 @@ describe('blocks of configuration', () => {
     })
     expect(blocks['security']).toEqual({ passkeyAllowPaste: false, passkeyRestrictCharacters: true })
     expect(blocks['transfer']).toEqual({
-      baseUrl: 'https://svc.example.org:8443/base',
-      websocket: { key: 'svc', host: 'svc.example.org', port: 8443, forceTls: true, path: '/base/ws/transfer' },
+      baseUrl: 'https://svc.localhost:8443/base',
+      websocket: { key: 'svc', host: 'svc.localhost', port: 8443, forceTls: true, path: '/base/ws/transfer' },
     })
     expect(blocks['ai']).toEqual({
       handle: '@svc',

@@ -191,7 +191,7 @@ test('a method that is not served is refused with those that are', async () => {
   for (const path of [`${base}/metadata`, `${base}/image`, `${base}/favicon`])
     for (const method of ['POST', 'PATCH', 'PUT', 'DELETE']) {
       const { status, headers } = await svc.send(method, path, { token: ada.token })
-      expect([path, method, status, headers.get('allow')]).toEqual([path, method, 405, 'GET, HEAD'])
+      expect([path, method, status, headers.get('allow')]).toEqual([path, method, 405, 'GET, HEAD, OPTIONS'])
     }
   expect((await svc.send('HEAD', `${base}/image?url=fallback_a`, { token: ada.token })).status).toBe(200)
 })

@@ -15,14 +15,14 @@ const german = { ...navigation, 'accept-language': 'de' }
 const open = (path: string, headers: Record<string, string> = navigation) =>
   fetch(svc.url + path, { headers, redirect: 'manual' })
 
-test('the start page leads guests to signing in, and whoever is signed in to their profile', async () => {
+test('the start page leads guests to signing in, and whoever is signed in to their chats', async () => {
   const { browser } = await signIn(svc, 'ada')
 
   const guest = await open('/')
   const person = await browser.send('GET', '/')
 
   expect([guest.status, guest.headers.get('location')]).toEqual([302, '/login'])
-  expect([person.status, person.headers.get('location')]).toEqual([302, '/profile'])
+  expect([person.status, person.headers.get('location')]).toEqual([302, '/chat'])
   expect(guest.headers.get('cache-control')).toBe('no-store')
 })
 

@@ -16,7 +16,7 @@ const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([na
 /** The source of every page and browser module. */
 async function sources(): Promise<string> {
   const folder = join(import.meta.dirname, '../../facades/web')
-  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const files = (await readdir(folder, { recursive: true })).filter((file) => /\.tsx?$/.test(file))
   return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
 }
 
@@ -33,18 +33,19 @@ test('the labels have the same keys in both languages, each with a text and the 
 })
 
 test('the labels are there for every key that a page names', async () => {
-  const named = [...(await sources()).matchAll(/'(page\.[\w.]+)'/g)].map(([, key]) => key!)
+  const named = [...(await sources()).matchAll(/'((?:page|app)\.[\w.]+)'/g)].map(([, key]) => key!)
 
   expect(named.length).toBeGreaterThan(80)
-  expect(named.filter((key) => english[key] === undefined)).toEqual([])
+  expect(named.filter((key) => english[key] === undefined && english[`${key}.other`] === undefined)).toEqual([])
 })
 
 test('the labels are all named by a page, or made of the word for what went wrong', async () => {
   const text = await sources()
-  const made = /^page\.(error|profile\.ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b/
+  const made =
+    /^(app\.error\b|page\.(error|profile\.ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b)/
 
   const unused = Object.keys(english).filter(
-    (key) => key.startsWith('page.') && !made.test(key) && !text.includes(`'${key}'`),
+    (key) => /^(page|app)\./.test(key) && !made.test(key) && !text.includes(`'${key.replace(/\.(one|other)$/, '')}'`),
   )
 
   expect(unused).toEqual([])

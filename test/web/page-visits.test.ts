@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 
-const paths = ['/', '/login', '/register', '/handshake', '/profile', '/connect/x', '/logout']
+const paths = ['/', '/login', '/register', '/handshake', '/chat', '/profile', '/connect/x', '/logout']
 
 test('each page is shown to whom it is for, and everybody else is sent to the one that they must go to first', async () => {
   await using svc = await startApp()
@@ -13,18 +13,28 @@ test('each page is shown to whom it is for, and everybody else is sent to the on
     return answers.map(({ status, headers }) => headers.get('location') ?? status)
   }
 
-  // From where they come back to the page that an app sent them to; without apps it is refused.
-  const to = (path: string) => `${path}?redirectUri=%2Fconnect%2Fx`
+  // From where they come back to the page that they asked for, or that an app sent them to; without apps that is refused.
+  const to = (path: string, next = '/connect/x') => `${path}?redirectUri=${encodeURIComponent(next)}`
 
   expect(await visits(openBrowser(svc.url))).toEqual([
     '/login',
     200,
     '/login',
     '/login',
+    to('/login', '/chat'),
     '/login',
     to('/login'),
     '/login',
   ])
-  expect(await visits(registering)).toEqual(['/register', '/register', 200, 200, '/register', to('/register'), 200])
-  expect(await visits(user)).toEqual(['/profile', '/profile', '/profile', 200, 200, 403, 200])
+  expect(await visits(registering)).toEqual([
+    '/register',
+    '/register',
+    200,
+    200,
+    to('/register', '/chat'),
+    '/register',
+    to('/register'),
+    200,
+  ])
+  expect(await visits(user)).toEqual(['/chat', '/chat', '/chat', 200, 200, 200, 403, 200])
 })

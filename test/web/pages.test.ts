@@ -7,14 +7,14 @@ import { givePair } from '../kit/web/given-pair.ts'
 import { filled, makeKeys, newcomer, PASSKEY, signIn, signOut } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
-  test('somebody comes from the first sign-in to their profile, and is known from then on', {
+  test('somebody comes from the first sign-in to their chats, and is known from then on', {
     timeout: 180_000,
   }, async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url)
     const { page, requests, complaints } = chromium
 
-    await page.goto('/profile')
+    await page.goto('/chat')
     expect(page.url()).toContain('/login')
     await expectAccessible(page)
     await signIn(page)
@@ -27,7 +27,10 @@ describeWith('chromium')('in a real browser', () => {
     expect(await page.textContent('h1')).toBe('Your recovery code')
     await expectAccessible(page)
     await page.click('#on')
-    await page.waitForURL(/profile/)
+    await page.waitForURL(/chat/)
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+    await expectAccessible(page)
+    await page.goto('/profile')
     await filled(page, '#usage')
 
     expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
@@ -78,7 +81,10 @@ describeWith('chromium')('in a real browser', () => {
     await page.waitForSelector('#unlock .outcome.wrong')
     await page.fill('#passkey', PASSKEY)
     await page.click('#unlock button')
-    await page.waitForURL(/profile/)
+    await page.waitForURL(/chat/)
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+    await expectAccessible(page)
+    await page.goto('/profile')
     await filled(page, '#usage')
 
     expect(await page.isVisible('#locked')).toBe(false)

@@ -4,7 +4,7 @@ import { appAbilities } from '../../../entities/apps/ext-app.ts'
 import { type CommandContext, json } from '../../command-context.ts'
 import { UsageError } from '../../errors.ts'
 import { lifetime } from '../../lifetime.ts'
-import { parseFlag } from '../../prompts.ts'
+import { optionalFlag, type Prompts } from '../../prompts.ts'
 import { typedNumber } from '../../typed-number.ts'
 import { credentialExpires, pemOf } from './rotate-app.ts'
 
@@ -46,9 +46,12 @@ export const createApp = (context: CommandContext) =>
       const { prompts } = context
       if (args['with-keys'] && args['without-keys'])
         throw new UsageError('--with-keys does not go with --without-keys.')
-      const name = await prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said })
-      const url = await prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said })
-      const given = { name, url, redirectUrls: [url], ...optionsOf(args) }
+      const { name, url, options } = await prompts.readAll({
+        name: () => prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said }),
+        url: () => prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said }),
+        options: () => optionsOf(prompts, args),
+      })
+      const given = { name, url, redirectUrls: [url], ...options }
       const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(given))
       const key = privateKey ? `\n\nPrivate key:\n\n${pemOf(privateKey)}` : ''
       const text = `App ${id} is made. Copy this now, it is not shown again.\n\nCredential:\n\n${credential}${key}`
@@ -68,13 +71,20 @@ interface Options {
   expires?: string | undefined
 }
 
-const optionsOf = ({ redirect, description, logo, abilities: asked, days: held, expires, ...args }: Options) => ({
-  ...(redirect !== undefined && { redirectUrls: words.parse(redirect) }),
-  ...(description !== undefined && { description }),
-  ...(logo !== undefined && { logoUrl: logo }),
-  ...(asked !== undefined && { abilities: parseFlag(abilities, asked, '--abilities') }),
-  ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
-  ...(args['with-keys'] && { needsKeys: true }),
-  ...(held !== undefined && { linkDays: parseFlag(days, held, '--days') }),
-  ...(expires !== undefined && { credentialExpiresAt: parseFlag(lifetime, expires, '--expires').toISOString() }),
-})
+async function optionsOf(prompts: Prompts, { redirect, description, logo, ...args }: Options) {
+  const { asked, held, until } = await prompts.readAll({
+    asked: () => optionalFlag('abilities', abilities, args.abilities, '--abilities'),
+    held: () => optionalFlag('linkDays', days, args.days, '--days'),
+    until: () => optionalFlag('credentialExpiresAt', lifetime, args.expires, '--expires').credentialExpiresAt,
+  })
+  return {
+    ...(redirect !== undefined && { redirectUrls: words.parse(redirect) }),
+    ...(description !== undefined && { description }),
+    ...(logo !== undefined && { logoUrl: logo }),
+    ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
+    ...(args['with-keys'] && { needsKeys: true }),
+    ...asked,
+    ...held,
+    ...(until && { credentialExpiresAt: until.toISOString() }),
+  }
+}

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type CommandContext, json } from '../../command-context.ts'
 import { UsageError } from '../../errors.ts'
 import { lifetime } from '../../lifetime.ts'
-import { parseFlag } from '../../prompts.ts'
+import { optionalFlag } from '../../prompts.ts'
 import { typedNumber } from '../../typed-number.ts'
 
 export const appId = { type: 'positional', required: true, description: 'Id of the app' } as const
@@ -36,13 +36,14 @@ export const rotateApp = (context: CommandContext) =>
       json,
     },
     async run({ args: { id, overlap, expires, key, yes } }) {
-      if (key !== undefined && overlap !== undefined) throw new UsageError('--overlap does not go with --key.')
-      if (key !== undefined && expires !== undefined) throw new UsageError('--expires does not go with --key.')
+      const stray = Object.entries({ overlap, expires }).filter(([, value]) => key !== undefined && value !== undefined)
+      if (stray.length > 0) throw new UsageError(stray.map(([name]) => `--${name} does not go with --key.`).join('\n'))
       if (key !== undefined) return rotateKey(context, { id, key, yes })
-      const given = {
-        ...(overlap !== undefined && { overlapMinutes: parseFlag(minutes, overlap, '--overlap') }),
-        ...(expires !== undefined && { expiresAt: parseFlag(lifetime, expires, '--expires').toISOString() }),
-      }
+      const { more, until } = await context.prompts.readAll({
+        more: () => optionalFlag('overlapMinutes', minutes, overlap, '--overlap'),
+        until: () => optionalFlag('expiresAt', lifetime, expires, '--expires').expiresAt,
+      })
+      const given = { ...more, ...(until && { expiresAt: until.toISOString() }) }
       const { meta } = await context.open(({ host }) => host.extApps.rotateCredential({ id, ...given }))
       context.print({ record: meta, text: `Copy it now, it is not shown again:\n\n${meta.credential}` })
     },

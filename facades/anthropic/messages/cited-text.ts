@@ -24,9 +24,10 @@ export class CitedText {
     })
     if (part === this.#last) blocks.at(-1)?.cited.push(...this.#sources.filter(({ places }) => !places))
     this.#from += characters.length
-    return blocks.map(({ text, cited }) => {
-      return { type: 'text', text, citations: cited.length > 0 ? cited.map(citationOf) : null }
-    })
+    return blocks.map(({ text, cited }) => ({
+      ...{ type: 'text', text },
+      ...(cited.length > 0 && { citations: cited.map(citationOf) }),
+    }))
   }
 
   /** Where the blocks of a text of this length end. */

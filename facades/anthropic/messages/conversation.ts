@@ -8,6 +8,7 @@ import type {
   ToolResult,
 } from '../../../routers/ports/ai/messages.ts'
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './blocks.ts'
+import { fromInput } from './tool-input.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */
 interface Placed<Part> {
@@ -127,7 +128,7 @@ function partOf(said: AssistantBlock, before: AssistantBlock | undefined): Assis
     case 'tool_use': {
       const signature = before?.type === 'redacted_thinking' ? before.data : undefined
       const { id, name, input } = said
-      return [{ type: 'tool-call', id, name, input: JSON.stringify(input ?? {}), ...(signature && { signature }) }]
+      return [{ type: 'tool-call', id, name, input: fromInput(input ?? {}), ...(signature && { signature }) }]
     }
     default:
       return []
@@ -149,16 +150,16 @@ function inputOf(block: InputBlock): InputPart {
   }
 }
 
-const fileIn = ({ media_type, data }: { media_type: string; data: string }): FilePart => ({
+const fileIn = ({ media_type, data }: { media_type: string; data: string }, name?: string): FilePart => ({
   type: 'file',
-  mime: mediaTypeOf(media_type, data),
+  mime: mediaTypeOf(media_type, data, name),
   data,
 })
 
 /** What is said of a document goes before its text, and is no part of a file of another kind. */
 function documentIn({ source, title, context }: Extract<InputBlock, { type: 'document' }>): FilePart {
   const name = title || undefined
-  if (source.type === 'base64') return { ...fileIn(source), ...(name && { name }) }
+  if (source.type === 'base64') return { ...fileIn(source, name), ...(name && { name }) }
   const text = source.type === 'text' ? source.data : joined(source.content)
   return asText([context, text].filter(Boolean).join('\n\n'), name)
 }

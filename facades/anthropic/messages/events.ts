@@ -1,11 +1,11 @@
 import type { Reasoning, ToolCall } from '../../../routers/ports/ai/messages.ts'
-import type { FinishReason } from '../../../routers/ports/ai/models.ts'
-import type { StreamPart } from '../../ai/types.ts'
+import type { StreamPart, WholeAnswer } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
 import { errorBody } from '../errors.ts'
 import { citationOf } from './cited-text.ts'
 import { callOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './message.ts'
+import { toInputJson } from './tool-input.ts'
 
 const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 
@@ -18,7 +18,7 @@ export class MessageEvents implements Frames<StreamPart> {
   /** Of the block that is being said, or comes next. */
   #index = 0
   #open: 'text' | 'thinking' | undefined
-  #finish: FinishReason = 'stop'
+  #end: Pick<WholeAnswer, 'finish' | 'stopSequence'> = { finish: 'stop' }
 
   constructor(heading: Heading, requestId: string) {
     this.#heading = heading
@@ -60,10 +60,13 @@ export class MessageEvents implements Frames<StreamPart> {
         // Nobody is asked here, and told of no tools that others run.
         return ''
       case 'finish':
-        this.#finish = part.reason
+        this.#end = { finish: part.reason, stopSequence: part.stopSequence }
         return this.#close()
       case 'usage':
-        return this.#close() + eventOf('message_delta', { delta: endOf(this.#finish), usage: usageOf(part) })
+        return (
+          this.#close() +
+          eventOf('message_delta', { delta: endOf(this.#end.finish, this.#end.stopSequence), usage: usageOf(part) })
+        )
     }
   }
 
@@ -83,7 +86,7 @@ export class MessageEvents implements Frames<StreamPart> {
 
   #call(call: ToolCall): string {
     const begun = this.#start(callOf(call))
-    return begun + this.#delta({ type: 'input_json_delta', partial_json: call.input }) + this.#stop()
+    return begun + this.#delta({ type: 'input_json_delta', partial_json: toInputJson(call.input) }) + this.#stop()
   }
 
   #whole = (block: object): string => this.#start(block) + this.#stop()

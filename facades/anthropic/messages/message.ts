@@ -2,7 +2,7 @@ import type { ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
 import { CitedText } from './cited-text.ts'
-import { parsedObject } from './tool-input.ts'
+import { toInput } from './tool-input.ts'
 
 /** What an answer says of itself from its beginning. */
 export interface Heading {
@@ -11,15 +11,15 @@ export interface Heading {
 }
 
 /** An answer as a message of Anthropic's API. */
-export function messageOf(heading: Heading, { content, finish, usage }: WholeAnswer) {
+export function messageOf(heading: Heading, { content, finish, stopSequence, usage }: WholeAnswer) {
   const cited = new CitedText(content)
   const blocks = content.flatMap((part) => (part.type === 'text' ? cited.blocksOf(part) : blocksOf(part)))
-  return { ...emptyMessage(heading), content: blocks, ...endOf(finish), usage: usageOf(usage) }
+  return { ...emptyMessage(heading), content: blocks, ...endOf(finish, stopSequence), usage: usageOf(usage) }
 }
 
 function blocksOf(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
   if (part.type === 'source') return []
-  if (part.type === 'tool-call') return [...proofOf(part), { ...callOf(part), ...{ input: parsedObject(part.input) } }]
+  if (part.type === 'tool-call') return [...proofOf(part), { ...callOf(part), input: toInput(part.input) }]
   // Nobody is asked here.
   if (part.type !== 'reasoning') return []
   const { text: thinking, signature = '' } = part
@@ -49,8 +49,11 @@ const stopReasons: Record<FinishReason, string> = {
   'content-filter': 'refusal',
 }
 
-/** Which of the stop sequences ended an answer, providers of other kinds do not say. */
-export const endOf = (finish: FinishReason) => ({ stop_reason: stopReasons[finish], stop_sequence: null })
+/** Not every provider says which of the stop sequences ended an answer. */
+export const endOf = (finish: FinishReason, stopSequence: string | undefined) =>
+  finish === 'stop' && stopSequence !== undefined
+    ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+    : { stop_reason: stopReasons[finish], stop_sequence: null }
 
 /** Anthropic counts what was cached beside the rest of the input. */
 export const usageOf = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
-import type { Described } from './schema.ts'
+import { type Described, listOf, objectOf, text } from './schema.ts'
 
 /** How an endpoint refuses. */
 export interface Refusals {
@@ -37,3 +37,22 @@ export const answered = (status: number, content: Described): Described => ({
 
 /** A body that is sent as it is described. */
 export const asIs = (input: Described) => input
+
+/** How endpoints without a protocol of their own tell what went wrong. */
+export const refusal = {
+  name: 'refusal',
+  schema: objectOf(
+    {
+      success: { type: 'boolean', const: false },
+      message: text,
+      code: { ...text, description: 'For programs.' },
+      requestId: text,
+      errors: {
+        type: 'object',
+        description: 'What is wrong with each field of the body, at 422.',
+        additionalProperties: listOf(text),
+      },
+    },
+    ['errors'],
+  ),
+}

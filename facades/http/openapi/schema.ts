@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+
 /** A JSON Schema, or another object of an OpenAPI document. */
 export type Described = Record<string, unknown>
 
@@ -18,3 +20,6 @@ export const constant = (value: string): Described => ({ type: 'string', const: 
 
 export const text: Described = { type: 'string' }
 export const whole: Described = { type: 'integer' }
+
+/** The schemas that a transform chooses between, which zod cannot tell. */
+export const alternatives = new WeakMap<z.core.$ZodType, readonly z.ZodType[]>()

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { WireNames } from '../../http/names.ts'
-import { type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
+import { alternatives, type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
 import type { Members } from '../members.ts'
 
-type Kind = 'schemas' | 'parameters' | 'responses'
+export type ComponentKind = 'schemas' | 'parameters' | 'responses'
 
 /** What operations share, made at the first use and referred to from then on. */
 export class Components {
@@ -18,7 +18,7 @@ export class Components {
     this.names = names
   }
 
-  use(kind: Kind, name: string, make: () => Described): Described {
+  use(kind: ComponentKind, name: string, make: () => Described): Described {
     const known = this[kind]
     if (!Object.hasOwn(known, name)) {
       // Types refer to each other in circles.
@@ -37,7 +37,10 @@ export class Components {
     } = z.toJSONSchema(schema, {
       io,
       unrepresentable: 'any',
-      override: ({ jsonSchema }) => {
+      override: ({ zodSchema, jsonSchema }) => {
+        const choices = alternatives.get(zodSchema)
+        if (choices) jsonSchema.anyOf = choices.map((choice) => this.fromZod(choice, io))
+        if (jsonSchema.prefixItems) asList(jsonSchema)
         // The pattern repeats the format at length; it is kept only in request schemas.
         if (io === 'output' && jsonSchema.format) delete jsonSchema.pattern
         if ('shorthand' in jsonSchema) allowShorthand(jsonSchema)
@@ -50,7 +53,10 @@ export class Components {
 /** Short forms that inputs also take: a plain text, and a message without its `type`. */
 const shorthands: Record<string, Described> = {
   text,
-  message: { type: 'object', required: ['role', 'content'], not: { required: ['type'] } },
+  message: {
+    ...{ type: 'object', required: ['role', 'content'], properties: { role: text, content: {} } },
+    not: { required: ['type'], properties: { type: {} } },
+  },
 }
 
 /** Describes in place what a schema with the word `shorthand` in its metadata accepts. */
@@ -58,4 +64,12 @@ function allowShorthand(schema: Described): void {
   const { shorthand, ...own } = schema
   for (const name of Object.keys(schema)) delete schema[name]
   schema['anyOf'] = [own, shorthands[String(shorthand)]]
+}
+
+/** Describes a tuple as a list of so many items, as linters and generators of clients understand no other. */
+function asList(schema: { prefixItems?: unknown; items?: unknown; minItems?: number; maxItems?: number }): void {
+  const { prefixItems, ...list } = schema
+  const { length } = prefixItems as unknown[]
+  delete schema.prefixItems
+  Object.assign(schema, { ...list, items: { anyOf: prefixItems }, minItems: length, maxItems: length })
 }

@@ -47,8 +47,9 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
   }
 }
 
-export const securityOf = ({ callers, ability, sessionOnly }: Access): Described[] => [
-  ...(sessionOnly ? [] : [{ bearer: ability ? [ability] : [] }]),
+/** The ability that a token needs stands in the description: only OAuth has scopes that linters know. */
+export const securityOf = ({ callers, sessionOnly }: Access): Described[] => [
+  ...(sessionOnly ? [] : [{ bearer: [] }]),
   { session: [] },
   ...(callers === 'anyone' ? [{}] : []),
 ]

@@ -127,7 +127,8 @@ export class AnswerSchemas {
     return this.#components.use('schemas', `${of.type}.${kind}`, () => {
       const included = reachedFrom(of, this.#resources).map((type) => this.resource(type))
       const top = this.#top(data, kind === 'collection' ? of : undefined)
-      if (included.length > 0) top.properties['included'] = listOf({ anyOf: included })
+      if (included.length > 0)
+        top.properties['included'] = listOf(included.length === 1 ? (included[0] as Described) : { anyOf: included })
       return top
     })
   }

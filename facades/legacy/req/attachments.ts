@@ -13,7 +13,9 @@ const chosenFile = z.object({ fileId: z.uuid() })
 export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, path: string, upload: string): void {
   const { contextOf } = options
 
-  app.post(`${path}${upload}`, routeTo('attachments.upload', options, { body: fileForm }), async (request, reply) => {
+  const taking = routeTo('attachments.upload', options, { body: fileForm })
+  const streamed = { ...taking, config: { ...taking.config, readsForm: true } }
+  app.post(`${path}${upload}`, streamed, async (request, reply) => {
     const { data } = await uploadOf(request, reply, options)
     return { success: true, uuid: data.uuid }
   })

@@ -1,6 +1,6 @@
-import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
-import { readOlderBodies } from '../../http/json-text.ts'
+import { readForms } from '../../http/forms.ts'
+import { readJsonBodies } from '../../http/json-text.ts'
 import type { FacadeOptions, OlderRoute } from '../../http/procedures.ts'
 import { announcements } from './announcements.ts'
 import { conversations } from './conversations.ts'
@@ -20,10 +20,11 @@ interface OlderOptions extends FacadeOptions {
 /** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
 export async function olderRequests(app: FastifyInstance, { heartbeat, noteRoute, ...options }: OlderOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
-  readOlderBodies(app)
+  // Front ends announce JSON where there is none, too.
+  readJsonBodies(app, { mayBeEmpty: true })
+  await readForms(app)
   // What asks for it stands in the body, so it comes once that is read, and before any handler looks at it.
   app.addHook('preHandler', translateIds(options.contextOf))
-  await app.register(multipart)
   for (const part of [announcements, profile]) await app.register(part, options)
   await app.register(async (noted) => {
     noted.addHook('onRoute', ({ method, url, config }) => {

@@ -1,16 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
-import { bodyLimitOf, type FacadeOptions, procedureAt, routeTo } from '../../http/procedures.ts'
+import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { bodyIn, errorHandler } from './errors.ts'
-import { formIn, picture } from './form.ts'
-import { pictureAddress } from './shapes.ts'
+import { picture, pictureAddress } from './shapes.ts'
 
 const change = z.object({ displayName: z.string().nullish(), bio: z.string().nullish() })
 
 /** Routes for people's own profile, with the bodies that existing front ends expect. */
 export async function profile(app: FastifyInstance, options: FacadeOptions) {
-  const { contextOf, bodyLimits } = options
+  const { contextOf } = options
   app.setErrorHandler(errorHandler({ avatar: ['image'] }))
 
   app.post('/req/profile/update', routeTo('users.update', options), async (request, reply) => {
@@ -25,7 +24,7 @@ export async function profile(app: FastifyInstance, options: FacadeOptions) {
 
   app.post('/req/profile/uploadAvatar', routeTo('users.update', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
-    const { image } = await formIn(picture, request, bodyLimitOf(procedureAt('users.update'), bodyLimits))
+    const { image } = bodyIn(picture, request)
     const { id } = await api.users.me()
     await api.users.update({ id, avatar: image })
     return { success: true, url: pictureAddress(id) }

@@ -1,24 +1,24 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { bodyLimitOf, type FacadeOptions, procedureAt, routeTo } from '../../http/procedures.ts'
+import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { bodyIn } from './errors.ts'
 import { type InRoom, roomOf } from './find.ts'
-import { formIn, picture } from './form.ts'
 import { pictureUuid, roomPicture } from './room-shapes.ts'
+import { picture } from './shapes.ts'
 
 const text = z.string().nullish()
 const settings = z.object({ name: text, description: text, system_prompt: text, image: text })
 
 /** Routes for what a room says of itself, and its picture. */
 export function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf, bodyLimits } = options
-  const maxBytes = bodyLimitOf(procedureAt('rooms.update'), bodyLimits)
+  const { contextOf } = options
 
   app.post<InRoom>(
     '/req/room/updateInfo/:slug',
     routeTo('rooms.update', options, { body: settings }),
     async (request, reply) => {
       const { api, room } = await roomOf(request, reply, contextOf)
-      const { name, description, system_prompt, image } = await formIn(settings, request, maxBytes)
+      const { name, description, system_prompt, image } = bodyIn(settings, request)
       // An empty name is none; an empty text clears what was there.
       await api.rooms.update({
         id: room.id,
@@ -36,7 +36,7 @@ export function roomPictures(app: FastifyInstance, options: FacadeOptions): void
     routeTo('rooms.update', options, { body: picture }),
     async (request, reply) => {
       const { api, room } = await roomOf(request, reply, contextOf)
-      const { image } = await formIn(picture, request, maxBytes)
+      const { image } = bodyIn(picture, request)
       const changed = await api.rooms.update({ id: room.id, avatar: image })
       return { success: true, url: roomPicture(changed), uuid: pictureUuid(changed) }
     },

@@ -55,3 +55,6 @@ export function olderContent(content: string | null, category: 'private' | 'grou
     })),
   }
 }
+
+/** A form with a picture, whose file comes as base64. */
+export const picture = z.object({ image: z.string({ error: 'must be a file' }) })

@@ -73,6 +73,10 @@ export const chatRequest = z.strictObject({
     'left out, and named, where the provider has no word for it',
   ),
   reasoning_effort: passedOn(z.enum(efforts).nullish()),
+  chat_template_kwargs: passedOn(
+    z.record(z.string(), z.unknown()).nullish(),
+    'to servers of open models; left out, and named, where the provider has no word for it',
+  ),
   tools: translated(
     z.array(toolOrReference(tool)).nullish(),
     'functions; a custom tool is a function of one text; a text names a tool of the service',
@@ -146,6 +150,7 @@ function formatOf(format: Exclude<NonNullable<ChatRequest['response_format']>, {
 function parametersOf(asked: ChatRequest): CallParameters {
   const { temperature, seed, top_p: topP, reasoning_effort: effort, verbosity, stop } = asked
   const { parallel_tool_calls: parallelTools, presence_penalty, frequency_penalty } = asked
+  const { chat_template_kwargs: templateOptions } = asked
   const maxTokens = asked.max_completion_tokens ?? asked.max_tokens
   const maxTokensName = asked.max_completion_tokens != null ? ('max_completion_tokens' as const) : undefined
   const stops = [stop ?? []].flat()
@@ -155,5 +160,9 @@ function parametersOf(asked: ChatRequest): CallParameters {
     presencePenalty: presence_penalty || undefined,
     frequencyPenalty: frequency_penalty || undefined,
   })
-  return { ...sampling, ...penalties, ...set({ maxTokens, maxTokensName, effort, verbosity, parallelTools }) }
+  return {
+    ...sampling,
+    ...penalties,
+    ...set({ maxTokens, maxTokensName, effort, verbosity, parallelTools, templateOptions }),
+  }
 }

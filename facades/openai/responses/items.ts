@@ -58,7 +58,7 @@ const parts = z
 
 const message = z.strictObject({
   ...known,
-  type: z.literal('message').default('message'),
+  type: z.literal('message'),
   role: z.enum(['user', 'assistant', 'system', 'developer']),
   content: parts,
   phase: z.string().nullish(),

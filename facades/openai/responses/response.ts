@@ -10,13 +10,18 @@ import type { ToolTable } from './tools.ts'
 
 /** What a response says of what was not asked for, or is never so. */
 const usual = {
+  access_programs: null,
   background: false,
+  frequency_penalty: 0,
   instructions: null,
   max_output_tokens: null,
   max_tool_calls: null,
   metadata: {},
   parallel_tool_calls: true,
+  presence_penalty: 0,
   previous_response_id: null,
+  prompt_cache_key: null,
+  safety_identifier: null,
   service_tier: 'default',
   store: false,
   temperature: null,
@@ -32,14 +37,18 @@ const usual = {
 export function responseOf(id: string, created: number, asked: ResponseRequest) {
   const { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools, top_p } =
     asked
-  const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools }
+  const known = tools?.map((tool) =>
+    typeof tool === 'object' && tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool,
+  )
+  const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice }
   return {
     id,
     object: 'response',
     created_at: created,
+    completed_at: null as number | null,
     status: 'in_progress',
     ...usual,
-    ...set({ ...repeated, top_p }),
+    ...set({ ...repeated, tools: known, top_p }),
     error: null as { code: string; message: string } | null,
     incomplete_details: null as { reason: string } | null,
     model: asked.model,
@@ -60,7 +69,9 @@ const incomplete: Partial<Record<FinishReason, string>> = {
 /** The response with all that was answered. */
 export function ended(response: Response, output: object[], finish: FinishReason, usage: Usage): Response {
   const reason = incomplete[finish]
-  const how = reason ? { status: 'incomplete', incomplete_details: { reason } } : { status: 'completed' }
+  const how = reason
+    ? { status: 'incomplete', incomplete_details: { reason } }
+    : { status: 'completed', completed_at: Math.floor(Date.now() / 1000) }
   return { ...response, ...how, output, usage: usageOf(usage) }
 }
 
@@ -85,7 +96,7 @@ export function wholeResponse(
     return part.type === 'text' ? messageOf(part) : callItem(ids, part, tools)
   })
   const whole = ended(response, output, finish, usage)
-  return failure ? { ...whole, status: 'failed', error: errorOf(failure) } : whole
+  return failure ? { ...whole, status: 'failed', completed_at: null, error: errorOf(failure) } : whole
 }
 
 /** As the status of a whole response tells it, which knows few codes. */
@@ -155,7 +166,7 @@ export const lengthOf = (text: string): number => [...text].length
 
 const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   input_tokens: inputTokens,
-  input_tokens_details: { cached_tokens: cachedTokens },
+  input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
   output_tokens: outputTokens,
   output_tokens_details: { reasoning_tokens: reasoningTokens },
   total_tokens: inputTokens + outputTokens,

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { readForms } from '../../http/json-text.ts'
+import { readForms } from '../../http/forms.ts'
 import { keys } from './keys.ts'
 import { language } from './language.ts'
 import { login } from './login.ts'
@@ -11,6 +11,6 @@ import { tokens } from './tokens.ts'
 /** The requests of the pages beside JSON:API. */
 export async function req(app: FastifyInstance, options: ReqOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
-  readForms(app)
+  await readForms(app)
   for (const part of [login, session, ownSessions, keys, tokens, language]) await app.register(part, options)
 }

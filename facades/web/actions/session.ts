@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createCaller } from '../../../routers/index.ts'
+import { prefers } from '../../http/accept.ts'
 import type { ReqOptions } from './options.ts'
 import { errorHandler } from './refusal.ts'
 
@@ -25,6 +26,6 @@ export async function session(app: FastifyInstance, { contextOf, peekContextOf }
 
 /** Redirects a form; tells a script the address. */
 function signedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
-  const isForm = headers.accept?.includes('text/html')
+  const isForm = prefers('text/html', headers.accept)
   return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
 }

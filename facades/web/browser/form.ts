@@ -59,6 +59,10 @@ export function onSubmit(translate: Translate, id: string, step: Step, sure: Con
   const form = document.getElementById(id)
   const button = form?.querySelector('button') ?? null
   button?.removeAttribute('disabled')
+  // What was said of the values before does not hold for others.
+  form?.addEventListener('input', () => {
+    if (form.ariaBusy !== 'true') showOutcome(form.querySelector('.outcome'), '')
+  })
   form?.addEventListener('submit', async (event) => {
     event.preventDefault()
     if (await sure()) await runStep(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)

@@ -1,5 +1,6 @@
-/** Formats dates in figures for the browser's locale, which may differ from the page's language. */
-const locales = navigator.languages
+/** Dates and numbers are written in the page's language, as the browser's user has it where they have that language. */
+const { lang } = document.documentElement
+const locales = [...navigator.languages.filter((each) => each.split('-')[0] === lang), lang]
 
 /** The day of a moment in the browser's time zone. */
 export const dayOf = (moment: string) => new Date(moment).toLocaleDateString(locales)

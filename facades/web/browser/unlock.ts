@@ -29,7 +29,7 @@ async function open(passkey: string): Promise<boolean> {
 
 onSubmit(translate, 'unlock', async () => {
   if (!(await open(entered('passkey')))) throw new PageError('page.unlock.wrong')
-  return go(next ?? '/profile')
+  return go(next ?? '/chat')
 })
 
 onSubmit(translate, 'recover', async () => {

@@ -28,7 +28,7 @@ ${outcome}
 <section id="kept" hidden>
 <p>${translate('page.handshake.codeIntro')}</p>
 ${secret(translate, 'code')}
-<p class="actions"><a class="button" id="on" href="/profile">${translate('page.handshake.done')}</a></p>
+<p class="actions"><a class="button" id="on" href="/chat">${translate('page.handshake.done')}</a></p>
 </section>`
 
 /** Where somebody who has keys opens them, gets the passkey back, or starts anew. */

@@ -67,8 +67,8 @@ export class AllowedCalls {
     if (this.#isEmpty) return models.generate(asked, meter)
     const settled = await this.#settle(asked)
     if (this.#runs.isOpen) return { content: this.#runs.parts, finish: 'tool-calls' }
-    const { content, finish } = await models.generate(filled(asked, settled), meter)
-    return { content: [...this.#runs.parts, ...content], finish }
+    const answer = await models.generate(filled(asked, settled), meter)
+    return { ...answer, content: [...this.#runs.parts, ...answer.content] }
   }
 
   /** The same as it comes. */

@@ -1,12 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { raiseLimitVersion } from '../../../entities/ai/usage-limit.sql.ts'
 import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
+import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
+import { runNamed } from '../../core/run-named.ts'
 
 /** One change of the limits after the other, each of which all processes see. */
 export const changeLimits = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
-  ctx.em().transactional(async (em) => {
-    await em.execute(waitForTurn, [locks.changeLimits])
+  transact(ctx, undefined, async (em) => {
+    await runNamed(em, waitForTurn, [locks.changeLimits])
     await em.execute(raiseLimitVersion)
     return work(em)
   })

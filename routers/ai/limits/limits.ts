@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import {
   type ActiveLimit,
+  limitSubjectExists,
   listActiveLimits,
   listLimits,
   showLimit,
@@ -73,6 +74,19 @@ export const limitsRouter = router({
       const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
       return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
     }),
+
+  /** Limits for a model, a group or another one of a kind that is not here; those for people and apps wait for them. */
+  unresolved: host.query(async ({ ctx }) => {
+    const named = (await inForce(ctx)).filter(({ subject }) => subject !== 'user' && subject !== 'app')
+    const found = await Promise.all(
+      named.map(async ({ name: limit, subject: kind, subjectId: name }) => {
+        if (name === null) return []
+        const [known] = await ctx.services.sql(limitSubjectExists, [kind, name])
+        return known?.exists === false ? [{ by: `the limit ${limit}`, kind, name }] : []
+      }),
+    )
+    return found.flat()
+  }),
 
   /**
    * Brings the limits to what the file says; those of administrators stay, and their names are theirs. One for a person or an

@@ -7,6 +7,7 @@ import { Problem } from '../../core/problems.ts'
 import { inTransaction } from '../../core/run-named.ts'
 import { host } from '../../core/trpc.ts'
 import { changeLimits } from './change-limits.ts'
+import { idOfNamed, nouns } from './limit-columns.ts'
 import { limitName, noLimit } from './limit-name.ts'
 
 /** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
@@ -19,7 +20,8 @@ export const topUp = host
       const limit = await em.findOne(UsageLimit, { name })
       if (!limit) throw noLimit(name)
       const sql = inTransaction(em)
-      const values = [limit.id, subjectIdOf(limit, id), toppingUp(limit, amount)] as const
+      const subjectId = subjectIdOf(limit, await idOfNamed(sql, limit.subject, id))
+      const values = [limit.id, subjectId, toppingUp(limit, amount)] as const
       const topped = (await sql(topUpCounter, values))[0] ?? (await openAndTopUp(sql, limit, values))
       if (!topped) throw noLimit(name)
       const { isTooMuch, ...result } = topped
@@ -48,14 +50,15 @@ function subjectIdOf({ name, subject, subjectId }: UsageLimit, id: string): stri
     throw invalid('id', `must be absent: the limit is for one ${subject} alone`)
   const of = only ?? id
   if (of === '' && subject !== 'installation') throw invalid('id', `is required: which ${subject} gets it`)
-  const waits = (subject === 'user' || subject === 'app') && of.startsWith(unclaimed(''))
+  const waits = nouns[subject] !== undefined && of.startsWith(unclaimed(''))
   if (!waits) return of
   const detail = `The limit '${name}' is for the ${subject} ${of.slice(unclaimed('').length)}, which is not there yet.`
   throw new Problem('not_found', { detail: `${detail} Top it up once it is.` })
 }
 
 function noSuch(subject: LimitSubject, of: string): Problem {
-  const called = ['room', 'app', 'user', 'token'].includes(subject) ? 'with the id' : 'named'
+  const noun = subject === 'token' || /^\d+$/.test(of) ? 'id' : nouns[subject]
+  const called = ['room', 'app', 'user', 'token'].includes(subject) ? `with the ${noun}` : 'named'
   return new Problem('not_found', { detail: `There is no ${subject} ${called} '${of}'.` })
 }
 

@@ -5,7 +5,13 @@ import { availableNative } from './beside-native.ts'
 import type { AiRequest } from './request.ts'
 
 /** Parameters that shape an answer without changing what it is about: models that have no word for one are asked without it. */
-const hints = ['topK', 'presencePenalty', 'frequencyPenalty', 'verbosity'] as const satisfies HintParameter[]
+const hints = [
+  'topK',
+  'presencePenalty',
+  'frequencyPenalty',
+  'verbosity',
+  'templateOptions',
+] as const satisfies HintParameter[]
 
 /** The request in the words of this model, where the caller leaves that to the service. */
 export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, model: CallableModel): AiRequest {

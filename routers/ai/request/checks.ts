@@ -9,8 +9,8 @@ import type { AiRequest, AskedMessage } from './request.ts'
 import { unpairedTools } from './tool-pairs.ts'
 
 interface Reading {
-  /** Whether documents that are part of the request are given as text to a model that takes none. */
-  readsDocuments?: boolean
+  /** Whether documents of a type can be read, to be given as text to a model that takes none; none can where it is not set. */
+  mayRead?(mime: string): boolean
 }
 
 /** What is wrong with a request that its schema cannot know; `inputTokens` is our estimate of what it takes. */
@@ -103,12 +103,12 @@ function untakenThoughts({ parameters, toolChoice }: AiRequest, { adapter }: Cal
   ]
 }
 
-function untakenFiles({ messages }: AiRequest, model: CallableModel, { readsDocuments }: Reading): Issue[] {
+function untakenFiles({ messages }: AiRequest, model: CallableModel, { mayRead = () => false }: Reading): Issue[] {
   const untakenPart = (part: AskedMessage['content'][number], path: Path): Issue[] => {
     if (part.type === 'tool-result')
       return part.content.flatMap((inner, index) => untakenPart(inner, [...path, 'content', index]))
     if (part.type !== 'file' && part.type !== 'stored-file') return []
-    const isRead = readsDocuments && model.settings?.fileUpload !== false && isDocumentUntaken(part.mime, model)
+    const isRead = model.settings?.fileUpload !== false && isDocumentUntaken(part.mime, model) && mayRead(part.mime)
     return isRead ? [] : untakenFile(part, model, path)
   }
   return messages.flatMap(({ content }, at) =>
@@ -123,8 +123,13 @@ export function untakenFile({ mime }: { mime: string }, model: CallableModel, pa
   if (isPlainText(mime)) return []
   if (mime.startsWith('image/'))
     return model.input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
-  return isDocumentUntaken(mime, model) ? [issue(path, 'is a document, which this model does not take')] : []
+  if (mime === PDF)
+    return isDocumentUntaken(mime, model) ? [issue(path, 'is a document, which this model does not take')] : []
+  return [issue([...path, 'mime'], 'is no type of file that can be read')]
 }
 
+const PDF = 'application/pdf'
+
+/** Documents other than PDFs are taken by no model. */
 export const isDocumentUntaken = (mime: string, model: CallableModel): boolean =>
-  !mime.startsWith('image/') && !isPlainText(mime) && untakenOf(model).includes('documents')
+  !mime.startsWith('image/') && !isPlainText(mime) && (mime !== PDF || untakenOf(model).includes('documents'))

@@ -2,6 +2,7 @@ import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
 import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
 import { schemaOf } from '../../ports/ai/tool-schema.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
+import { isPlainText } from './parts.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 
 /** What most models count for an image at most. */
@@ -51,6 +52,7 @@ export function tokensOfFile(file: FilePart | StoredFilePart): number {
   if (file.mime.startsWith('image/')) return IMAGE_TOKENS
   if (file.type === 'stored-file') return tokensOfPages(file.content.bytes)
   const { mime, data } = file
-  if (mime !== 'application/pdf') return tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS
-  return tokensOfPages((data.length / 4) * 3)
+  if (mime === 'application/pdf') return tokensOfPages((data.length / 4) * 3)
+  // Other documents count, as attachments do, when their text is read.
+  return isPlainText(mime) ? tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS : 0
 }

@@ -5,6 +5,8 @@ import { type CallParameters, efforts } from '../../ports/ai/models.ts'
 const MAX_TOKENS = 10_000_000
 const MAX_STOPS = 16
 const MAX_STOP = 500
+/** In characters of JSON: templates know a few words. */
+const MAX_TEMPLATE_OPTIONS = 4000
 
 const tokens = z.int().positive().max(MAX_TOKENS)
 
@@ -23,6 +25,13 @@ export const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObj
   presencePenalty: penalty.optional(),
   frequencyPenalty: penalty.optional(),
   verbosity: z.enum(['low', 'medium', 'high']).optional(),
+  templateOptions: z
+    .record(z.string(), z.unknown())
+    .refine((options) => JSON.stringify(options).length <= MAX_TEMPLATE_OPTIONS, {
+      error: `must have at most ${MAX_TEMPLATE_OPTIONS} characters`,
+    })
+    .optional()
+    .describe('What a server of open models fills into the template of the model.'),
   maxTokensName: z
     .literal('max_completion_tokens')
     .optional()

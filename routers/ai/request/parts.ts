@@ -22,7 +22,10 @@ export const anyTextPart = textPart.extend({ text: anyText })
 
 export const imageTypes: readonly string[] = Object.keys(fileBeginnings).filter((mime) => mime.startsWith('image/'))
 /** Documents that are put into the prompt as what they are, which is text. */
-export const isPlainText = (mime: string) => /^text\/[\w.+-]+$/.test(mime) || mime === 'application/json'
+export const isPlainText = (mime: string) => /^text\/(?!rtf$)[\w.+-]+$/.test(mime) || mime === 'application/json'
+
+/** Images are taken of these types alone; which documents can be read is known to the readers of files. */
+const isFileType = (mime: string) => Object.hasOwn(fileBeginnings, mime) || /^(?!image\/)[\w.+-]+\/[\w.+-]+$/.test(mime)
 
 const filePart = z
   .strictObject({
@@ -30,9 +33,7 @@ const filePart = z
     mime: z
       .string()
       .max(120)
-      .refine((mime) => Object.hasOwn(fileBeginnings, mime) || isPlainText(mime), {
-        error: `must be one of ${Object.keys(fileBeginnings).join(', ')}, text or JSON`,
-      })
+      .refine(isFileType, { error: `must be one of ${imageTypes.join(', ')}, or the type of a document` })
       .describe('The media type.'),
     data: z.string().min(1).max(MAX_FILE, 'must have at most 25 MiB').refine(isBase64, 'must be base64'),
     name: z.string().min(1).max(255).optional(),

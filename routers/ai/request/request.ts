@@ -97,6 +97,17 @@ export const request = z.strictObject({
     .describe('What the provider is to do itself where it can.'),
   format: jsonFormat.optional().describe('The answer is to be JSON.'),
 })
+
+/** Of an answer that streams, which can stand still while the person is asked. */
+export const streamRequest = request.extend({
+  mayAsk: z
+    .union([z.boolean(), z.literal('amid')])
+    .optional()
+    .describe(
+      'Whether the answer may ask whether tools may be called: at its end, for a further request to answer by `tool-approval`, or `amid` it, which then waits for `ai.approve`.',
+    ),
+})
+
 export type AiRequest = z.output<typeof request> & {
   /** Those of `optionalTools` that the provider of the model has. */
   nativeTools?: readonly NativeTool[] | undefined

@@ -35,7 +35,7 @@ function iconOf(lines: string): string {
   return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`
 }
 
-const all = ({ services: { extensions } }: Context): RecordOf<typeof aiToolCapabilities>[] =>
+export const allToolCapabilities = ({ services: { extensions } }: Context): RecordOf<typeof aiToolCapabilities>[] =>
   [...builtIn, ...extensions.toolCapabilities].map(({ key, ...capability }) => ({ id: key, ...capability }))
 
-export const aiToolCapabilitiesRouter = router(virtualReads(aiToolCapabilities, all))
+export const aiToolCapabilitiesRouter = router(virtualReads(aiToolCapabilities, allToolCapabilities))

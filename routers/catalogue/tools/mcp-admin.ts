@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listServerTools } from '../../../entities/catalogue/ai-tool.sql.ts'
+import { listServerTools, lockTool } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
 import { listServers, type ServerSummary } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { changing } from '../../core/changes.ts'
@@ -40,7 +40,7 @@ function addressOf(url: string, { transport }: Pick<ServerSummary, 'transport'>)
 /** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
 const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
   changing(ctx, async (em, changes) => {
-    await em.execute('select from ai_tools where name = ? for update', [name])
+    await runNamed(em, lockTool, [name])
     const definition = (await runNamed(em, listServerTools, [])).find((tool) => tool.name === name)
     if (!definition) throw new Problem('not_found')
     if (definition.hash !== hash) throw new Problem('precondition_failed')

@@ -6,6 +6,7 @@ import { everyRow } from '../../../entities/sql/scope.ts'
 import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
+import { webAddress } from '../../ports/web-address.ts'
 import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
 import { reads } from '../../verbs/read.ts'
 import { type WrittenRow, writes } from '../../verbs/write.ts'
@@ -47,7 +48,7 @@ export const mcpServers = resource({
       // A program that is started on this host is not for anybody to name who can write over the network.
       input: z.enum(['sse', 'http']),
     }),
-    url: attribute(url, { write: true, only: 'admin' }),
+    url: attribute(url, { write: true, only: 'admin', input: webAddress }),
     timeouts: attribute(timeouts, { write: true, default: {}, only: 'admin' }),
     apiKey: secret(
       SERVER_KEY,

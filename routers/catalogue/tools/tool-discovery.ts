@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Loaded, ref } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { lockToolsOfServer } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
@@ -9,6 +10,7 @@ import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
+import { runNamed } from '../../core/run-named.ts'
 import { type OfferedTool, type ToolOffer, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
 
@@ -68,7 +70,7 @@ async function askAll(ctx: Context): Promise<Asked[]> {
 const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
   changing(ctx, async (em, changes) => {
     // Replicas that do this at once take turns.
-    await em.execute(waitForTurn, [locks.syncTools])
+    await runNamed(em, waitForTurn, [locks.syncTools])
     const reports: ServerReport[] = []
     for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
     return reports
@@ -93,7 +95,7 @@ interface Writing {
 async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
   const { em } = writing
   // Who approves a tool has it locked, too: an approval comes before this, or after.
-  await em.execute('select from ai_tools where server_id = ? order by id for update', [server.id])
+  await runNamed(em, lockToolsOfServer, [server.id])
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
   // Deleted, or led elsewhere while it was asked.
   if (!row || row.url !== server.url) return []

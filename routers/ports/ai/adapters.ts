@@ -61,6 +61,7 @@ type Untaken =
   | 'presencePenalty'
   | 'frequencyPenalty'
   | 'verbosity'
+  | 'templateOptions'
   | 'JSON without a schema'
 
 const penalties = ['presencePenalty', 'frequencyPenalty'] as const
@@ -69,12 +70,12 @@ const penalties = ['presencePenalty', 'frequencyPenalty'] as const
 export const untaken: Record<Adapter, readonly Untaken[]> = {
   'openai-compatible': ['documents', 'maxThinkingTokens', 'topK'],
   open_web_ui: ['documents', 'maxThinkingTokens', 'topK'],
-  openai: ['maxThinkingTokens', 'topK', ...penalties],
-  anthropic: ['seed', 'JSON without a schema', 'verbosity', ...penalties],
+  openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties],
+  anthropic: ['seed', 'JSON without a schema', 'verbosity', 'templateOptions', ...penalties],
   // Its newer models refuse penalties.
-  google: ['verbosity', ...penalties],
-  mistral: ['maxThinkingTokens', 'topK', 'verbosity'],
-  demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', ...penalties],
+  google: ['verbosity', 'templateOptions', ...penalties],
+  mistral: ['maxThinkingTokens', 'topK', 'verbosity', 'templateOptions'],
+  demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...penalties],
 }
 
 /**

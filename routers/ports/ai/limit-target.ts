@@ -40,16 +40,35 @@ function subjectOf(target: string): LimitTarget | undefined {
 /** Why there can be none of the kind by that name or id. */
 function wrongWith({ subject, subjectId }: LimitTarget): string | undefined {
   if (subjectId === null) return undefined
-  if (subject === 'role') return isRole(subjectId) ? undefined : `must be ${oneOfRoles}`
-  if (subject === 'room' || subject === 'token')
-    return isRowId(subjectId) ? undefined : `must name the ${subject} by its id, as in ${subject}:7`
-  return isPossibleName(subject, subjectId) ? undefined : 'has a longer name than there can be'
+  const { isPossible, message } = named[subject] ?? anyName
+  return isPossible(subjectId, subject) ? undefined : message
+}
+
+interface Naming {
+  isPossible(name: string, subject: LimitSubject): boolean
+  message: string
+}
+
+const anyName: Naming = {
+  isPossible: (name, subject) => isPossibleName(subject, name),
+  message: 'has a longer name than there can be',
+}
+
+const named: Partial<Record<LimitSubject, Naming>> = {
+  role: { isPossible: (name) => isRole(name), message: `must be ${roles.map((role) => `role:${role}`).join(' or ')}` },
+  token: { isPossible: (id) => isRowId(id), message: 'must name the token by its id, as in token:7' },
+  room: {
+    isPossible: (name) => isRowId(name) || isSlug(name),
+    message: 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345',
+  },
 }
 
 const isRole = (name: string): boolean => roles.some((role) => role === name)
-const oneOfRoles = roles.map((role) => `role:${role}`).join(' or ')
 
 const isRowId = (id: string): boolean => /^[1-9]\d*$/.test(id) && Number(id) <= LAST_ROW
+
+/** Ends with random signs, so that it is no id. */
+const isSlug = (name: string): boolean => /^[A-Za-z0-9-]{1,140}$/.test(name) && name.includes('-')
 
 /** Usernames are kept in lower case, in which a letter may become two. */
 const isPossibleName = (subject: LimitSubject, name: string): boolean =>

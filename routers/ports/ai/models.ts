@@ -26,6 +26,8 @@ export interface CallParameters {
   presencePenalty?: number | undefined
   frequencyPenalty?: number | undefined
   verbosity?: 'low' | 'medium' | 'high' | undefined
+  /** What servers of open models are to fill into the template of the model, such as whether it thinks. */
+  templateOptions?: Readonly<Record<string, unknown>> | undefined
   /** The name by which the caller says `maxTokens`, for providers of that API. */
   maxTokensName?: 'max_completion_tokens' | undefined
   seed?: number | undefined
@@ -35,7 +37,7 @@ export interface CallParameters {
 }
 
 /** A parameter of which models that do not have it may be asked without it. */
-export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity'
+export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity' | 'templateOptions'
 
 /** A parameter that would not reach the provider as the caller sets it; `schema` is that of the answer. */
 export interface UnsentParameter {
@@ -138,6 +140,8 @@ export type FinishReason = (typeof finishReasons)[number]
 export interface ModelAnswer {
   content: readonly (AssistantPart | Source | ApprovalPart | ToolRun)[]
   finish: FinishReason
+  /** The one of the caller's that ended it, where the provider tells. */
+  stopSequence?: string | undefined
 }
 
 /** A call of a tool is about to be run for the answer, by the provider or by the service, which may yet refuse one that nobody allowed. */
@@ -159,7 +163,7 @@ export type AnswerPart =
   | ToolStart
   | ToolRun
   | ToolUse
-  | { type: 'finish'; reason: FinishReason }
+  | { type: 'finish'; reason: FinishReason; stopSequence?: string | undefined }
 
 /** Why a provider refuses, as far as anybody can do something about it: its caller, who runs the service, or time. */
 export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'

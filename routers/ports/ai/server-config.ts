@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
 import { timeLimit } from '../duration.ts'
+import { webAddress } from '../web-address.ts'
 
 /** How its row in the database calls a program, which is unique. */
 const MAX_COMMAND = 2048
@@ -18,10 +19,7 @@ const anyServer = z.strictObject({
   timeouts: times.default({}),
   requireApproval: z.enum(serverApprovals).default('never'),
   transport: z.enum(mcpTransports).default('http'),
-  url: z
-    .url({ protocol: /^https?$/ })
-    .max(2048)
-    .optional(),
+  url: webAddress.optional(),
   apiKey: z.string().min(1).optional(),
   headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
   command: z.string().min(1).max(1024).optional(),

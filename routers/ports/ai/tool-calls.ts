@@ -18,6 +18,9 @@ export function parsed(json: string): unknown {
 /** What a model wrote as the arguments of a call: nothing is an empty object of them. */
 export const argumentsIn = (text: string): unknown => (text.trim() === '' ? {} : parsed(text))
 
+/** Anthropic's word for arguments that are no object. */
+export const INVALID_ARGUMENTS = 'INVALID_JSON'
+
 /**
  * What a model is told of a value: a text as it is, and all else as JSON. A function, and a value that says it has no JSON, is
  * `null`, as it is within a list.

@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import { type AnswerPlace, beginDisclosure, findAnswerPlace } from '../../../entities/rooms/room-disclosure.sql.ts'
 import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
 import { begin } from '../../ai/ask.ts'
 import { type Asking, mayAskInRooms } from '../../ai/asking.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
 import { runNamed } from '../../core/run-named.ts'
@@ -48,8 +50,8 @@ interface Disclosing {
 async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
   // Before the room is locked, for which others wait.
   const parts = JSON.stringify(await hashDisclosedParts(key, asked.messages, call.messages))
-  return changing(ctx, async (em, changes) => {
-    const room = Number(asked.id)
+  const room = Number(asked.id)
+  const write = async (em: EntityManager, changes: ChangeRecorder) => {
     const writer = await lockForWriter(ctx, em, room)
     assertKeyInUse(ctx, asked.keyEpoch, writer)
     const { disclosures: most } = ctx.services.settings.rooms
@@ -59,7 +61,8 @@ async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclos
     for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
     return { id, room, member: writer.member }
-  })
+  }
+  return changing(ctx, write, `room:${room}`)
 }
 
 const toKey = (id: string | null) => (id === null ? null : Number(id))

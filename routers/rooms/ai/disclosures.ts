@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import {
   deleteOldDisclosures,
@@ -8,6 +9,7 @@ import {
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
 import type { Asking } from '../../ai/asking.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
@@ -47,14 +49,15 @@ export const disclosureChoice = z.strictObject({
  */
 export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typeof disclosureChoice>) {
   const [room, key] = [Number(id), Number(disclosure)]
-  await changing(ctx, async (em, changes) => {
+  const cancel = async (em: EntityManager, changes: ChangeRecorder) => {
     const { member } = await enterRoom(ctx, em, room, ['admin', 'editor', 'viewer'])
-    const [found] = await em.execute<{ user: number | null }[]>(findDisclosure, [key, room])
+    const [found] = await runNamed(em, findDisclosure, [key, room])
     if (!found) throw new Problem('not_found')
     if (found.user !== ctx.caller.person.id && member.role !== 'admin') throw new Problem('not_permitted')
     const [ended] = await runNamed(em, endDisclosure, [key, 'cancelled', null, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', key)
-  })
+  }
+  await changing(ctx, cancel, `room:${room}`)
   return { meta: {} }
 }
 
@@ -63,7 +66,7 @@ export async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
   const [lost] = await ctx.services.sql(findLostDisclosure)
   if (!lost) return { ended: 0 }
   return changing(ctx, async (em, changes) => {
-    const ended = await em.execute<{ id: number; room: number }[]>(endLostDisclosures)
+    const ended = await runNamed(em, endLostDisclosures, [])
     for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
     return { ended: ended.length }
   })

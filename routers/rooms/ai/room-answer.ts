@@ -35,7 +35,11 @@ export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call
     // What it would replace is worth more, as it is whole.
     if (answer.error && target.replaces !== null) throw new Problem(answer.error)
     const content = sealAnswer(key, answer)
-    await changing(ctx, (em, changes) => storeAnswer(ctx, target, { em, changes, content, answer }))
+    await changing(
+      ctx,
+      (em, changes) => storeAnswer(ctx, target, { em, changes, content, answer }),
+      `room:${target.room}`,
+    )
   } catch (error) {
     await recordFailure(ctx, target, error).catch(() => {})
   } finally {
@@ -76,13 +80,7 @@ async function insertAnswer(target: AnswerTarget, { em, changes, content, answer
 
 async function overwriteAnswer(target: AnswerTarget, message: number, { em, changes, content, answer }: SealedAnswer) {
   const { room, keyEpoch, model } = target
-  const [replaced] = await em.execute<{ id: number }[]>(replaceAnswer, [
-    content,
-    keyEpoch,
-    model,
-    toMetadata(target, answer),
-    message,
-  ])
+  const [replaced] = await runNamed(em, replaceAnswer, [content, keyEpoch, model, toMetadata(target, answer), message])
   if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
   changes.add([`room:${room}`], 'updated', 'room-messages', message)
   return message
@@ -103,10 +101,11 @@ async function recordFailure(ctx: Asking, { id, room }: AnswerTarget, error: unk
     const kind = error instanceof Error ? error.name : typeof error
     ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room was not kept')
   }
-  await changing(ctx, async (em, changes) => {
+  const end = async (em: EntityManager, changes: ChangeRecorder) => {
     const [ended] = await runNamed(em, endDisclosure, [id, state, told, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
-  })
+  }
+  await changing(ctx, end, `room:${room}`)
 }
 
 function toDisclosureEnd(code: ErrorCode): [DisclosureState, ErrorCode] {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import {
   eraseEmptyMessages,
+  findRoomOfAttachment,
   listFilesOfRoom,
   lockOwnerOfPrivateFile,
   lockRoomOfAttachment,
@@ -13,13 +14,13 @@ import {
   deleteEmptyConversationMessages,
   nameConversationMessages,
 } from '../../../entities/rooms/conversation-message.sql.ts'
+import type { Statement } from '../../../entities/sql/statement.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Erasing } from '../../core/hooks.ts'
 import { runNamed } from '../../core/run-named.ts'
 import { lockRow, type Version } from '../../verbs/lock.ts'
-import { arrayOf } from '../../verbs/run-in.ts'
 import { attachments } from './attachments.ts'
 
 interface Transaction {
@@ -31,19 +32,21 @@ interface Transaction {
  * Deletes an attachment. Of a message in a room that had nothing else its place is left, one in a conversation goes with it.
  */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
-  await changing(ctx, async (em, changes) => {
-    const key = attachments.ids.keyOf(id)
+  const key = attachments.ids.keyOf(id)
+  const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await runNamed(em, lockOwnerOfPrivateFile, [key])
     await runNamed(em, lockRoomOfAttachment, [key])
     await lockRow(ctx, em, attachments, { id, ifVersion, verb: 'delete' })
-    await removeFromMessages({ em, changes }, removeAttachments, arrayOf([key]))
-  })
+    await removeFromMessages({ em, changes }, removeAttachments, [key])
+  }
+  const [found] = await ctx.services.sql(findRoomOfAttachment, [key])
+  await changing(ctx, remove, found?.room ? `room:${found.room}` : undefined)
   return { id }
 }
 
 /** Deletes attachments of one uploader, whose row and rooms are locked; returns how many were still there. */
 export const removeEach = (at: Transaction, ids: readonly number[]): Promise<number> =>
-  removeFromMessages(at, removeAttachments, arrayOf(ids))
+  removeFromMessages(at, removeAttachments, ids)
 
 /** Deletes everything that somebody who is erased has uploaded. */
 export async function letGoOfAttachments({ userId, em, changes, report }: Erasing): Promise<void> {
@@ -58,12 +61,16 @@ export async function dropAttachmentsOf(at: Transaction, message: number): Promi
 
 /** Lets go of all files of a room whose rows go with it. */
 export async function dropFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
-  const files = await em.execute<{ uuid: string }[]>(listFilesOfRoom, [room])
+  const files = await runNamed(em, listFilesOfRoom, [room])
   changes.dropFiles(files.map(({ uuid }) => uuid))
 }
 
 /** Returns how many there were. */
-async function removeFromMessages(at: Transaction, statement: string, key: number | string): Promise<number> {
+async function removeFromMessages(
+  at: Transaction,
+  statement: Statement<RemovedAttachment>,
+  key: number | readonly number[],
+): Promise<number> {
   const removed = await remove(at, statement, key)
   const messages = new Map(removed.flatMap(({ message, room }) => (message && room ? [[message, room] as const] : [])))
   if (messages.size > 0) await runNamed(at.em, eraseEmptyMessages, [[...messages.keys()]])
@@ -89,10 +96,10 @@ async function settlePrivateMessages({ em, changes }: Transaction, removed: read
 /** Deletes attachments and notes that they are gone; their messages stay as they are. */
 export async function remove(
   { em, changes }: Transaction,
-  statement: string,
-  key: number | string,
+  statement: Statement<RemovedAttachment>,
+  key: number | readonly number[],
 ): Promise<RemovedAttachment[]> {
-  const removed = await em.execute<RemovedAttachment[]>(statement, [key])
+  const removed = await runNamed(em, statement, [key])
   changes.dropFiles(removed.map(({ uuid }) => uuid))
   for (const { id, room, privateMessage, uploader } of removed) {
     if (room) changes.add([`room:${room}`], 'deleted', attachments.type, id)

@@ -1,11 +1,12 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { MIN_COUNTED_BYTES, sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
 import type { Context } from '../../core/context.ts'
 import { inTime, tooLarge } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
+import { inTransaction, runNamed } from '../../core/run-named.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
@@ -15,13 +16,14 @@ import type { FileKind } from './file-kind.ts'
 import { FileInspector } from './inspect-file.ts'
 import { RandomAccessFile } from './random-access-file.ts'
 
-/** Neither separates folders, nor controls a terminal, nor turns the direction of text round. */
 const fileName = z
   .string()
   .trim()
   .min(1)
   .max(255)
-  .regex(/^[^\p{Cc}/\\\u202A-\u202E\u2066-\u2069]*$/u, { error: 'must be the name of a file, without a folder' })
+  .regex(/^[^/\\]*$/, { error: 'must be the name of a file, without a folder' })
+  .regex(/^\P{Cc}*$/u, { error: 'must have no control characters' })
+  .regex(/^[^\u202A-\u202E\u2066-\u2069]*$/, { error: 'must have no characters that turn the direction of text' })
 
 /** A form can only have text. */
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])]).transform((given) => String(given) === 'true')
@@ -50,7 +52,7 @@ export async function upload(
   using _slot = uploads.take(`${person}`)
   const inspector = new FileInspector(settings.public.files, clientEncrypted)
   if (incoming.announced > settings.public.files.maxFileSize + FORM_BYTES) throw tooLarge(settings.public.files)
-  await assertWithinQuota(ctx, ctx.em(), person, 1)
+  await assertWithinQuota(ctx, ctx.services.sql, person, 1)
   const file = await files.write(inspector.inspect(inTime(ctx, incoming.content)))
   const id = await judgeAndKeep().catch(async (error: unknown) => {
     // After a lost connection the row may be there, and the sweep finds out.
@@ -78,8 +80,8 @@ interface Kept {
 function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
   const writing = ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
-    await em.execute(lockPerson, [person])
-    const { pending } = await assertWithinQuota(ctx, em, person, file.bytes)
+    await runNamed(em, lockPerson, [person])
+    const { pending } = await assertWithinQuota(ctx, inTransaction(em), person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
     const mayHaveText = !clientEncrypted && ctx.services.textExtractor.mayRead(kind.mime)
     const textState = mayHaveText ? 'pending' : 'none'
@@ -94,9 +96,9 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
   return writing.catch(translateConstraintError)
 }
 
-async function assertWithinQuota({ services }: Context, em: EntityManager, person: number, more: number) {
+async function assertWithinQuota({ services }: Context, sql: Sql, person: number, more: number) {
   const { bytesPerPerson, perPerson } = services.settings.attachments
-  const [kept] = await em.execute<[{ bytes: number; files: number; pending: number }]>(sumFilesOf, [person])
+  const [kept = { files: 0, bytes: 0, pending: 0 }] = await sql(sumFilesOf, [person])
   if (kept.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
   if (kept.bytes + Math.max(more, MIN_COUNTED_BYTES) <= bytesPerPerson) return kept
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })

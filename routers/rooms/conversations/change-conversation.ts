@@ -41,7 +41,7 @@ export async function createConversation(
   const { viewer } = viewerOf(ctx)
   const created = randomSlug()
   await changing(ctx, async (em, changes) => {
-    await em.execute(lockPerson, [viewer])
+    await runNamed(em, lockPerson, [viewer])
     await assertWithinQuota(ctx, em, { conversations: 1, bytes: sizeOf(systemPrompt) })
     await runNamed(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
     noteConversation(ctx, { em, changes }, 'created', created)
@@ -68,7 +68,7 @@ export async function changeConversation(
 export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await changing(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
-    const files = await em.execute<{ uuid: string }[]>(listFilesOfConversation, [id])
+    const files = await runNamed(em, listFilesOfConversation, [id])
     changes.dropFiles(files.map(({ uuid }) => uuid))
     await runNamed(em, deleteConversation, [id])
     noteConversation(ctx, { em, changes }, 'deleted', slug)

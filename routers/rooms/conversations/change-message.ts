@@ -34,6 +34,7 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
     const { messages: most } = ctx.services.settings.conversations
     if (messageCount >= most) throw full(`A conversation has at most ${most} messages.`)
     await assertWithinQuota(ctx, em, { bytes: bytesOf(message) })
+    await assertFollows(em, conversation, message)
     const { id, number } = await insert(em, conversation, message)
     await linkFiles(ctx, { em, changes }, id, attachments)
     noteMessage(ctx, { em, changes }, 'created', { slug, number })
@@ -42,9 +43,15 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
   return readMessage(ctx, id)
 }
 
+async function assertFollows(em: EntityManager, conversation: number, { parent }: NewMessage): Promise<void> {
+  if (parent === null || parent === 0) return
+  const [found] = await runNamed(em, findMessageToChange, [conversation, parent, 0])
+  if (!found) throw new Problem('not_found', { issues: [{ path: ['parent'], message: 'is the number of no message' }] })
+}
+
 async function insert(em: EntityManager, conversation: number, message: NewMessage) {
-  const { thread, role, model, content, metadata, isComplete } = message
-  const values = [conversation, thread, role, model, content, textOf(metadata), isComplete, bytesOf(message)]
+  const { thread, role, model, content, metadata, isComplete, parent } = message
+  const values = [conversation, thread, role, model, content, textOf(metadata), isComplete, bytesOf(message), parent]
   const [written] = await runNamed(em, insertConversationMessage, values)
   if (!written)
     throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { takes } from '../../core/body-size.ts'
-import { about, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith } from '../../core/trpc.ts'
 import {
   changeConversation,
   conversationChange,
@@ -10,8 +10,10 @@ import {
 } from './change-conversation.ts'
 import { changeMessage, removeMessage, sendMessage } from './change-message.ts'
 import { readConversation, slug } from './conversation.ts'
+import { deleteDiscarded, discard, restore } from './discard.ts'
 import { listInput, listMessages, listOwn, messagesInput } from './list.ts'
 import { messageChange, messageChoice, newMessage } from './message-input.ts'
+import { changeFolder, folderChange, listFolders, organization, organize } from './organize.ts'
 
 /** Conversations with models, which nobody but their owner reads. */
 export const conversationsRouter = router({
@@ -39,6 +41,32 @@ export const conversationsRouter = router({
     .meta(about('Delete a private conversation with its messages and their files.'))
     .input(z.strictObject({ slug }))
     .mutation(({ ctx, input }) => removeConversation(ctx, input.slug)),
+
+  organize: userWith('write')
+    .meta(about('Pin a private conversation, or put it in a folder.'))
+    .input(organization)
+    .mutation(({ ctx, input }) => organize(ctx, input)),
+
+  folders: userWith('read')
+    .meta(about("List the folders of the caller's private conversations."))
+    .query(({ ctx }) => listFolders(ctx)),
+
+  changeFolder: userWith('write')
+    .meta(about('Rename a folder of private conversations, or dissolve it.'))
+    .input(folderChange)
+    .mutation(({ ctx, input }) => changeFolder(ctx, input)),
+
+  discard: userWith('write')
+    .meta(about('Throw a private conversation away, so that it is deleted soon and can be restored before.'))
+    .input(z.strictObject({ slug }))
+    .mutation(({ ctx, input }) => discard(ctx, input.slug)),
+
+  restore: userWith('write')
+    .meta(about('Take a private conversation back that was thrown away.'))
+    .input(z.strictObject({ slug }))
+    .mutation(({ ctx, input }) => restore(ctx, input.slug)),
+
+  deleteDiscarded: host.mutation(({ ctx }) => deleteDiscarded(ctx)),
 
   messages: userWith('read')
     .meta(about('List the last messages of a private conversation, or those before one of them.'))

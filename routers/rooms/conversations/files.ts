@@ -5,7 +5,6 @@ import {
 } from '../../../entities/rooms/attachment.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { runNamed } from '../../core/run-named.ts'
-import { arrayOf } from '../../verbs/run-in.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { attachments } from '../attachments/attachments.ts'
 import { assertAllLinked } from '../attachments/link.ts'
@@ -30,7 +29,7 @@ export async function settleFiles(
 ): Promise<void> {
   const kept = new Set(wanted.map(Number))
   const dropped = files.filter((file) => !kept.has(file))
-  if (dropped.length > 0) await remove(at, removeAttachments, arrayOf(dropped))
+  if (dropped.length > 0) await remove(at, removeAttachments, dropped)
   const had = new Set(files)
   await linkFiles(
     ctx,

@@ -8,6 +8,7 @@ import type { Context } from '../../core/context.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { readConversation, slug } from './conversation.ts'
 import { LAST, messageNumber, partsOf } from './number.ts'
+import { folderName } from './organize.ts'
 
 /** A part of a list. `next` says where the following one begins, and is null behind the last one. */
 export interface Part<T> {
@@ -28,18 +29,27 @@ export const listInput = z
           .optional(),
       })
       .prefault({}),
+    isPinned: z.boolean().optional().describe('Only those that are pinned, or only the others.'),
+    folder: folderName.nullable().optional().describe('Only those in this folder; null for those in none.'),
+    name: z.string().trim().min(1).max(120).optional().describe('Only those with this in their names.'),
   })
   .prefault({})
 
 const [LATEST, HIGHEST] = [8e15, 2_147_483_647]
 
+/** What stands for any text in a pattern stands for itself in a name. */
+const patternFor = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
+
 /** The caller's conversations, those that were changed last first. */
 export async function listOwn(
   ctx: Context,
-  { page: { size, after } }: z.output<typeof listInput>,
+  { page: { size, after }, isPinned, folder, name }: z.output<typeof listInput>,
 ): Promise<Part<ConversationRow>> {
   const [time = LATEST, id = HIGHEST] = after?.split('-').map(Number) ?? []
-  const rows = await ctx.services.sql(listConversations, [viewerOf(ctx).viewer, time, Math.min(id, HIGHEST), size + 1])
+  const rows = await ctx.services.sql(listConversations, [
+    ...[viewerOf(ctx).viewer, time, Math.min(id, HIGHEST), size + 1],
+    ...[isPinned, folder, name === undefined ? undefined : patternFor(name), folder === null],
+  ])
   const data = rows.slice(0, size)
   const last = rows.length > size ? data.at(-1) : undefined
   return { data, meta: { next: last ? `${Date.parse(last.updatedAt)}-${last.id}` : null } }

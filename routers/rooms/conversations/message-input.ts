@@ -39,6 +39,15 @@ export const newMessage = z
   .strictObject({
     slug,
     thread: z.int().min(0).max(LAST).default(0).describe('Of a reply, the number of the message without its decimals.'),
+    parent: z
+      .int()
+      .min(0)
+      .max(LAST)
+      .nullable()
+      .default(null)
+      .describe(
+        'The number, without decimals, of the message that it follows, 0 at the beginning; null for the one before it. Messages that follow the same one are versions of each other.',
+      ),
     role: parts.role.default('user'),
     model: parts.model.default(null),
     content: parts.content.default(null),

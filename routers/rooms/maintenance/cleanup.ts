@@ -4,10 +4,10 @@ import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.
 import { expiredByRoom, lockRooms, oldestExpired } from '../../../entities/rooms/attachment-upkeep.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
+import { runNamed } from '../../core/run-named.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
 import { DRAFTS } from '../../ports/files/storage.ts'
-import { arrayOf } from '../../verbs/run-in.ts'
 import { removeEach } from '../attachments/remove.ts'
 
 /** How long an attachment waits for its message, and a file for its row, in milliseconds. */
@@ -118,8 +118,8 @@ export async function deleteExpired(ctx: Context, months: number): Promise<{ del
 /** Takes the locks in the order in which whoever deletes one attachment does. */
 const deleteFilesOf = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
   changing(ctx, async (em, changes) => {
-    await em.execute(lockPerson, [uploader])
-    await em.execute(lockRooms, [arrayOf(files.flatMap(({ room }) => room ?? []))])
+    await runNamed(em, lockPerson, [uploader])
+    await runNamed(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])
     return removeEach(
       { em, changes },
       files.map(({ id }) => id),

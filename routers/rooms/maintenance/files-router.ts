@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { pendingTexts } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { host, router } from '../../core/trpc.ts'
 import { deleteExpired, deleteOrphanedFiles, listExpiredFiles } from './cleanup.ts'
@@ -45,7 +46,7 @@ async function enqueueLostTexts(ctx: Context): Promise<{ planned: number }> {
   for (let after = 0; ; ) {
     const rows = await sql(pendingTexts, [after, TEXT_BATCH])
     const inputs = rows.map(({ id }) => ({ attachmentId: id }))
-    planned += await ctx.em().transactional((em) => jobQueue.enqueueLost(em, 'extract-text', inputs))
+    planned += await transact(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'extract-text', inputs))
     if (rows.length < TEXT_BATCH) return { planned }
     after = rows.at(-1)?.id ?? 0
   }

@@ -7,6 +7,7 @@ import { storeWrappedKey } from '../../../entities/rooms/room-key.sql.ts'
 import {
   beginReading,
   deleteExpiredInvitations,
+  deleteInvitation,
   dropInvitationsOf,
   findFormerMembership,
   findInvitation,
@@ -16,20 +17,19 @@ import {
   putInvitation,
   restoreMembership,
   turnIntoMembership,
-  type Withdrawn,
 } from '../../../entities/rooms/room-member.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { inTransaction, runForOneRow, runNamed } from '../../core/run-named.ts'
 import { consumePeopleSearch } from '../../identity/find-people.ts'
 import { resourceId } from '../../resource/ids.ts'
 import type { CreateInput } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
 import { notFound, unknown } from '../../verbs/lock.ts'
 import { getRow } from '../../verbs/read.ts'
-import { arrayOf } from '../../verbs/run-in.ts'
 import { requireNewKey } from '../key-epochs.ts'
 import {
   assertMayEnterOneMore,
@@ -48,9 +48,8 @@ export type InvitationInput = CreateInput<typeof roomMembers>
 /** Invites somebody, or changes their invitation where they have one. An invitation shows the name of whom it is for. */
 export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
   if (input.user) await consumePeopleSearch(ctx, inviter)
-  const key = await changing(ctx, (em, changes) => storeInvitation(ctx, { em, changes, inviter }, input)).catch(
-    translateConstraintError,
-  )
+  const store = (em: EntityManager, changes: ChangeRecorder) => storeInvitation(ctx, { em, changes, inviter }, input)
+  const key = await changing(ctx, store, `room:${Number(input.room)}`).catch(translateConstraintError)
   return getRow(ctx, roomMembers, invitationId(key))
 }
 
@@ -69,20 +68,20 @@ async function storeInvitation(
   const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
   const person = user === null ? null : Number(user)
   // In the order in which everybody locks: first the people, then the room.
-  await em.execute(lockPeople, [arrayOf(person === null ? [inviter] : [inviter, person])])
+  await runNamed(em, lockPeople, [person === null ? [inviter] : [inviter, person]])
   const room = await enterRoom(ctx, em, Number(input.room), ['admin'])
   if (keyEpoch !== room.keyEpoch)
     throw new Problem('conflict', { detail: `The room uses the key with the number ${room.keyEpoch}.` })
   if (person === null && proofHash === null)
     throw new Problem('invalid', { issues: [{ path: ['proofHash'], message: 'is needed where nobody is named' }] })
   if (person !== null) await assertInvitable(em, room.id, person)
-  await em.execute(deleteExpiredInvitations, [room.id])
+  await runNamed(em, deleteExpiredInvitations, [room.id])
   const size = await measureSize(em, room.id)
   assertRoomForInvitation(ctx, size)
   assertRoomForMember(ctx, size)
   const { invitationLifetime } = ctx.services.settings.rooms
   const values = [room.id, person, role, inviter, wrappedKey, keyEpoch, proofHash, invitationLifetime]
-  const [{ id, isNew }] = await em.execute<[{ id: number; isNew: boolean }]>(putInvitation, values)
+  const { id, isNew } = await runForOneRow(em, putInvitation, values)
 
   changes.add(concernedBy(room.id, person), isNew ? 'created' : 'updated', roomMembers.type, invitationId(id))
   return id
@@ -121,16 +120,17 @@ export async function inviteByName(
 ): Promise<{ invited: number }> {
   await Promise.all(invitations.map(() => consumePeopleSearch(ctx, inviter)))
   const people = await findPeopleIds(ctx, invitations)
-  await changing(ctx, async (em, changes) => {
+  const storeAll = async (em: EntityManager, changes: ChangeRecorder) => {
     // In one order, before each is looked at on their own.
-    await em.execute(lockPeople, [arrayOf([inviter, ...people.map(Number)])])
+    await runNamed(em, lockPeople, [[inviter, ...people.map(Number)]])
     for (const [index, { username: _, ...invitation }] of invitations.entries())
       await storeInvitation(
         ctx,
         { em, changes, inviter },
         { ...invitation, room, user: people[index] ?? null, proofHash: null },
       )
-  })
+  }
+  await changing(ctx, storeAll, `room:${Number(room)}`)
   return { invited: invitations.length }
 }
 
@@ -167,7 +167,7 @@ export async function previewInvitation(
   accepting: InvitationChoice,
 ): Promise<{ meta: InvitationPreview }> {
   await consumePeopleSearch(ctx, person)
-  const { role, roomName, inviterName, expiresAt } = await findInvitationFor(ctx.em(), person, accepting)
+  const { role, roomName, inviterName, expiresAt } = await findInvitationFor(ctx.services.sql, person, accepting)
   return { meta: { role, roomName, inviterName, expiresAt } }
 }
 
@@ -177,31 +177,28 @@ export async function acceptInvitation(
   person: number,
   accepting: InvitationChoice,
 ): Promise<AcceptedInvitation> {
-  const { id, invitation } = await changing(ctx, async (em, changes) => {
+  const { roomId } = await findInvitationFor(ctx.services.sql, person, accepting)
+  const enter = async (em: EntityManager, changes: ChangeRecorder) => {
     // In the order in which everybody locks: first the person, then the room.
     await assertMayEnterOneMore(ctx, em, person)
-    const { roomId } = await findInvitationFor(em, person, accepting)
     const room = await lockRoomById(em, roomId)
-    const invitation = await findInvitationFor(em, person, accepting)
+    const invitation = await findInvitationFor(inTransaction(em), person, accepting)
     const [member] = await runNamed(em, findMembership, [roomId, person])
     if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
     assertRoomForMember(ctx, await measureSize(em, roomId))
     const id = await admitMember(em, changes, person, invitation)
     await storeKeyOfInvitation({ em, changes }, room, person, invitation)
     return { id, invitation }
-  })
+  }
+  const { id, invitation } = await changing(ctx, enter, `room:${roomId}`)
   const { wrappedKey, keyEpoch } = invitation
   return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
 }
 
 /** An invitation that is meant for the caller; throws where there is none, or where they do not have its link. */
-async function findInvitationFor(
-  em: EntityManager,
-  person: number,
-  { id, proof }: InvitationChoice,
-): Promise<Invitation> {
+async function findInvitationFor(sql: Sql, person: number, { id, proof }: InvitationChoice): Promise<Invitation> {
   const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
-  const [invitation] = await em.execute<Invitation[]>(findInvitation, [key, person, person])
+  const [invitation] = await sql(findInvitation, [key, person])
   if (!invitation) throw notFound(roomMembers, id)
   if (invitation.proofHash === null || isProof(proof, invitation.proofHash)) return invitation
   // A link without a name is not there for who does not have it.
@@ -218,17 +215,14 @@ async function admitMember(
   person: number,
   { id, roomId, role, userId, firstKeyEpoch }: Invitation,
 ): Promise<number> {
-  const [former] = await em.execute<{ id: number }[]>(findFormerMembership, [roomId, person])
-  if (former) await em.execute(restoreMembership, [role, firstKeyEpoch, former.id])
-  else await em.execute(turnIntoMembership, [person, firstKeyEpoch, id])
+  const [former] = await runNamed(em, findFormerMembership, [roomId, person])
+  if (former) await runNamed(em, restoreMembership, [role, firstKeyEpoch, former.id])
+  else await runNamed(em, turnIntoMembership, [person, firstKeyEpoch, id])
   const member = former?.id ?? id
-  if (former) await em.execute('delete from room_members where id = ?', [id])
+  if (former) await runNamed(em, deleteInvitation, [id])
   // Another one that was meant for them has nothing left to say.
-  noteWithdrawn(changes, roomId, [
-    { id, userId },
-    ...(await em.execute<Withdrawn[]>(dropInvitationsOf, [roomId, person])),
-  ])
-  await em.execute(beginReading, [person, roomId])
+  noteWithdrawn(changes, roomId, [{ id, userId }, ...(await runNamed(em, dropInvitationsOf, [roomId, person]))])
+  await runNamed(em, beginReading, [person, roomId])
   changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
   changes.add([`user:${person}`], 'created', 'rooms', roomId)
   return member
@@ -242,6 +236,6 @@ async function storeKeyOfInvitation(
   { wrappedKey, keyEpoch }: Invitation,
 ): Promise<void> {
   // One that the secret of a link opens is for the browser that has the link.
-  if (!wrappedKey.includes('|')) await at.em.execute(storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
+  if (!wrappedKey.includes('|')) await runNamed(at.em, storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
   if (keyEpoch !== room.keyEpoch) await requireNewKey(at, [room.id])
 }

@@ -27,7 +27,7 @@ interface InRoom {
  * they see them from now on, or no longer.
  */
 export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: number): Promise<void> {
-  for (const { id, userId } of await em.execute<Withdrawn[]>(listInvitations, [room])) {
+  for (const { id, userId } of await runNamed(em, listInvitations, [room])) {
     const streams = seenBy === undefined ? concernedBy(room, userId) : ([`user:${seenBy}`] as const)
     changes.add(streams, 'updated', roomMembers.type, invitationId(id))
   }

@@ -1,12 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { findInvitationsOf } from '../../../entities/rooms/room.sql.ts'
-import { deleteAllExpiredInvitations } from '../../../entities/rooms/room-member.sql.ts'
+import { deleteAllExpiredInvitations, findRoomOfMember } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import { takes } from '../../core/body-size.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import { runNamed } from '../../core/run-named.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { deletePictures } from '../../identity/pictures/picture-files.ts'
 import { exposes } from '../../resource/exposure.ts'
@@ -96,25 +98,24 @@ export const roomMembersRouter = router({
 type LockedMember = InRoom & { row: { id: number; user: number | null } }
 
 /** Carries out a change of a membership or an invitation; whoever changes something else in the room waits. */
-function changingMember<T>(
+async function changingMember<T>(
   ctx: Context,
   verb: 'update' | 'delete',
   { id, ifVersion }: Removal,
   work: (member: LockedMember) => Promise<T>,
 ): Promise<T> {
-  return changing(ctx, async (em, changes) => {
-    const room = await roomOf(em, id)
+  const room = await roomOf(ctx.em(), id)
+  const change = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomById(em, room)
     await lockRow(ctx, em, roomMembers, { id, ifVersion, verb })
     const { id: key, user } = await em.findOneOrFail(RoomMember, roomMembers.ids.keyOf(id))
     return work({ em, changes, room, row: { id: key, user: user?.id ?? null } })
-  })
+  }
+  return changing(ctx, change, `room:${room}`)
 }
 
 async function roomOf(em: EntityManager, id: string): Promise<number> {
-  const [found] = await em.execute<{ room: number }[]>('select room_id as room from room_members where id = ?', [
-    roomMembers.ids.keyOf(id),
-  ])
+  const [found] = await runNamed(em, findRoomOfMember, [roomMembers.ids.keyOf(id)])
   if (!found) throw notFound(roomMembers, id)
   return found.room
 }

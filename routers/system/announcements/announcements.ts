@@ -10,6 +10,7 @@ import {
   markAnnouncementSeen,
 } from '../../../entities/system/announcement.sql.ts'
 import { Announcement, AnnouncementTarget, announcementTypes } from '../../../entities/system/announcement.ts'
+import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { about, anyone, host, router, sessionUser, userWith } from '../../core/trpc.ts'
@@ -44,7 +45,7 @@ async function publishAnnouncement(ctx: Context, { users, ...given }: z.output<t
   const { announcementText, settings } = ctx.services
   if (!(await announcementText(given.view, settings.defaultLocale)))
     throw new Problem('invalid', { issues: [{ path: ['view'], message: 'has no text' }] })
-  return ctx.em().transactional(async (em) => {
+  return transact(ctx, undefined, async (em) => {
     const targets = users ? await em.find(User, { username: { $in: users } }, { fields: ['username'] }) : []
     const missing = users?.filter((name) => !targets.some(({ username }) => username === name)) ?? []
     if (missing.length > 0) {

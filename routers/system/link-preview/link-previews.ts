@@ -42,7 +42,7 @@ const previewing = userWith('read').use(async ({ ctx, next }) => {
 
 export const linkPreviewsRouter = router({
   metadata: previewing
-    .meta(about('Read what a page says of itself.', preview))
+    .meta({ ...about('Read what a page says of itself.', preview), waitsOutside: true })
     .input(z.strictObject({ url }))
     .query(async ({ ctx, input }): Promise<Preview> => toPreview(input.url, await headOf(ctx, input.url))),
 

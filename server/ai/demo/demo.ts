@@ -8,6 +8,7 @@ import type {
   LanguageModelV4ToolCall,
 } from '@ai-sdk/provider'
 import { sampleValue } from './sample-value.ts'
+import { asksForShowcase, showcase } from './showcase.ts'
 
 const label = 'This is the demo model of svc, not an AI.'
 
@@ -72,6 +73,7 @@ function sayingOf({ prompt, responseFormat }: LanguageModelV4CallOptions): strin
   const said = question(prompt)
   if (responseFormat?.type === 'json')
     return JSON.stringify(responseFormat.schema ? sampleValue(responseFormat.schema) : { said })
+  if (asksForShowcase(said)) return `${label}\n\n${showcase}`
   const results = prompt.at(-1)?.role === 'tool' ? ` A tool answered: ${textOf(prompt.slice(-1))}` : ''
   const count = words(said)
   return `${label} You wrote ${count} ${count === 1 ? 'word' : 'words'}: ${said}${results}`

@@ -1,12 +1,9 @@
-import { argumentsIn, parsed } from '../../../routers/ports/ai/tool-calls.ts'
+import { argumentsIn, INVALID_ARGUMENTS, parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import type { OutboundRequest } from '../../net/http-client.ts'
 import { withoutMarks, withoutMarksIn } from './meta-blocks.ts'
 
 /** Kinds of providers that take the arguments of a call as text. The others take an object. */
 const takeText: ReadonlySet<string> = new Set(['openai', 'openai-compatible', 'open_web_ui', 'mistral'])
-
-/** Anthropic's word for arguments that are no JSON. */
-const INVALID = 'INVALID_JSON'
 
 /** Marks a text that the AI SDK would write as JSON, or refuse, until the request is sent. */
 const AS_IT_CAME = '__svc_arguments'
@@ -19,7 +16,7 @@ export function argumentsFor(adapter: string, text: string): unknown {
 
 function objectOf(text: string, value: unknown): unknown {
   if (isObject(value)) return withoutMarksIn(value)
-  return value === null ? {} : { [INVALID]: withoutMarks(text) }
+  return value === null ? {} : { [INVALID_ARGUMENTS]: withoutMarks(text) }
 }
 
 function textOf(text: string, value: unknown): unknown {

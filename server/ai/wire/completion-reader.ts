@@ -30,6 +30,8 @@ interface CompletionEnd {
   finishReason: LanguageModelV4FinishReason
   usage: LanguageModelV4Usage
   calls: readonly AssembledCall[]
+  /** The text of the request that ended the answer, of servers that tell it. */
+  stopSequence: string | undefined
 }
 
 /**
@@ -39,6 +41,7 @@ interface CompletionEnd {
 export class CompletionReader {
   readonly #calls = new ToolCallAssembler()
   #finish: string | undefined
+  #stopSequence: string | undefined
   #usage: ReportedTokens | undefined
   /** Whether tokens were told of when, or after, the answer ended. */
   #isCounted = false
@@ -59,6 +62,7 @@ export class CompletionReader {
     const error = errorIn(frame)
     const choice = error ? undefined : choiceIn(frame)
     this.#finish ??= wordIn(choice?.['finish_reason'])
+    this.#stopSequence ??= wordsIn(choice?.['stop_reason']) || undefined
     if (usage && this.#finish !== undefined) this.#isCounted = true
     const message = objectIn(choice?.['message'])
     const delta = objectIn(choice?.['delta']) ?? message
@@ -79,6 +83,7 @@ export class CompletionReader {
       finishReason: isRefused ? { unified: 'content-filter', raw: 'content_filter' } : { unified, raw },
       usage: sdkUsageOf(this.#usage),
       calls: this.#named(unified === 'length'),
+      stopSequence: this.#stopSequence,
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
 import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
+import type { EndWatch } from '../../net/response-text.ts'
 import { noStream, unread } from '../failures/unread.ts'
 
 /** A server-sent event that carries JSON. */
@@ -44,6 +45,32 @@ export async function* readFrames(body: Readable, progress: () => Progress): Asy
     if (isRead) drain(body, chunks)
     else body.destroy()
   }
+}
+
+/** Watches a text that comes in pieces for the end of the stream that it may be, though none was asked for. */
+export function watchEnd(start: () => (frame: Frame) => Progress): EndWatch {
+  let watch: EndWatch | undefined
+  return (piece) => {
+    if (!watch && piece.trim() !== '') watch = /^\s*[:a-z]/.test(piece) ? watchStream(start()) : () => undefined
+    return watch?.(piece)
+  }
+}
+
+function watchStream(progressAt: (frame: Frame) => Progress): EndWatch {
+  const parser = new FrameParser()
+  let progress: Progress = 'running'
+  return (piece) => {
+    for (const frame of parser.feed(piece)) progress = progress === 'over' ? progress : progressAt(frame)
+    return waits[progress]
+  }
+}
+
+/** How long more of an answer may come, by how far it has come. */
+const waits: Record<Progress, number | undefined> = {
+  running: undefined,
+  ended: Infinity,
+  complete: SILENCE_MS,
+  over: 0,
 }
 
 /** Reads the frames of a text that has come as a whole, or the document that it is. */

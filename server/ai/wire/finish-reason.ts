@@ -1,4 +1,4 @@
-import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
+import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 
 type Unified = LanguageModelV4FinishReason['unified']
@@ -35,6 +35,15 @@ export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw =
 export function finishReasonOf({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
   const known = unified === 'other' ? unifiedReason(raw) : unified
   return known === 'other' || known === 'error' || known === 'interrupted' ? undefined : known
+}
+
+/** Returns which of the texts of a request ended an answer, of the metadata of providers that tell it. */
+export function stopSequenceIn(
+  metadata: SharedV4ProviderMetadata | undefined,
+  stop: readonly string[] = [],
+): string | undefined {
+  const told = [metadata?.['anthropic'], metadata?.['compatible']].map((own) => own?.['stopSequence'])
+  return stop.find((text) => told.includes(text))
 }
 
 export function assertEnd(reason: LanguageModelV4FinishReason): void {

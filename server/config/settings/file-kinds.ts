@@ -35,8 +35,10 @@ export const plainTextExtensions =
     ' ',
   )
 
-/** Media types of which some are allowed. */
-export const mediaTypes = list.refine((given) => given.every((kind) => fileKinds.includes(kind)), {
+const isKnown = (kind: string) => fileKinds.includes(kind) || plainTextKinds.includes(kind)
+
+/** Media types of which some are allowed: all that front ends are told of, so that their list can be a setting. */
+export const mediaTypes = list.refine((given) => given.every(isKnown), {
   error: ({ input }) =>
-    `must be some of ${fileKinds.join(', ')}, and ${(input as string[]).find((kind) => !fileKinds.includes(kind))} is none`,
+    `must be some of ${fileKinds.join(', ')}, or what browsers call plain text, and ${(input as string[]).find((kind) => !isKnown(kind))} is none`,
 })

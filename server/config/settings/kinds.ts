@@ -10,6 +10,10 @@ export const httpAddress = z
   .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
   .transform((url) => url.replace(/\/+$/, ''))
 
+/** Whether an address leads to this machine alone. */
+export const isLoopback = (url: string): boolean =>
+  /^(localhost|.+\.localhost|127\.[\d.]+|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
+
 export const flag = (fallback: boolean) => z.stringbool({ error: 'must be true or false' }).prefault(String(fallback))
 
 export const list = z

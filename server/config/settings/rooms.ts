@@ -29,7 +29,7 @@ export const roomsShape = {
   ),
   MAX_FILE_SIZE: count(10 * MB, 1, 1024 * MB).describe('Largest file of a message, in bytes'),
   ALLOWED_FILE_MIME_TYPES: mediaTypes.describe(
-    'The only kinds of files that messages may have, comma separated media types; all that are known when absent',
+    'The only kinds of files that messages may have, comma separated media types; all that are known when absent. A kind of plain text, such as `application/json`, allows all of them',
   ),
   MAX_ATTACHMENT_FILES: count(10, 1, 100).describe('Largest number of files of a message'),
   ATTACHMENT_QUOTA: count(1024 * MB, 1).describe(

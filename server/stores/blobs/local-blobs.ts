@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { BlobEntry } from '../../../routers/ports/files/blob-entry.ts'
 import { DRAFTS } from '../../../routers/ports/files/storage.ts'
 import { assertKey, type Blobs, byKey, NoSuchBlob } from './blobs.ts'
+import { explainFullDisk } from './full-disk.ts'
 
 /** As many bytes as wait for the disk, so that it is given several parts at a time. */
 const BUFFER = 128 * 1024
@@ -22,24 +23,24 @@ export function localBlobs(folder: string): Blobs {
   return {
     async put(key, bytes) {
       const path = pathOf(key)
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(explainFullDisk)
       const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
         // Bytes that fail at once fail before the file is open, which makes it all the same.
         if (!file.closed) await new Promise<void>((done) => file.once('close', () => done()))
         await rm(path, { force: true })
-        throw error
+        explainFullDisk(error)
       })
     },
     async replace(key, bytes) {
       const [path, draft] = [pathOf(key), pathOf(`${DRAFTS}${randomUUID()}`)]
-      await mkdir(dirname(draft), { recursive: true, mode: 0o700 })
+      await mkdir(dirname(draft), { recursive: true, mode: 0o700 }).catch(explainFullDisk)
       try {
         await writeFile(draft, bytes, { flag: 'wx', mode: 0o600, flush: true })
         await rename(draft, path)
       } catch (error) {
         await rm(draft, { force: true })
-        throw error
+        explainFullDisk(error)
       }
     },
     async *get(key, range) {

@@ -14,6 +14,7 @@ import type { Dispatcher } from 'undici'
 import { Problem } from '../../../routers/core/problems.ts'
 import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
 import { assertKey, type Blobs, NoSuchBlob } from './blobs.ts'
+import { explainFullDisk } from './full-disk.ts'
 
 export interface S3Options extends S3Access {
   bucket: string
@@ -184,7 +185,7 @@ interface Spooled extends AsyncDisposable {
 
 /** Takes bytes into a file without a name, so that nothing is left of it once it is disposed of or the process ends. */
 async function spool(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<Spooled> {
-  const file = await openNameless(folder)
+  const file = await openNameless(folder).catch(explainFullDisk)
   try {
     const hash = createHash('sha256')
     let size = 0
@@ -201,7 +202,7 @@ async function spool(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<
     }
   } catch (error) {
     await file.close()
-    throw error
+    explainFullDisk(error)
   }
 }
 

@@ -4,7 +4,7 @@ import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startWith } from '../../kit/ai/asked-provider.ts'
-import { answers, callsTool, refuses } from '../../kit/ai/provider.ts'
+import { answers, callsTool, json, refuses } from '../../kit/ai/provider.ts'
 
 type App = Awaited<ReturnType<typeof startWith>>
 let app: App
@@ -65,6 +65,47 @@ test.for(['whole', 'streamed'] as const)(
     expect(app.upstream.asked[1]?.body.messages).toMatchObject(reads)
   },
 )
+
+test.for([
+  ['{"place":"Je', 'tool_calls', 'tool_use'],
+  ['{"place":"Je', 'length', 'max_tokens'],
+  ['now', 'tool_calls', 'tool_use'],
+  ['["Jena"]', 'stop', 'tool_use'],
+] as const)(
+  'arguments that are no object, as %s with the end %s, go to the client and back as they came',
+  async ([written, finish_reason, stop_reason]) => {
+    const call = { id: 'call-1', type: 'function', function: { name: 'weather', arguments: written } }
+    const message = { role: 'assistant', content: null, tool_calls: [call] }
+    app.upstream.behave = (_, response) => json(response, { choices: [{ message, finish_reason }] })
+
+    const whole = await client.messages.create({ ...asked, messages })
+    const streamed = await client.messages.stream({ ...asked, messages }).finalMessage()
+    for (const said of [whole, streamed]) {
+      expect(said).toMatchObject({ stop_reason, content: [{ type: 'tool_use', input: { INVALID_JSON: written } }] })
+      const back = [...messages, { role: 'assistant' as const, content: said.content }]
+      const result = { type: 'tool_result' as const, tool_use_id: 'call-1', content: 'No JSON.' }
+      await client.messages.create({ ...asked, messages: [...back, { role: 'user', content: [result] }] })
+      expect(app.upstream.asked.at(-1)?.body.messages[1]).toMatchObject({ tool_calls: [call] })
+    }
+  },
+)
+
+test('the text that ended an answer is told where the provider says it', async () => {
+  const choice = { index: 0, message: { role: 'assistant', content: 'One' }, finish_reason: 'stop' }
+  const stops = { ...asked, messages, stop_sequences: ['Two', 'Three'] }
+  const ask = async (more: object) => {
+    app.upstream.behave = (_, response) => json(response, { choices: [{ ...choice, ...more }] })
+    const whole = await client.messages.create(stops)
+    return [whole, await client.messages.stream(stops).finalMessage()].map((said) => [
+      said.stop_reason,
+      said.stop_sequence,
+    ])
+  }
+
+  expect(await ask({ stop_reason: 'Three' })).toEqual(Array(2).fill(['stop_sequence', 'Three']))
+  for (const stop_reason of [null, 'Four', 151643, undefined])
+    expect(await ask({ stop_reason })).toEqual(Array(2).fill(['end_turn', null]))
+})
 
 const model = () => createAnthropic({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })('mock-1')
 

@@ -14,10 +14,10 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 const ends = {
-  stop: { messages: 'end_turn', responses: 'completed', aiReq: 'whole' },
-  length: { messages: 'max_tokens', responses: 'incomplete', aiReq: 'length' },
-  content_filter: { messages: 'refusal', responses: 'incomplete', aiReq: 'refusal' },
-  error: { messages: 'error', responses: 'error', aiReq: 'error' },
+  stop: { messages: 'end_turn', responses: 'completed', aiReq: 'whole', lines: 'said' },
+  length: { messages: 'max_tokens', responses: 'incomplete', aiReq: 'length', lines: 'said' },
+  content_filter: { messages: 'refusal', responses: 'incomplete', aiReq: 'refusal', lines: 'said' },
+  error: { messages: 'error', responses: 'error', aiReq: 'error', lines: 'error' },
   tool_calls: undefined,
 }
 

@@ -58,10 +58,10 @@ test.for([
   ['role:USER', 'must be role:user or role:admin'],
   ['token:abc', 'must name the token by its id, as in token:7'],
   ['token:007', 'must name the token by its id, as in token:7'],
-  ['room:x', 'must name the room by its id, as in room:7'],
-  ['room:0', 'must name the room by its id, as in room:7'],
-  ['room:2147483648', 'must name the room by its id, as in room:7'],
-  [`room:${'9'.repeat(30)}`, 'must name the room by its id, as in room:7'],
+  ['room:x', 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
+  ['room:0', 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
+  ['room:2147483648', 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
+  [`room:${'9'.repeat(30)}`, 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
 ])('a limit for %s is refused, as it could hold for nobody', async ([target = '', message]) => {
   await using world = await limited([])
   const { svc } = world

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { createOpenAI } from '@ai-sdk/openai'
 import { ChatOpenAI } from '@langchain/openai'
 import { generateText, streamText } from 'ai'
@@ -47,6 +49,43 @@ test('the client of OpenAI reads a whole response with its usage', async () => {
       { role: 'user', content: 'How do you do?' },
     ],
   })
+})
+
+/** The members that the types of the SDK require of an interface. */
+async function requiredMembers(name: string): Promise<string[]> {
+  const file = fileURLToPath(import.meta.resolve('openai/resources/responses/responses')).replace(/\.m?js$/, '.d.ts')
+  const declared = await readFile(file, 'utf8')
+  const [, body = ''] = new RegExp(`^export interface ${name} \\{$(.*?)^\\}$`, 'ms').exec(declared) ?? []
+  return [...body.matchAll(/^ {4}(\w+): /gm)].map(([, member = '']) => member)
+}
+
+/** What clients expect of each response by the open specification of them, beside what the SDK requires. */
+const alsoExpected = [
+  ...['background', 'completed_at', 'frequency_penalty', 'max_output_tokens', 'max_tool_calls', 'presence_penalty'],
+  ...['previous_response_id', 'prompt_cache_key', 'reasoning', 'safety_identifier', 'service_tier', 'status', 'store'],
+  ...['text', 'top_logprobs', 'truncation', 'usage'],
+]
+
+test('each response has all members that clients expect, from its beginning to its end', async () => {
+  const { type, name } = weather
+  const body = { ...question, tools: [{ type, name }] }
+  const whole = await app.svc.send('POST', '/v1/responses', { token: app.token, body })
+  const streamed = await app.svc.send('POST', '/v1/responses', { token: app.token, body: { ...body, stream: true } })
+  const events = [...(await streamed.text()).matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data))
+  const responses = [await whole.json(), ...events.flatMap(({ response }) => response ?? [])]
+  // The client adds the text itself.
+  const required = (await requiredMembers('Response')).filter((member) => member !== 'output_text')
+
+  expect(required.length).toBeGreaterThan(10)
+  expect(responses).toHaveLength(4)
+  for (const response of responses) {
+    expect(Object.keys(response)).toEqual(expect.arrayContaining([...required, ...alsoExpected]))
+    expect(response.tools).toEqual([{ type, name, parameters: null, strict: null }])
+    const isEnded = response.status === 'completed'
+    expect(response.completed_at).toEqual(isEnded ? expect.any(Number) : null)
+    if (isEnded)
+      expect(Object.keys(response.usage)).toEqual(expect.arrayContaining(await requiredMembers('ResponseUsage')))
+  }
 })
 
 test('the events of a response begin, say and end each item, are numbered, and end with the whole response', async () => {

@@ -53,6 +53,27 @@ test('a count of nothing for an answer that says something is our own', async ()
   })
 })
 
+test.for([
+  ['text/event-stream', 6],
+  ['application/json', 5],
+] as const)(
+  'an output of nothing beside a count of the input is our own where something is said in %s',
+  async ([type, output]) => {
+    const [script] = tokenScripts as [TokenScript]
+    const free = { input: 9, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
+    const ask = await billing.asker(script)
+    billing.answerBy(
+      type === 'application/json'
+        ? (_, response) => json(response, script.whole('one and two and six ', free))
+        : startsWith(script, 5, (response) => response.end(script.end(free, 'stop'))),
+    )
+
+    await (await ask(undefined, type)).text()
+
+    expect(await billing.record()).toMatchObject({ outcome: 'completed', estimated: true, input: 9, output })
+  },
+)
+
 test('a count that is missing beside another is our own', async () => {
   const [script] = tokenScripts as [TokenScript]
   const ask = await billing.asker(script)

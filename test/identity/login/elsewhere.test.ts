@@ -182,12 +182,12 @@ test('signing in by a reverse proxy believes no header of anybody else', async (
 })
 
 test('signing in by a reverse proxy sends who is told of by nobody to the proxy', async () => {
-  await using svc = await startApp({ ...settings, BASE_URL: 'https://svc.example.org' })
+  await using svc = await startApp({ ...settings, BASE_URL: 'https://svc.localhost' })
 
   const { headers } = await openBrowser(svc.url).send('GET', '/req/login?redirectUri=/profile')
 
-  const target = encodeURIComponent('https://svc.example.org/req/login/proxy?redirectUri=%2Fprofile')
-  expect(headers.get('location')).toBe(`https://svc.example.org/sso/login?target=${target}`)
+  const target = encodeURIComponent('https://svc.localhost/req/login/proxy?redirectUri=%2Fprofile')
+  expect(headers.get('location')).toBe(`https://svc.localhost/sso/login?target=${target}`)
 })
 
 test('signing in by a reverse proxy is over without a place to sign in', async () => {

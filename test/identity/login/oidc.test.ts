@@ -6,7 +6,7 @@ import { freePort } from '../../kit/free-port.ts'
 import { keepLog } from '../../kit/log.ts'
 import { type OidcProvider, openBrowser, startOidcProvider } from '../../kit/parts/oidc.ts'
 
-const SVC = 'https://svc.example.org/ai'
+const SVC = 'https://svc.localhost/ai'
 const unavailable = { problem: 'unavailable' }
 const ann = {
   subject: expect.stringMatching(/^oidc:http:\/\/127\.0\.0\.1:\d+ ann$/),

@@ -65,6 +65,22 @@ test('the OpenAPI document gives each operation a name of its own, and each type
   )
 })
 
+test('all operations that are served have a name and a summary of their own, and refer to all that is shared', async () => {
+  const served = (await (await svc.send('GET', `${BASE}/openapi.json`)).json()) as OpenApi
+  const operations = Object.values(served.paths).flatMap((item) => Object.values(item))
+  expect(operations.length).toBeGreaterThan(everything.length)
+  for (const name of ['operationId', 'summary'] as const) {
+    const names = operations.map((operation) => operation[name])
+    expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])
+  }
+
+  const text = JSON.stringify(served)
+  const shared = Object.entries(served.components).flatMap(([kind, all]) =>
+    kind === 'securitySchemes' ? [] : Object.keys(all as object).map((name) => `#/components/${kind}/${name}`),
+  )
+  expect(shared.filter((path) => !text.includes(`"${path}"`))).toEqual([])
+})
+
 test('the OpenAPI document says of every list what is in it', () => {
   const bare: string[] = []
   JSON.stringify(openApi, (key, value) => {
@@ -91,8 +107,8 @@ test('the OpenAPI document describes every attribute, and says which are for adm
 })
 
 test('the OpenAPI document says what a token must be good for, and what needs none', () => {
-  expect(operationOf('GET', '/ai-models').security).toEqual([{ bearer: ['read'] }, { session: [] }])
-  expect(operationOf('POST', '/ai-models').security).toEqual([{ bearer: ['write'] }, { session: [] }])
+  expect(operationOf('GET', '/ai-models').security).toEqual([{ bearer: [] }, { session: [] }])
+  expect(operationOf('POST', '/ai-models').security).toEqual([{ bearer: [] }, { session: [] }])
   expect(operationOf('GET', '/configs').security).toEqual([{ bearer: [] }, { session: [] }, {}])
 })
 
@@ -154,9 +170,9 @@ test('GET /api/svc/v1/openapi.json is not sent again to who has it', async () =>
 })
 
 test('GET /api/svc/v1/openapi.json names the public address where there is one', async () => {
-  await using published = await startApp({ BASE_URL: 'https://svc.example.org' })
+  await using published = await startApp({ BASE_URL: 'https://svc.localhost' })
 
   const { servers } = (await (await published.send('GET', `${BASE}/openapi.json`)).json()) as { servers: object[] }
 
-  expect(servers).toEqual([{ url: 'https://svc.example.org' }])
+  expect(servers).toEqual([{ url: 'https://svc.localhost' }])
 })

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { signIn } from '../browser.ts'
 import type { RightAnswer } from './case-table.ts'
 import { eventsIn } from './event-stream.ts'
 import { model, provider, startWith } from './model-config.ts'
@@ -43,8 +44,14 @@ export async function startCompletionAdapters() {
   )
   // One that is known to think between tags, and one that is not.
   providers.push(provider('others', [model('deepseek-r1'), model('plain')], connection))
-  const { svc } = resources.use(await startWith({ providers, systemModels: { default: completionAdapters[0] } }))
+  const { svc } = resources.use(
+    await startWith(
+      { providers, systemModels: { default: completionAdapters[0] } },
+      { ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' },
+    ),
+  )
   const { token } = await svc.user()
+  const { browser } = await signIn(svc, 'reader')
   const kept = resources.move()
   const send = (path: string, body: Json, headers = {}) => svc.send('POST', path, { token, body, headers })
   const messages = [{ role: 'user', content: 'Hello' }]
@@ -73,15 +80,18 @@ export async function startCompletionAdapters() {
     async ends(name: string, stream: boolean): Promise<Record<string, unknown>> {
       const accept = { accept: stream ? 'text/event-stream' : 'application/json' }
       const payload = { model: name, messages: [{ role: 'user', content: { text: 'Hello' } }] }
-      const [message, response, aiReq] = await Promise.all([
+      const older = { payload: { ...payload, stream }, broadcast: false }
+      const [message, response, aiReq, lines] = await Promise.all([
         send('/v1/messages', { model: name, max_tokens: 100, messages, stream }),
         send('/v1/responses', { model: name, input: 'Hello', stream }),
         send('/api/ai-req', { payload }, accept),
+        browser.send('POST', '/req/streamAI', { body: older }),
       ])
       return {
         messages: lastMatch(await message.text(), /"stop_reason":"(\w+)"/g),
         responses: lastMatch(await response.text(), /"object":"response",[^{]*"status":"(incomplete|completed)"/g),
         aiReq: cutIn(await aiReq.text(), stream),
+        lines: /"type":"completion"|"success":true/.test(lines.text) ? 'said' : 'error',
       }
     },
     async bill() {

@@ -20,7 +20,7 @@ export const requestCases: Record<string, RequestCase> = {
   asst_null_tools: {
     sent: { messages: [hi, { tool_calls: [{ function: { name: 'now' } }] }, { role: 'tool', content: '12:00' }] },
   },
-  chattmpl: { sent: { messages: [hi] }, ignored: 'chat_template_kwargs' },
+  chattmpl: { sent: { messages: [hi], chat_template_kwargs: { enable_thinking: false } } },
   'claude-code': {
     sent: { max_tokens: 32_000, reasoning_effort: 'high', tools: [{ function: { name: 'Bash' } }] },
   },

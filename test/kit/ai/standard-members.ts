@@ -64,6 +64,7 @@ export const standardApis: StandardApi[] = [
       function_call: { name: 'a' },
       logprobs: true,
       prediction: { type: 'content', content: canary },
+      chat_template_kwargs: { enable_thinking: false },
     },
   },
   {

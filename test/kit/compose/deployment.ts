@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { freePort } from '../free-port.ts'
+import { buildImage, type Image } from './image.ts'
 import { startStack } from './stack.ts'
 
 const run = promisify(execFile)
@@ -17,14 +18,16 @@ interface DeploymentOptions {
   /** Address of the models' server. */
   models: string
   settings?: Record<string, string>
-  /** Where the service is installed. */
-  program?: string
+  /** One with linked packages when absent. */
+  image?: Image
 }
 
 /** Does what the section «Deploy» prints, on a machine that has all but Docker. */
-export async function startDeployment({ models, settings = {}, program = root }: DeploymentOptions) {
+export async function startDeployment({ models, settings = {}, image: given }: DeploymentOptions) {
   await using resources = new AsyncDisposableStack()
+  const image = given ?? resources.use(await buildImage({ isInstalled: false }))
   const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-'))
+  await chmod(folder, 0o755)
   resources.defer(() => rm(folder, { recursive: true, force: true }))
   await copyFile(join(root, '.env.example'), join(folder, '.env.example'))
   const url = `https://localhost:${await freePort()}`
@@ -35,14 +38,13 @@ export async function startDeployment({ models, settings = {}, program = root }:
   for (const command of printed) await shell(command)
   await fillIn(join(folder, '.env'), url)
   await nameModels(join(folder, 'ai.yaml'), models)
-  const stack = resources.use(await startStack({ folder, settings, program }))
+  const stack = resources.use(await startStack({ folder, settings, image }))
 
-  /** Runs a command in the container of the first replica; resolves with what it prints. */
+  /** Runs a command in the image of the first replica, at no terminal and without a home; resolves with what it prints. */
   async function exec(command: string): Promise<string> {
-    if (!command.startsWith(SVC)) throw new Error(`This machine cannot run: ${command}`)
-    const line = command.replace(SVC, `"${process.execPath}" "${join(program, 'cli/svc.ts')}" `)
-    const env = { ...stack.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
-    const running = run('sh', ['-c', line], { cwd: join(folder, 'container'), env })
+    if (!command.startsWith(EXEC)) throw new Error(`This machine cannot run: ${command}`)
+    const [program = '', ...words] = [...image.as, 'sh', '-c', command.slice(EXEC.length)]
+    const running = run(program, words, { cwd: image.folder, env: { ...stack.env, PATH: image.path } })
     running.child.stdin?.end(`${TYPED_PASSWORD}\n`)
     return (await running).stdout
   }
@@ -53,6 +55,8 @@ export async function startDeployment({ models, settings = {}, program = root }:
   return {
     url,
     stack,
+    /** Runs a command in the image of the first replica. */
+    exec: (command: string) => exec(`${EXEC}${command}`),
     /** What the commands printed. */
     said,
     /** The token that the last command made. */
@@ -60,18 +64,18 @@ export async function startDeployment({ models, settings = {}, program = root }:
     /** Adds a local account of this name, with the password that is typed. */
     addPerson: async (username: string) =>
       void (await exec(
-        `${SVC}add-user --username ${username} --email ${username}@svc.internal --name "The ${username}" --password-stdin`,
+        `${EXEC}svc add-user --username ${username} --email ${username}@svc.internal --name "The ${username}" --password-stdin`,
       )),
     /** Makes another token of the person, with abilities such as `read,write`. */
     tokenWith: async (abilities: string) =>
-      tokenIn(await exec(`${SVC}token --username ada --name more --abilities ${abilities}`)),
+      tokenIn(await exec(`${EXEC}svc token --username ada --name more --abilities ${abilities}`)),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
 
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
-const SVC = 'docker compose exec svc npx svc '
+const EXEC = 'docker compose exec svc '
 
 const tokenIn = (text: string) => /^\s*(svc_\S+)$/m.exec(text)?.[1] ?? ''
 
@@ -83,7 +87,7 @@ async function printedCommands(): Promise<string[]> {
 }
 
 /** Does what the comments of `.env.example` say: runs the command that makes a value, and types the address. */
-async function fillIn(file: string, baseUrl: string): Promise<void> {
+export async function fillIn(file: string, baseUrl: string): Promise<void> {
   let generator = ''
   const lines: string[] = []
   for (const line of (await readFile(file, 'utf8')).split('\n')) {

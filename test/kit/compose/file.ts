@@ -48,9 +48,9 @@ export function environmentOf({ environment, env_file }: ComposeService, dotEnv:
   return { ...(env_file && dotEnv), ...Object.fromEntries(declared) } as Record<string, string>
 }
 
-/** How the image starts the service: the arguments behind `node`, with the program by its full path in `folder`. */
-export async function imageArguments(folder: string): Promise<string[]> {
+/** How the image starts the service: the arguments behind `node`. */
+export async function imageArguments(): Promise<string[]> {
   const dockerfile = await readFile(new URL('server/Dockerfile', root), 'utf8')
   const [, ...args] = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
-  return args.map((arg) => (arg === 'server/start.js' ? `${folder}/${arg}` : arg))
+  return args
 }

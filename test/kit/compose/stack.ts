@@ -8,6 +8,7 @@ import { freePort } from '../free-port.ts'
 import { programPath } from '../parts/installed.ts'
 import { startPostgres } from '../parts/postgres.ts'
 import { type ComposeService, environmentOf, filled, imageArguments, readCompose } from './file.ts'
+import type { Image } from './image.ts'
 import { type Part, startPart } from './part.ts'
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
@@ -15,14 +16,13 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url))
 interface StackOptions {
   /** Where `.env` and `ai.yaml` stand, and where the volumes go. */
   folder: string
-  /** Where the service is installed. */
-  program?: string
+  image: Image
   /** Of each replica, beside what `.env` says. */
   settings?: Record<string, string>
 }
 
 /** The containers of `compose.yaml` as processes of this machine, on ports of their own: all but Docker's walls between them. */
-export async function startStack({ folder, program = repository, settings = {} }: StackOptions) {
+export async function startStack({ folder, image, settings = {} }: StackOptions) {
   const compose = await readCompose()
   // What the containers call the network of the proxy is one address here.
   const known = parseEnv(await readFile(join(folder, '.env'), 'utf8'))
@@ -37,14 +37,13 @@ export async function startStack({ folder, program = repository, settings = {} }
     '/data': join(folder, 'data'),
     '0.0.0.0': '127.0.0.1',
   }
-  // The image has no `.env`.
-  const container = join(folder, 'container')
-  for (const name of [container, places['/data'], join(folder, 'caddy')]) await mkdir(name, { recursive: true })
+  for (const name of [places['/data'], join(folder, 'caddy')]) await mkdir(name, { recursive: true })
+  await image.give(places['/data'])
   const replicas = await Promise.all(
     ([compose.services.svc, compose.services['svc-2']] as const).map(async (service) => {
       const port = await freePort()
       const env = { ...placed(environmentOf(service, dotEnv), places), ...settings, PORT: `${port}` }
-      return { port, env, start: () => startReplica(env, program, container) }
+      return { port, env, start: () => startReplica(env, image) }
     }),
   )
   const parts = await Promise.all(replicas.map(async ({ start }) => starting.use(await start())))
@@ -99,10 +98,11 @@ async function startValkey({ command = [] }: ComposeService, dotEnv: NodeJS.Dict
   return Object.assign(await startPart([...line, '--dir', folder], { cwd: folder, isReady }), { port })
 }
 
-async function startReplica(env: Record<string, string>, program: string, cwd: string): Promise<Part> {
-  const line = [process.execPath, ...(await imageArguments(program))]
-  const isReady = async () => (await fetch(`http://127.0.0.1:${env['PORT']}/health/ready`)).ok
-  return startPart(line, { env, cwd, isReady })
+async function startReplica(values: Record<string, string>, { folder, path, as }: Image): Promise<Part> {
+  const env = { ...values, PATH: path }
+  const line = [...as, process.execPath, ...(await imageArguments())]
+  const isReady = async () => (await fetch(`http://127.0.0.1:${values['PORT']}/health/ready`)).ok
+  return startPart(line, { env, cwd: folder, isReady })
 }
 
 /** Caddy of this machine with the file that the container mounts. */

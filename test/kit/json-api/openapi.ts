@@ -2,6 +2,7 @@ import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import { describedEndpoints } from '../../../server/described-endpoints.ts'
+import { guides } from '../../../server/guides.ts'
 
 export const BASE = '/api/svc/v1'
 
@@ -46,6 +47,7 @@ const names = wireNames('svc')
 const made = openApiDocument({
   ...{ router: appRouter, resources, names, baseUrl: '' },
   endpoints: describedEndpoints(names),
+  guides,
 })
 
 export const openApi = JSON.parse(JSON.stringify(made)) as OpenApi

@@ -22,6 +22,7 @@ const parts = {
   haproxy: { programs: ['haproxy'], packages: ['haproxy'] },
   caddy: { programs: ['caddy'], packages: ['caddy'] },
   zsh: { programs: ['zsh'], packages: ['zsh'] },
+  systemd: { programs: ['systemd-analyze'], packages: ['systemd'] },
   postgres: { programs: ['initdb', 'postgres'], packages: ['postgresql'] },
 } as const satisfies Record<string, { programs: string[]; packages: string[] }>
 

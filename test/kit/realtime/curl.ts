@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 
-const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8')
+const guide = await readFile(new URL('../../../facades/realtime/README.md', import.meta.url), 'utf8')
 
-/** The commands of the README that follow changes: of a room, and of the own list. */
-export const curlCommands = [...readme.matchAll(/^\$ (curl -N .*(?:\\\n.*)*)$/gm)].map(([, command]) => command ?? '')
+/** The commands of the guide that follow changes: of a room, and of the own list. */
+export const curlCommands = [...guide.matchAll(/^\$ (curl -N .*(?:\\\n.*)*)$/gm)].map(([, command]) => command ?? '')
 
 interface CurlOptions {
   url: string
@@ -13,7 +13,7 @@ interface CurlOptions {
   room?: string
 }
 
-/** Runs a command of the README with an address, a token and a room in it. */
+/** Runs a command of the guide with an address, a token and a room in it. */
 export function runCurl(command: string, { url, token, room = '1' }: CurlOptions) {
   const text = command
     .replace('http://127.0.0.1:3000', url)

@@ -12,7 +12,7 @@ export async function signIn(page: Page, account = 'ada', password = PASSWORD): 
   await page.fill('#account', account)
   await page.fill('#password', password)
   await page.click('#login button')
-  await page.waitForURL(/register|handshake|profile/)
+  await page.waitForURL(({ pathname }) => /^\/(register|handshake|chat|profile)/.test(pathname))
 }
 
 /** Shows the profile, and waits until all of it is there. */

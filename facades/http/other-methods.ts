@@ -1,0 +1,62 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way'
+import { Problem } from '../../routers/core/problems.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    allowedMethods: AllowedMethods
+  }
+}
+
+/** The methods that each address of a server takes. */
+class AllowedMethods {
+  readonly #addresses: Instance<HTTPVersion.V1> = findMyWay({ ignoreTrailingSlash: true, maxParamLength: Infinity })
+  /** By the pattern of an address, whatever its parameters are called. */
+  readonly #byPattern = new Map<string, Set<string>>()
+
+  add({ method, url, config }: RouteOptions): void {
+    // Preflights are taken at every address.
+    if (url === '*' || (config as RefusalConfig | undefined)?.isRefusal) return
+    const pattern = url.replaceAll(/:[^/]+/g, ':parameter').replace(/(?<=.)\/$/, '')
+    const methods = this.#byPattern.get(pattern) ?? this.#begin(pattern)
+    for (const one of [method].flat()) methods.add(one)
+  }
+
+  /** Returns the methods of a path; nothing where it is no address. */
+  at(path: string): readonly string[] {
+    const methods = this.#addresses.find('GET', path)?.store as Set<string> | undefined
+    return methods ? [...methods, 'OPTIONS'] : []
+  }
+
+  #begin(pattern: string): Set<string> {
+    const methods = new Set<string>()
+    this.#byPattern.set(pattern, methods)
+    this.#addresses.on('GET', pattern, () => {}, methods)
+    return methods
+  }
+}
+
+/** Notes the routes that are registered from here on. */
+export function noteMethods(app: FastifyInstance): void {
+  app.decorate('allowedMethods', new AllowedMethods())
+  app.addHook('onRoute', (route) => app.allowedMethods.add(route))
+}
+
+/** Answers a request that no route takes: OPTIONS with the methods of its address; throws for all others. */
+export async function refuseUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const allowed = request.server.allowedMethods.at(request.url)
+  if (allowed.length === 0) throw new Problem('not_found', { detail: 'There is nothing at this address.' })
+  reply.header('allow', allowed.join(', '))
+  if (request.method !== 'OPTIONS') throw new Problem('method_not_allowed')
+  return reply.code(204).send()
+}
+
+interface RefusalConfig {
+  isRefusal?: true
+}
+
+/** Refuses a method of a fixed address that a route with a parameter would take. */
+export function refuseMethod(app: FastifyInstance, method: string, url: string): void {
+  const config: RefusalConfig = { isRefusal: true }
+  app.route({ method, url, config: config as object, onRequest: refuseUnrouted, handler: refuseUnrouted })
+}

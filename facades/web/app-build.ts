@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+
+const root = join(import.meta.dirname, '../..')
+const folder = join(root, 'node_modules/.cache/svc/app')
+
+/** What the bundle is made of; its types come from further away and leave no trace in it. */
+const sources = [
+  'facades/web/app',
+  'facades/web/browser',
+  'facades/web/tokens.css',
+  'facades/client',
+  'facades/web/app-build.ts',
+  'package-lock.json',
+]
+
+/** Builds of earlier sources are kept so long: pages that were opened before a restart still ask for their files. */
+const KEEP_MS = 24 * 60 * 60 * 1000
+
+/** The folder with the built front end; it is built first if its sources have changed. */
+export async function builtApp(): Promise<string> {
+  const built = join(folder, await fingerprint())
+  if (await exists(join(built, MANIFEST))) return built
+  // In a process of its own, so that the service never holds what the builder takes.
+  const builder = spawn(process.execPath, [fileURLToPath(import.meta.url), built], {
+    // Whatever the service runs for, its pages get what is made for use.
+    env: { NODE_ENV: 'production' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let complaint = ''
+  builder.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-4000)
+  })
+  const [code] = await once(builder, 'close')
+  if (code !== 0) throw new Error(`The front end could not be built: ${complaint}`)
+  return built
+}
+
+/** Builds of earlier sources that are still kept. */
+export const earlierBuilds = async (): Promise<string[]> =>
+  (await readdir(folder).catch(() => [])).map((name) => join(folder, name))
+
+export const MANIFEST = '.vite/manifest.json'
+
+async function fingerprint(): Promise<string> {
+  const hash = createHash('sha256').update(process.version)
+  for (const file of (await Promise.all(sources.map(filesIn))).flat())
+    hash.update(file).update(await readFile(join(root, file)))
+  return hash.digest('hex').slice(0, 20)
+}
+
+async function filesIn(path: string): Promise<string[]> {
+  if (!(await stat(join(root, path))).isDirectory()) return [path]
+  const entries = await readdir(join(root, path), { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  return files.map((file) => file.slice(root.length + 1)).sort()
+}
+
+const exists = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Builds into a folder of its own and then renames it, so that of two that build at once each finds a whole one. */
+async function build(target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true })
+  const draft = await mkdtemp(join(dirname(target), 'draft-'))
+  try {
+    await bundle(draft)
+    await compressAll(draft)
+    await rename(draft, target).catch(async (error) => {
+      if (!(await exists(join(target, MANIFEST)))) throw error
+    })
+    await dropOldBuilds(target)
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+async function bundle(outDir: string): Promise<void> {
+  const [{ build }, { default: react }] = await Promise.all([import('vite'), import('@vitejs/plugin-react')])
+  await build({
+    configFile: false,
+    root: join(root, 'facades/web/app'),
+    base: '/assets/app/',
+    logLevel: 'error',
+    plugins: [react()],
+    build: {
+      outDir,
+      emptyOutDir: false,
+      assetsDir: '',
+      // A policy without `data:` fonts, and without inline scripts.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      manifest: true,
+      target: 'es2022',
+      reportCompressedSize: false,
+      rolldownOptions: {
+        input: join(root, 'facades/web/app/main.tsx'),
+        output: { manualChunks: (id, { getModuleInfo }) => (isNeededAtOnce(id, getModuleInfo) ? 'first' : null) },
+      },
+    },
+  })
+}
+
+interface ModuleInfo {
+  isEntry: boolean
+  importers: readonly string[]
+}
+
+/** What the first view needs comes in one file, however many later ones share parts of it. */
+function isNeededAtOnce(id: string, infoOf: (id: string) => ModuleInfo | null, seen: Set<string> = new Set()): boolean {
+  if (seen.has(id)) return false
+  seen.add(id)
+  const { isEntry = false, importers = [] } = infoOf(id) ?? {}
+  return isEntry || importers.some((importer) => isNeededAtOnce(importer, infoOf, seen))
+}
+
+const compress = { br: promisify(brotliCompress), gz: promisify(gzip) }
+
+async function compressAll(outDir: string): Promise<void> {
+  const files = (await readdir(outDir)).filter((name) => /\.(js|css|svg)$/.test(name))
+  for (const file of files) {
+    const body = await readFile(join(outDir, file))
+    await writeFile(join(outDir, `${file}.br`), await compress.br(body))
+    await writeFile(join(outDir, `${file}.gz`), await compress.gz(body))
+  }
+}
+
+async function dropOldBuilds(newest: string): Promise<void> {
+  for (const path of await earlierBuilds()) {
+    const isOld = path !== newest && Date.now() - (await stat(path)).mtimeMs > KEEP_MS
+    if (isOld) await rm(path, { recursive: true, force: true })
+  }
+}
+
+const [, script, target] = process.argv
+// Without a folder it builds what the service would, as an image does beforehand.
+if (script === fileURLToPath(import.meta.url)) await (target === undefined ? builtApp() : build(target))

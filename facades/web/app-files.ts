@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { negotiate } from '@fastify/accept-negotiator'
+import type { FastifyInstance } from 'fastify'
+import mime from 'mime'
+import { Problem } from '../../routers/core/problems.ts'
+import { contentCodings } from '../http/asset.ts'
+import { builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
+
+/** What the page of the front end loads first, by names that change with the content. */
+export interface AppEntry {
+  script: string
+  styles: string[]
+  /** Scripts that the first one imports. */
+  imports: string[]
+}
+
+/** The files of the front end, in folders of builds. */
+export class AppFiles {
+  #built: Promise<string> | undefined
+  #entry: Promise<AppEntry> | undefined
+
+  /** Builds what has changed; a build that failed is tried again. */
+  build(): Promise<string> {
+    this.#built ??= builtApp().catch((error) => {
+      this.#built = undefined
+      throw error
+    })
+    return this.#built
+  }
+
+  entry(): Promise<AppEntry> {
+    this.#entry ??= this.build()
+      .then(readEntry)
+      .catch((error) => {
+        this.#entry = undefined
+        throw error
+      })
+    return this.#entry
+  }
+
+  /** A file of the newest build, or of an earlier one for a page that was opened before a restart. */
+  async read(name: string): Promise<Buffer | undefined> {
+    for (const folder of [await this.build(), ...(await earlierBuilds())]) {
+      const body = await readFile(join(folder, name)).catch(() => undefined)
+      if (body) return body
+    }
+    return undefined
+  }
+}
+
+interface Chunk {
+  file: string
+  isEntry?: boolean
+  imports?: string[]
+  css?: string[]
+}
+
+async function readEntry(folder: string): Promise<AppEntry> {
+  const manifest = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8')) as Record<string, Chunk>
+  const main = Object.values(manifest).find(({ isEntry }) => isEntry)
+  if (!main) throw new Error('The build of the front end has no entry.')
+  const chunks = reachable(manifest, main)
+  const imports = chunks.map(({ file }) => file).filter((file) => file !== main.file)
+  return { script: main.file, styles: chunks.flatMap(({ css = [] }) => css), imports }
+}
+
+/** A chunk with all that it imports at once. */
+function reachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
+  const found = new Set([main])
+  for (const { imports = [] } of found)
+    for (const name of imports) {
+      const chunk = manifest[name]
+      if (chunk) found.add(chunk)
+    }
+  return [...found]
+}
+
+export const addressOf = (file: string) => `/assets/app/${file}`
+
+const fileName = /^[\w-]+(\.[\w-]+)*\.(js|css|svg|woff2?|ttf)$/
+const endings = { br: '.br', gzip: '.gz' } as const
+
+/** Serves the built files, compressed as they were built. */
+export function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
+  app.get<{ Params: { name: string } }>('/assets/app/:name', async ({ params: { name }, headers }, reply) => {
+    if (!fileName.test(name)) throw new Problem('not_found')
+    const { body, coding } = await readCompressed(files, name, headers['accept-encoding'])
+    reply.headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' })
+    if (coding) reply.header('content-encoding', coding)
+    return reply.type(mime.getType(name) ?? 'application/octet-stream').send(body)
+  })
+}
+
+async function readCompressed(files: AppFiles, name: string, accepted = '') {
+  const coding = negotiate(accepted, [...contentCodings])
+  const compressed = coding && (await files.read(name + endings[coding]))
+  if (compressed) return { body: compressed, coding }
+  const body = await files.read(name)
+  if (!body) throw new Problem('not_found')
+  return { body, coding: undefined }
+}

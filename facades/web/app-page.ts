@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { Problem } from '../../routers/core/problems.ts'
+import { createCaller } from '../../routers/index.ts'
+import { Asset } from '../http/asset.ts'
+import type { ContextOf } from '../http/procedures.ts'
+import { type AppEntry, type AppFiles, addressOf } from './app-files.ts'
+import { html } from './html.ts'
+
+/** The addresses of the front end, and no others: an unknown address stays unknown. */
+const addresses = ['/chat', '/chat/:slug']
+
+/** Everything from this origin; what would make code of a text needs a type that nothing here makes. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+/** The page that holds the front end, for people who are signed in. */
+export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, files: AppFiles): void {
+  const labels = new LabelFiles()
+  app.get<{ Params: { name: string } }>('/assets/labels/:name', async (request, reply) => {
+    const asset = labels.find(request.params.name, (await contextOf(request, reply)).services.labels)
+    return asset.send(request, reply)
+  })
+  for (const address of addresses)
+    app.get(address, async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { view } = await createCaller(ctx).pages.visit({ page: 'chat' })
+      reply.header('cache-control', 'no-store')
+      if (view !== 'chat') return reply.redirect(`/${view}?redirectUri=${encodeURIComponent(request.url)}`)
+      const { locale, services } = ctx
+      return sendShell(reply, await files.entry(), { locale, labels: labels.addressFor(locale, services.labels) })
+    })
+}
+
+function sendShell(
+  reply: FastifyReply,
+  { script, styles, imports }: AppEntry,
+  language: { locale: string; labels: string },
+) {
+  const { brand, pageApi } = reply.server.names
+  const { locale, labels } = language
+  const page = html`<!doctype html>
+<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
+<meta name="color-scheme" content="light dark">
+<title>${brand}</title>
+<link rel="icon" href="data:,">
+${styles.map((file) => html`<link rel="stylesheet" href="${addressOf(file)}">`)}
+${imports.map((file) => html`<link rel="modulepreload" href="${addressOf(file)}">`)}
+<link rel="preload" href="${labels}" as="fetch" crossorigin>
+<script type="module" src="${addressOf(script)}"></script>
+</head>
+<body>
+<div id="app"></div>
+</body>
+</html>
+`
+  return reply.header('content-security-policy', policy).type('text/html; charset=utf-8').send(page.text)
+}
+
+type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** The texts of each language as a file, whose name changes with them. */
+class LabelFiles {
+  readonly #files = new Map<string, { name: string; asset: Asset }>()
+
+  addressFor(locale: string, all: LabelsByLocale): string {
+    return `/assets/labels/${this.#fileOf(locale, all).name}`
+  }
+
+  find(name: string, all: LabelsByLocale): Asset {
+    const locale = name.slice(0, 5)
+    const file = Object.hasOwn(all, locale) ? this.#fileOf(locale, all) : undefined
+    if (file?.name !== name) throw new Problem('not_found')
+    return file.asset
+  }
+
+  #fileOf(locale: string, all: LabelsByLocale) {
+    const known = this.#files.get(locale)
+    if (known) return known
+    const body = JSON.stringify(all[locale] ?? {})
+    const name = `${locale}-${hash('sha1', body, 'hex').slice(0, 12)}.json`
+    const file = {
+      name,
+      asset: new Asset('application/json; charset=utf-8', body, 'public, max-age=31536000, immutable'),
+    }
+    this.#files.set(locale, file)
+    return file
+  }
+}

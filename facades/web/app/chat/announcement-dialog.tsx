@@ -1,0 +1,44 @@
+import { Dialog } from '@base-ui/react/dialog'
+import { useState } from 'react'
+import { acceptAnnouncement, useAnnouncementText } from '../shared/announcements.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { Markdown } from '../shared/markdown/markdown.tsx'
+import { t } from '../shared/text/labels.ts'
+
+/** What a text calls its buttons, for front ends that make them of it. */
+const buttons = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
+
+/** An announcement, to read and to accept. */
+export function AnnouncementDialog({ id, close }: { id: string; close: () => void }) {
+  const { data, error: unread } = useAnnouncementText(id)
+  const [refused, setRefused] = useState<unknown>()
+  const error = unread ?? refused
+  return (
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="dialog">
+          <Dialog.Title>{data?.title ?? t('page.working')}</Dialog.Title>
+          {data && <Markdown text={data.text.replace(buttons, '')} />}
+          {error !== undefined && error !== null && (
+            <p className="wrong" role="alert">
+              {errorText(error)}
+            </p>
+          )}
+          <p className="actions">
+            <Dialog.Close className="quiet-button">{t('app.close')}</Dialog.Close>
+            {data && (
+              <button
+                type="button"
+                className="button"
+                onClick={() => acceptAnnouncement(id, data.version).then(close, setRefused)}
+              >
+                {t('page.announcement.accept')}
+              </button>
+            )}
+          </p>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}

@@ -1,0 +1,27 @@
+import { lazy, Suspense, useState } from 'react'
+import { usePendingAnnouncements } from '../shared/announcements.ts'
+import { t } from '../shared/text/labels.ts'
+
+const AnnouncementDialog = lazy(async () => ({
+  default: (await import('./announcement-dialog.tsx')).AnnouncementDialog,
+}))
+
+/** Offers what is still to be accepted; where it must be, nothing can be sent before. */
+export function AnnouncementNotice() {
+  const [first] = usePendingAnnouncements()
+  const [isOpen, setOpen] = useState(false)
+  if (!first) return null
+  return (
+    <div className={first.isForced ? 'notice warn announcement' : 'notice announcement'}>
+      <span>{first.isForced ? t('app.announcement.forced', { title: first.title }) : first.title}</span>
+      <button type="button" className="quiet-button" onClick={() => setOpen(true)}>
+        {t('app.announcement.read')}
+      </button>
+      {isOpen && (
+        <Suspense>
+          <AnnouncementDialog id={first.id} close={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </div>
+  )
+}

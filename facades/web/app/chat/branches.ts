@@ -1,0 +1,51 @@
+import type { OpenedMessage } from './message-content.ts'
+
+/** A message on the way that is shown, with the versions that stand beside it. */
+export interface Step {
+  message: OpenedMessage
+  /** The numbers of the messages that follow the same one, itself among them. */
+  versions: readonly string[]
+  /** The number of the message that they follow. */
+  follows: string
+}
+
+/** What follows the beginning of a conversation. */
+const BEGINNING = '0.000'
+
+/** The version that was chosen, by the number of the message that it follows. */
+export type Choices = Readonly<Record<string, string>>
+
+/** The messages from the beginning to the end, where there are several versions by the one that was chosen, or the newest. */
+export function stepsOf(messages: readonly OpenedMessage[], choices: Choices): Step[] {
+  const following = Map.groupBy(messages.keys(), (index) => followedBy(messages, index))
+  const steps: Step[] = []
+  let follows: string | undefined = BEGINNING
+  while (follows !== undefined) {
+    const versions: OpenedMessage[] = (following.get(follows) ?? []).flatMap((index) => messages[index] ?? [])
+    const chosen: OpenedMessage | undefined =
+      versions.find(({ number }) => number === choices[follows ?? '']) ?? versions.at(-1)
+    if (chosen) steps.push({ message: chosen, versions: versions.map(({ number }) => number), follows })
+    follows = chosen?.number
+  }
+  return steps
+}
+
+/** The number of the message that one follows; what is not loaded or deleted counts as the beginning. */
+function followedBy(messages: readonly OpenedMessage[], index: number): string {
+  const parent = messages[index]?.parent
+  const before = messages[index - 1]?.number ?? BEGINNING
+  if (parent === null || parent === undefined) return before
+  const number = numberOf(parent)
+  return messages.some((message) => message.number === number) ? number : BEGINNING
+}
+
+/** `12` is the message `12.000`. */
+const numberOf = (parent: number) => `${parent}.000`
+
+/** The number by which the last of these is named as the message that another follows. */
+export const parentFor = (steps: readonly Step[]): number =>
+  Number.parseInt(steps.at(-1)?.message.number ?? BEGINNING, 10)
+
+/** The steps up to the message of this number. */
+export const stepsUpTo = (steps: readonly Step[], parent: number): readonly Step[] =>
+  steps.slice(0, 1 + steps.findIndex(({ message }) => Number.parseInt(message.number, 10) === parent))

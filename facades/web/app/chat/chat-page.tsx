@@ -1,0 +1,136 @@
+import { useNavigate } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { usePendingAnnouncements } from '../shared/announcements.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { useIsOnline } from '../shared/online.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { AnnouncementNotice } from './announcement-notice.tsx'
+import { ask, type Question } from './ask.ts'
+import { ChatOptionsButton } from './chat-options-button.tsx'
+import { ActionsProvider, useChat } from './chat-state.ts'
+import { Composer } from './composer.tsx'
+import { ConversationTitle } from './conversation-title.tsx'
+import { createConversation } from './conversations.ts'
+import { LimitNotice } from './limit-notice.tsx'
+import { MessageList } from './message-list.tsx'
+import { ModelButton } from './model-button.tsx'
+import { type ChatModel, useChosenModel, useModels } from './models.ts'
+import { moveOptions } from './options.ts'
+import { Progress } from './progress.tsx'
+import { turns } from './turn.ts'
+import './chat.css'
+
+/** A conversation, or the beginning of one. */
+export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <Chat slug={slug} />)
+
+/** The model that is there before anybody has set up another, and knows one question of a newcomer. */
+const DEMO = 'demo'
+
+function NewChat() {
+  const { conversationKey: key } = useSession()
+  const navigate = useNavigate()
+  const { data: models } = useModels()
+  const { model, choose } = useChosenModel(models)
+  const isBlocked = useIsBlocked()
+  const send = async (question: Question) => {
+    if (!model) return
+    const { slug } = await createConversation()
+    moveOptions(slug)
+    await ask({ slug, key, modelId: model.modelId, systemPrompt: '' }, question, [])
+    await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
+  }
+  return (
+    <main id="main" className="chat">
+      <Head models={models} model={model} choose={choose}>
+        <h1>{t('app.chat.new')}</h1>
+      </Head>
+      <div className="empty">
+        <p>{t('app.chat.empty')}</p>
+        {model?.modelId === DEMO && (
+          <button
+            type="button"
+            className="quiet-button"
+            onClick={() => send({ text: t('app.chat.demo'), attachments: [] })}
+          >
+            {t('app.chat.demo')}
+          </button>
+        )}
+      </div>
+      <Composer slug={undefined} canSend={model !== undefined && !isBlocked} obstacle={<Obstacles />} send={send}>
+        <ChatOptionsButton slug={undefined} systemPrompt="" />
+      </Composer>
+    </main>
+  )
+}
+
+function Chat({ slug }: { slug: string }) {
+  const { query, models, model, choose, turn, steps, actions, systemPrompt } = useChat(slug)
+  const isBlocked = useIsBlocked()
+  return (
+    <ActionsProvider value={actions}>
+      <main id="main" className="chat">
+        <Head models={models} model={model} choose={choose}>
+          <ConversationTitle slug={slug} />
+        </Head>
+        {query.error ? (
+          <p className="notice wrong" role="alert">
+            {errorText(query.error)}
+          </p>
+        ) : (
+          <MessageList
+            steps={steps}
+            turn={turn}
+            models={models ?? []}
+            hasEarlier={query.hasNextPage}
+            loadEarlier={() => void query.fetchNextPage()}
+          />
+        )}
+        <Progress turn={turn} />
+        <Composer
+          slug={slug}
+          canSend={model !== undefined && query.isSuccess && !isBlocked}
+          isAnswering={turns.isAnswering(slug)}
+          obstacle={<Obstacles />}
+          send={actions.send}
+          stop={actions.stop}
+        >
+          <ChatOptionsButton slug={slug} systemPrompt={systemPrompt} />
+        </Composer>
+      </main>
+    </ActionsProvider>
+  )
+}
+
+/** Whether nothing can be sent for now. */
+function useIsBlocked(): boolean {
+  const mustAccept = usePendingAnnouncements().some(({ isForced }) => isForced)
+  return !useIsOnline() || mustAccept
+}
+
+const OfflineNotice = () => !useIsOnline() && <p className="notice warn">{t('app.offline')}</p>
+
+interface HeadProps {
+  models: readonly ChatModel[] | undefined
+  model: ChatModel | undefined
+  choose: (modelId: string) => void
+  children: ReactNode
+}
+
+const Head = ({ models, model, choose, children }: HeadProps) => (
+  <header className="chat-head">
+    <SidebarButton />
+    {children}
+    <ModelButton models={models} model={model} choose={choose} />
+  </header>
+)
+
+/** What stands between a person and their next question. */
+const Obstacles = () => (
+  <>
+    <OfflineNotice />
+    <AnnouncementNotice />
+    <LimitNotice />
+  </>
+)

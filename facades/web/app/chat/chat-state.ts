@@ -1,0 +1,120 @@
+import { useQuery } from '@tanstack/react-query'
+import { createContext, useContext, useMemo, useRef, useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { answer, ask, type Chat, continueAnswer, type Question } from './ask.ts'
+import { type Choices, type Step, stepsOf, stepsUpTo } from './branches.ts'
+import { conversationKey } from './conversations.ts'
+import { messagesOf, useMessages } from './messages.ts'
+import { type ChatModel, useChosenModel, useModels } from './models.ts'
+import { turns, useTurn } from './turn.ts'
+
+/** What can be done in a conversation. */
+export interface ChatActions {
+  send(question: Question): Promise<void>
+  /** Asks a question anew in other words, beside the earlier one. */
+  resend(number: string, text: string): Promise<void>
+  /** Has a question answered once more, by another model where one is named. */
+  regenerate(number: string, modelId?: string): void
+  continueAnswer(): void
+  chooseVersion(number: string, parent: string): void
+  stop(): void
+  /** Asks once more after a failure. */
+  tryAgain(): void
+}
+
+/** A conversation as it is shown, and what can be done in it. */
+export function useChat(slug: string) {
+  const { conversationKey: key } = useSession()
+  const { data: models } = useModels()
+  const { model, choose } = useChosenModel(models)
+  const query = useMessages(key, slug)
+  const systemPrompt = useSystemPrompt(key, slug)
+  const turn = useTurn(slug)
+  const [choices, setChoices] = useState<Choices>({})
+  const messages = useMemo(() => messagesOf(query.data), [query.data])
+  const steps = useMemo(() => stepsOf(messages, choices), [messages, choices])
+  // An answer under way replaces what follows its question.
+  const shown = turn && turn.phase !== 'failed' ? stepsUpTo(steps, turn.parent) : steps
+  const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
+  return { query, models, model, choose, turn, steps: shown, actions, systemPrompt }
+}
+
+/** What models are told before all messages of a conversation. */
+function useSystemPrompt(key: ConversationKey, slug: string): string {
+  const { data } = useQuery({
+    queryKey: conversationKey(slug),
+    queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
+  })
+  const sealed = data?.systemPrompt
+  const opened = useQuery({
+    queryKey: ['system-prompt', sealed],
+    queryFn: () => (sealed ? key.open(sealed).catch(() => '') : ''),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return opened.data ?? ''
+}
+
+interface ActionState {
+  slug: string
+  key: ConversationKey
+  model: ChatModel | undefined
+  systemPrompt: string
+  steps: readonly Step[]
+  setChoices: (change: (choices: Choices) => Choices) => void
+}
+
+/** The same object as long as the conversation is shown, so that messages are not drawn again for it. */
+function useActions(state: ActionState): ChatActions {
+  const latest = useRef(state)
+  latest.current = state
+  return useMemo(() => createActions(() => latest.current), [])
+}
+
+function createActions(state: () => ActionState): ChatActions {
+  const chat = (modelId = state().model?.modelId): Chat => {
+    const { slug, key, systemPrompt } = state()
+    return { slug, key, systemPrompt, modelId: modelId ?? '' }
+  }
+  const before = (number: string) => {
+    const { steps } = state()
+    return steps.slice(
+      0,
+      steps.findIndex(({ message }) => message.number === number),
+    )
+  }
+  /** What comes is the newest version, which is shown where none was chosen. */
+  const showNewest = () => state().setChoices(() => ({}))
+  return {
+    send: (question) => ask(chat(), question, state().steps),
+    async resend(number, text) {
+      await ask(chat(), { text, attachments: [] }, before(number))
+      showNewest()
+    },
+    regenerate(number, modelId) {
+      answer(chat(modelId), before(number))
+      showNewest()
+    },
+    continueAnswer: () => continueAnswer(chat(), state().steps, t('app.message.continueInstruction')),
+    chooseVersion: (number, parent) => state().setChoices((choices) => ({ ...choices, [parent]: number })),
+    stop: () => turns.stop(state().slug),
+    tryAgain() {
+      turns.forget(state().slug)
+      const { steps } = state()
+      const isAnswered = steps.at(-1)?.message.role === 'assistant'
+      answer(chat(), isAnswered ? steps.slice(0, -1) : steps)
+    },
+  }
+}
+
+const ActionsContext = createContext<ChatActions | undefined>(undefined)
+
+export const ActionsProvider = ActionsContext.Provider
+
+export function useChatActions(): ChatActions {
+  const actions = useContext(ActionsContext)
+  if (!actions) throw new Error('There is no conversation here.')
+  return actions
+}

@@ -1,0 +1,91 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type CSSProperties, useState } from 'react'
+import type { Conversation } from '../shared/api/client.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
+import { NameDialog } from '../shared/ui/name-dialog.tsx'
+import { organizeConversation, renameConversation, useFolders } from './conversations.ts'
+import { discardConversation } from './discarded.ts'
+import { exportConversation } from './export.ts'
+import { suggestTitle } from './suggest-title.ts'
+import { useTask } from './tasks.ts'
+
+interface ConversationRowProps {
+  conversation: Conversation
+  onChoose: () => void
+  style?: CSSProperties
+}
+
+/** A conversation in the list. */
+export function ConversationRow({ conversation, onChoose, style }: ConversationRowProps) {
+  const { slug, name } = conversation
+  const [asked, setAsked] = useState<'name' | 'folder'>()
+  const close = () => setAsked(undefined)
+  const folders = useFolders()
+  const { conversationKey: key } = useSession()
+  const titleTask = useTask('title_generation')
+  return (
+    <li style={style}>
+      <Link to="/chat/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose} dir="auto">
+        {name}
+      </Link>
+      <RowMenu conversation={conversation} ask={setAsked} />
+      {asked === 'name' && (
+        <NameDialog
+          title={t('app.conversations.rename')}
+          name={name}
+          hint={t('app.conversations.nameHint')}
+          suggest={titleTask && (() => suggestTitle(key, slug, titleTask))}
+          save={(newName) => renameConversation(slug, newName)}
+          close={close}
+        />
+      )}
+      {asked === 'folder' && (
+        <NameDialog
+          title={t('app.folder.move')}
+          name={conversation.folder ?? ''}
+          hint={t('app.folder.hint')}
+          suggestions={folders.map((folder) => folder.name)}
+          save={(folder) => organizeConversation({ slug, folder })}
+          close={close}
+        />
+      )}
+    </li>
+  )
+}
+
+interface RowMenuProps {
+  conversation: Conversation
+  ask: (what: 'name' | 'folder') => void
+}
+
+function RowMenu({ conversation, ask }: RowMenuProps) {
+  const { conversationKey: key } = useSession()
+  const { slug, name, isPinned, folder } = conversation
+  const navigate = useNavigate()
+  const discard = async () => {
+    await discardConversation(conversation)
+    if (location.pathname === `/chat/${slug}`) await navigate({ to: '/chat' })
+  }
+  const items: MenuEntry[] = [
+    { icon: 'edit', label: t('app.rename'), choose: () => ask('name') },
+    {
+      icon: 'pin',
+      label: t(isPinned ? 'app.conversations.unpin' : 'app.conversations.pin'),
+      choose: () => organizeConversation({ slug, isPinned: !isPinned }),
+    },
+    { icon: 'folder', label: t('app.folder.move'), choose: () => ask('folder') },
+    { icon: 'arrowDown', label: t('app.export.markdown'), choose: () => exportConversation(key, conversation, 'md') },
+    { icon: 'arrowDown', label: t('app.export.json'), choose: () => exportConversation(key, conversation, 'json') },
+    { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: discard },
+  ]
+  if (folder !== null)
+    items.splice(3, 0, {
+      icon: 'close',
+      label: t('app.folder.leave'),
+      choose: () => organizeConversation({ slug, folder: null }),
+    })
+  return <MenuButton label={t('app.conversations.menu', { name })} className="row-menu" items={items} />
+}

@@ -1,0 +1,46 @@
+import { useQuery } from '@tanstack/react-query'
+import { api } from '../shared/api/client.ts'
+import { language, t, timeText } from '../shared/text/labels.ts'
+
+type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
+
+/** From this part of a limit on, its meter is shown. */
+const NEARLY = 0.8
+
+/** Shows how much of a limit is used, where it is near, and when it frees. */
+export function LimitNotice() {
+  const { data = [] } = useQuery({
+    queryKey: ['limits'],
+    queryFn: ({ signal }) => api.usage.limits.query(undefined, { signal }),
+  })
+  const near = data.filter(
+    ({ active, mode, cap, used, held }) => active && mode === 'enforce' && used + held >= NEARLY * cap,
+  )
+  const nearest = near.toSorted((a, b) => share(b) - share(a))[0]
+  return nearest ? <Meter limit={nearest} /> : null
+}
+
+const share = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
+
+function Meter({ limit }: { limit: Limit }) {
+  const { name, cap, used, held, remaining, resetsAt } = limit
+  const text = t(remaining <= 0 ? 'app.limit.reached' : 'app.limit.near', {
+    name,
+    left: amount(limit, remaining),
+    at: timeText(new Date(resetsAt)),
+  })
+  return (
+    <div className="notice warn limit">
+      <meter aria-label={name} min={0} max={Math.max(1, cap)} low={NEARLY * cap} optimum={0} value={used + held} />
+      <span>{text}</span>
+    </div>
+  )
+}
+
+const MICRO = 1_000_000
+
+function amount({ unit, currency }: Limit, count: number): string {
+  if (unit === 'money')
+    return new Intl.NumberFormat(language, { style: 'currency', currency: currency ?? 'EUR' }).format(count / MICRO)
+  return t(unit === 'tokens' ? 'app.limit.tokens' : 'app.limit.requests', { count })
+}

@@ -1,0 +1,107 @@
+import { t, timeText } from '../shared/text/labels.ts'
+import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
+import type { Step } from './branches.ts'
+import { useChatActions } from './chat-state.ts'
+import type { OpenedMessage } from './message-content.ts'
+import type { ChatModel } from './models.ts'
+import { quoteInComposer } from './quote.ts'
+
+interface MessageActionsProps {
+  step: Step
+  models: readonly ChatModel[]
+  edit: () => void
+}
+
+/** What can be done with a message. */
+export function MessageActions({ step, models, edit }: MessageActionsProps) {
+  const { message } = step
+  const isQuestion = message.role === 'user'
+  return (
+    <div className="message-actions">
+      <Versions step={step} />
+      <CopyButton text={message.answer.text} label={t('app.message.copy')} />
+      {isQuestion ? (
+        <IconButton icon="edit" label={t('app.message.edit')} onClick={edit} />
+      ) : (
+        <AnswerMenu message={message} models={models} />
+      )}
+    </div>
+  )
+}
+
+/** The versions that stand beside a message, to step through. */
+function Versions({ step: { message, versions, follows } }: { step: Step }) {
+  const { chooseVersion } = useChatActions()
+  if (versions.length < 2) return null
+  const index = versions.indexOf(message.number)
+  const show = (at: number) => chooseVersion(versions[at] ?? message.number, follows)
+  return (
+    <fieldset className="versions" aria-label={t('app.versions')}>
+      <IconButton
+        icon="previous"
+        label={t('app.versions.previous')}
+        disabled={index === 0}
+        onClick={() => show(index - 1)}
+      />
+      <span>{t('app.versions.position', { position: index + 1, all: versions.length })}</span>
+      <IconButton
+        icon="next"
+        label={t('app.versions.next')}
+        disabled={index === versions.length - 1}
+        onClick={() => show(index + 1)}
+      />
+    </fieldset>
+  )
+}
+
+function AnswerMenu({ message, models }: { message: OpenedMessage; models: readonly ChatModel[] }) {
+  const { regenerate } = useChatActions()
+  const { number, answer } = message
+  const others = models.filter(({ modelId }) => modelId !== message.model).slice(0, MAX_OTHERS)
+  const items: MenuEntry[] = [
+    { icon: 'quote', label: t('app.message.quote'), choose: () => quoteInComposer(answer.text) },
+    { icon: 'speak', label: t('app.message.readAloud'), choose: () => readAloud(answer.text) },
+    ...others.map(
+      ({ modelId, label }): MenuEntry => ({
+        icon: 'repeat',
+        label: t('app.message.regenerateWith', { model: label }),
+        choose: () => regenerate(number, modelId),
+      }),
+    ),
+  ]
+  return (
+    <>
+      <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => regenerate(number)} />
+      <MenuButton label={t('app.message.more')} items={items} note={<Facts message={message} />} />
+    </>
+  )
+}
+
+/** A menu of more would be a list to search in. */
+const MAX_OTHERS = 8
+
+/** When it was written, and what it took. */
+const Facts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) => (
+  <>
+    {timeText(new Date(updatedAt))}
+    {answer.usage && (
+      <>
+        <br />
+        {t('app.message.tokens', { input: answer.usage.inputTokens, output: answer.usage.outputTokens })}
+      </>
+    )}
+  </>
+)
+
+/** Reads by the voice of the browser; once more, and it stops. */
+function readAloud(text: string): void {
+  const { speechSynthesis } = window
+  const isReading = speechSynthesis.speaking
+  speechSynthesis.cancel()
+  if (isReading) return
+  const plain = text.replace(/```[\s\S]*?```/g, '').replace(/[*_#>`|]/g, '')
+  speechSynthesis.speak(new SpeechSynthesisUtterance(plain))
+}

@@ -1,0 +1,77 @@
+import type { AiRequest, StoredMessage, StreamPart } from '../shared/api/client.ts'
+import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+
+export type Source = Omit<Extract<StreamPart, { type: 'source' }>, 'type'>
+export type Cut = NonNullable<Extract<StreamPart, { type: 'usage' }>['cut']>
+type AssistantParts = Extract<AiRequest['messages'][number], { role: 'assistant' }>['content']
+export type Thought = Omit<Extract<AssistantParts[number], { type: 'reasoning' }>, 'type'>
+
+/** A tool that was called for an answer. */
+export interface ToolStep {
+  id: string
+  name: string
+  /** The label of its server; empty where the provider or the service itself runs it. */
+  server: string
+  /** The arguments; undefined where nobody is told them. */
+  input?: unknown
+  state: 'running' | 'waiting' | 'done' | 'failed' | 'refused'
+  output?: string
+  signature?: string | undefined
+}
+
+/** What an answer consists of beside its text. Earlier front ends read `text` and `citations`. */
+export interface Answer {
+  text: string
+  citations: Source[]
+  thoughts: Thought[]
+  /** How long the model thought, in seconds. */
+  thinkingSeconds?: number | undefined
+  tools: ToolStep[]
+  /** Why it is not whole. */
+  cut?: Cut | 'stopped' | 'interrupted' | undefined
+  usage?: { inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number } | undefined
+}
+
+export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tools: [] }
+
+/** A message whose content could be read, or that says why not. */
+export interface OpenedMessage extends Omit<StoredMessage, 'content'> {
+  answer: Answer
+  /** Whether its content is sealed with another key, or damaged. */
+  isUnreadable: boolean
+}
+
+export async function openMessage(key: ConversationKey, message: StoredMessage): Promise<OpenedMessage> {
+  const { content, ...rest } = message
+  if (content === null) return { ...rest, answer: emptyAnswer, isUnreadable: false }
+  try {
+    const plain = await key.open(content)
+    const answer = message.role === 'assistant' ? readAnswer(plain) : { ...emptyAnswer, text: plain }
+    return { ...rest, answer, isUnreadable: false }
+  } catch {
+    return { ...rest, answer: emptyAnswer, isUnreadable: true }
+  }
+}
+
+function readAnswer(plain: string): Answer {
+  try {
+    const { text, citations, thoughts, tools, ...rest } = JSON.parse(plain) as Partial<Answer>
+    if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
+    return { ...rest, text, citations: listOf(citations), thoughts: listOf(thoughts), tools: listOf(tools) }
+  } catch {
+    // An answer that some other front end stored as nothing but its text.
+    return { ...emptyAnswer, text: plain }
+  }
+}
+
+const listOf = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
+
+/** Bytes of what is stored at most; what lies beside the text is left out first. */
+const MAX_PLAIN = 180_000
+
+export function writeAnswer(answer: Answer): string {
+  const whole = JSON.stringify(answer)
+  if (whole.length <= MAX_PLAIN) return whole
+  const { text, citations, cut } = answer
+  return JSON.stringify({ text: text.slice(0, MAX_PLAIN / 2), citations: citations.slice(0, 50), cut })
+}

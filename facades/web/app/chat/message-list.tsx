@@ -1,0 +1,114 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
+import type { Step } from './branches.ts'
+import { Message, TurnMessage } from './message.tsx'
+import type { ChatModel } from './models.ts'
+import type { Turn } from './turn.ts'
+
+/** Whoever is so near to the end reads what comes. */
+const NEAR_END = 48
+
+interface MessageListProps {
+  steps: readonly Step[]
+  turn: Turn | undefined
+  models: readonly ChatModel[]
+  hasEarlier: boolean
+  loadEarlier: () => void
+}
+
+/** What was said, with what is being said at its end. */
+export function MessageList({ steps, turn, models, hasEarlier, loadEarlier }: MessageListProps) {
+  const { scroller, content, spacer, isAtEnd, showEnd } = useFollowing(turn)
+  return (
+    <div className="thread">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={t('app.messages')}>
+        <div ref={content}>
+          {hasEarlier && (
+            <button type="button" className="plain-button earlier" onClick={loadEarlier}>
+              {t('app.messages.earlier')}
+            </button>
+          )}
+          {steps.map((step, index) => (
+            <Message
+              key={step.message.number}
+              step={step}
+              models={models}
+              isLast={turn === undefined && index === steps.length - 1}
+            />
+          ))}
+          {turn && <TurnMessage turn={turn} models={models} />}
+        </div>
+        <div ref={spacer} />
+      </div>
+      {!isAtEnd && (
+        <button type="button" className="to-end" onClick={showEnd}>
+          <Icon name="arrowDown" /> {t('app.messages.latest')}
+        </button>
+      )}
+    </div>
+  )
+}
+
+/**
+ * Follows the end while the reader is there; whoever scrolls up is left where they are. Once something is asked, there is room
+ * below, so that the question stands at the top and its answer is read from the beginning.
+ */
+function useFollowing(turn: Turn | undefined) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const content = useRef<HTMLDivElement>(null)
+  const spacer = useRef<HTMLDivElement>(null)
+  const isFollowing = useRef(true)
+  const hasAsked = useRef(false)
+  const [isAtEnd, setAtEnd] = useState(true)
+  const showEnd = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
+  useLayoutEffect(() => {
+    if (turn?.phase !== 'waiting') return
+    hasAsked.current = true
+    isFollowing.current = true
+  }, [turn?.phase])
+  useEffect(() => {
+    const [box, inner, room] = [scroller.current, content.current, spacer.current]
+    if (!box || !inner || !room) return
+    let before = box.scrollTop
+    const look = () => {
+      const isNear = distanceToEnd(box) < NEAR_END
+      // What grew since is no reason to stop: only whoever goes up does.
+      if (isNear || box.scrollTop < before) isFollowing.current = isNear
+      before = box.scrollTop
+      setAtEnd(isNear)
+    }
+    const adjust = () => {
+      const hadRoom = room.offsetHeight > 0
+      const height = hasAsked.current ? roomBelow(box, inner) : 0
+      room.style.height = `${height}px`
+      // The answer fills the view: whoever reads its beginning is not moved on.
+      if (hadRoom && height === 0) isFollowing.current = false
+      if (isFollowing.current) box.scrollTop = box.scrollHeight
+      setAtEnd(distanceToEnd(box) < NEAR_END)
+    }
+    const observer = new ResizeObserver(adjust)
+    observer.observe(inner)
+    observer.observe(box)
+    box.addEventListener('scroll', look, { passive: true })
+    return () => {
+      observer.disconnect()
+      box.removeEventListener('scroll', look)
+    }
+  }, [])
+  return { scroller, content, spacer, isAtEnd, showEnd }
+}
+
+const distanceToEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) =>
+  scrollHeight - scrollTop - clientHeight
+
+/** What is missing below the last question for it to stand at the top. */
+function roomBelow(box: HTMLElement, inner: HTMLElement): number {
+  const questions = inner.querySelectorAll('article.user')
+  const last = questions[questions.length - 1]
+  if (!last) return 0
+  const { paddingTop, paddingBottom } = getComputedStyle(box)
+  const height = box.clientHeight - Number.parseFloat(paddingTop) - Number.parseFloat(paddingBottom)
+  return Math.max(0, height - (inner.getBoundingClientRect().bottom - last.getBoundingClientRect().top))
+}

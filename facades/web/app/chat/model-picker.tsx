@@ -1,0 +1,58 @@
+import { Combobox } from '@base-ui/react/combobox'
+import { t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
+import { type ChatModel, factsOf } from './models.ts'
+
+export interface ModelPickerProps {
+  models: readonly ChatModel[] | undefined
+  model: ChatModel | undefined
+  choose: (modelId: string) => void
+}
+
+/** Which model the next question goes to: a list to search in. */
+export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) => (
+  <Combobox.Root
+    defaultOpen
+    items={models}
+    value={model ?? null}
+    onValueChange={(chosen) => chosen && choose(chosen.modelId)}
+    itemToStringLabel={({ label }: ChatModel) => label}
+    filter={matches}
+  >
+    <Combobox.Trigger
+      className="model-trigger"
+      aria-label={t('app.model.chosen', { name: model?.label ?? t('app.model.none') })}
+    >
+      <span>{model?.label ?? t('app.model.none')}</span>
+      <Icon name="chevron" />
+    </Combobox.Trigger>
+    <Combobox.Portal>
+      <Combobox.Positioner align="end" sideOffset={4} className="positioner">
+        <Combobox.Popup className="popup models" aria-label={t('app.model')}>
+          <Combobox.Input
+            className="text-field"
+            placeholder={t('app.model.search')}
+            aria-label={t('app.model.search')}
+          />
+          <Combobox.Empty>
+            <p className="menu-note">{t('app.model.nothing')}</p>
+          </Combobox.Empty>
+          <Combobox.List>{(each: ChatModel) => <ModelItem key={each.modelId} model={each} />}</Combobox.List>
+        </Combobox.Popup>
+      </Combobox.Positioner>
+    </Combobox.Portal>
+  </Combobox.Root>
+)
+
+const ModelItem = ({ model }: { model: ChatModel }) => (
+  <Combobox.Item value={model} className="menu-item model">
+    <span className="model-name">{model.label}</span>
+    <span className="hint">{factsOf(model).join(' · ')}</span>
+    {model.description && <span className="hint model-about">{model.description}</span>}
+  </Combobox.Item>
+)
+
+function matches(model: ChatModel, query: string): boolean {
+  const wanted = query.trim().toLowerCase()
+  return [model.label, model.modelId, model.providerName].some((text) => text.toLowerCase().includes(wanted))
+}

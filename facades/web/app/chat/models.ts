@@ -1,0 +1,88 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api, type Model } from '../shared/api/client.ts'
+import { language, t } from '../shared/text/labels.ts'
+
+/** A model with what people are told of it. */
+export interface ChatModel extends Model {
+  providerName: string
+  description: string | undefined
+}
+
+const LAST_MODEL = 'svc:model'
+const ALL = { page: { size: 1000 } }
+
+/** The models that the person may ask. */
+export const useModels = () =>
+  useQuery({
+    queryKey: ['models'],
+    staleTime: 5 * 60_000,
+    queryFn: async ({ signal }): Promise<ChatModel[]> => {
+      const [models, providers, descriptions] = await Promise.all([
+        api.aiModels.list.query({ ...ALL, include: ['provider'], sort: ['label'] }, { signal }),
+        api.aiProviders.list.query(ALL, { signal }),
+        api.aiModelDescriptions.list.query(ALL, { signal }),
+      ])
+      const names = new Map(providers.items.map(({ id, name }) => [id, name]))
+      const texts = new Map(descriptions.items.map(({ aiModelId, description }) => [String(aiModelId), description]))
+      return models.items
+        .filter(({ active, modelType }) => active && modelType === 'chat')
+        .map((model) => ({
+          ...model,
+          providerName: names.get(providerId(model)) ?? '',
+          description: texts.get(model.id),
+        }))
+    },
+  })
+
+function providerId({ relations }: Model): string {
+  const provider = relations?.['provider']
+  return provider && !Array.isArray(provider) ? provider.id : ''
+}
+
+/** The model that the next question goes to: the one chosen last, or else the first that answers. */
+export function useChosenModel(models: readonly ChatModel[] | undefined) {
+  const [chosen, setChosen] = useState(() => localStorage.getItem(LAST_MODEL))
+  const model = models?.find(({ modelId }) => modelId === chosen) ?? models?.find(isReachable) ?? models?.[0]
+  const choose = (modelId: string) => {
+    localStorage.setItem(LAST_MODEL, modelId)
+    setChosen(modelId)
+  }
+  return { model, choose }
+}
+
+const isReachable = ({ status }: Model) => status !== 'offline'
+
+/** The name of a model that is no longer offered stays on what it said. */
+export const modelLabel = (modelId: string, models: readonly ChatModel[]): string =>
+  models.find((model) => model.modelId === modelId)?.label ?? modelId
+
+const compact = new Intl.NumberFormat(language, { notation: 'compact' })
+
+/** What tells one model from another, as far as it is known. */
+export function factsOf(model: ChatModel): string[] {
+  const { limits, status, input, providerName } = model
+  const most = limits?.maxInputTokens
+  const facts = [
+    providerName,
+    most && t('app.model.reads', { tokens: compact.format(most) }),
+    input.includes('image') && t('app.model.images'),
+    priceOf(model),
+    status === 'offline' && t('app.model.offline'),
+  ]
+  return facts.filter((fact): fact is string => Boolean(fact))
+}
+
+const MILLION = 1_000_000
+
+/** What a million tokens of input and of output cost. */
+function priceOf({ pricing }: Model): string | undefined {
+  if (!pricing) return undefined
+  if ('free' in pricing) return t('app.model.free')
+  const range = pricing.ranges?.[0]
+  if (!range) return undefined
+  const { currency, inputCostPerToken, outputCostPerToken } = range
+  const money = new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: 2 })
+  const [input, output] = [inputCostPerToken ?? 0, outputCostPerToken ?? 0].map((cost) => money.format(cost * MILLION))
+  return t('app.model.price', { input: input ?? '', output: output ?? '' })
+}

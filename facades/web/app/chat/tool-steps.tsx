@@ -1,0 +1,73 @@
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
+import type { ToolStep } from './message-content.ts'
+
+/** The tools that were called for an answer, and the questions whether one may be. */
+export const ToolSteps = ({ tools, isGrowing }: { tools: readonly ToolStep[]; isGrowing: boolean }) =>
+  tools.map((tool) =>
+    tool.state === 'waiting' && isGrowing ? <Approval key={tool.id} tool={tool} /> : <Done key={tool.id} tool={tool} />,
+  )
+
+const stateLabels = {
+  running: 'app.tool.running',
+  waiting: 'app.tool.asked',
+  done: 'app.tool.done',
+  failed: 'app.tool.failed',
+  refused: 'app.tool.refused',
+} as const
+
+const Done = ({ tool: { name, server, state, input, output } }: { tool: ToolStep }) => (
+  <details className="tool">
+    <summary>
+      <Icon name="next" />
+      {t(stateLabels[state], { name })}
+      {server !== '' && <span className="hint">{server}</span>}
+    </summary>
+    {input !== undefined && <Data title={t('app.tool.input')} value={input} />}
+    {output !== undefined && <Data title={t('app.tool.output')} value={output} />}
+  </details>
+)
+
+const Data = ({ title, value }: { title: string; value: unknown }) => (
+  <div className="tool-data">
+    <h3>{title}</h3>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+    <pre tabIndex={0}>{typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>
+  </div>
+)
+
+/** Asks whether a tool may be called, and shows all of what it would be told. */
+function Approval({ tool: { id, name, server, input } }: { tool: ToolStep }) {
+  const [given, setGiven] = useState<'open' | 'given' | { error: unknown }>('open')
+  const answer = async (allow: boolean, remember = false) => {
+    setGiven('given')
+    await api.ai.approve.mutate({ id, allow, remember }).catch((error: unknown) => setGiven({ error }))
+  }
+  const isGiven = given === 'given'
+  return (
+    <section className="approval" aria-label={t('app.tool.question', { name })}>
+      <h3>{t('app.tool.question', { name })}</h3>
+      <p className="hint">{t('app.tool.leaves', { server })}</p>
+      <Data title={t('app.tool.input')} value={input} />
+      {typeof given === 'object' && (
+        <p className="wrong" role="alert">
+          {errorText(given.error)}
+        </p>
+      )}
+      <p className="actions">
+        <button type="button" className="quiet-button" disabled={isGiven} onClick={() => answer(false)}>
+          {t('app.tool.no')}
+        </button>
+        <button type="button" className="quiet-button" disabled={isGiven} onClick={() => answer(true, true)}>
+          {t('app.tool.always')}
+        </button>
+        <button type="button" className="button" disabled={isGiven} onClick={() => answer(true)}>
+          {t('app.tool.once')}
+        </button>
+      </p>
+    </section>
+  )
+}

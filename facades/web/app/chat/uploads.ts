@@ -1,0 +1,100 @@
+import { useQuery } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+
+/** A file on its way to the service, or there already. */
+export interface Upload {
+  /** Names it on this page. */
+  key: number
+  name: string
+  /** From 0 to 1. */
+  progress: number
+  /** Of the attachment, once it is there. */
+  id?: string
+  /** Why it was refused, in words. */
+  refusal?: string
+}
+
+interface FileRules {
+  maxFileSize?: number
+}
+
+const { api: jsonApi = '' } = document.documentElement.dataset
+
+/** The files that go along with the next question. */
+export function useUploads() {
+  const { connection } = useSession()
+  const [uploads, setUploads] = useState<Upload[]>([])
+  const requests = useRef(new Map<number, XMLHttpRequest>())
+  const nextKey = useRef(0)
+  const { maxFileSize = Number.POSITIVE_INFINITY } = (connection.configs['storage_files'] ?? {}) as FileRules
+
+  const change = (key: number, changes: Partial<Upload>) =>
+    setUploads((all) => all.map((each) => (each.key === key ? { ...each, ...changes } : each)))
+
+  const addOne = (file: File) => {
+    const key = nextKey.current++
+    setUploads((all) => [...all, { key, name: file.name, progress: 0 }])
+    if (file.size > maxFileSize)
+      return change(key, { refusal: t('app.files.tooLarge', { size: megabytes(maxFileSize) }) })
+    requests.current.set(
+      key,
+      sendFile(file, (changes) => change(key, changes)),
+    )
+  }
+  const remove = (key: number) => {
+    requests.current.get(key)?.abort()
+    setUploads((all) => all.filter((each) => each.key !== key))
+  }
+  return {
+    uploads,
+    add: (files: Iterable<File>) => [...files].forEach(addOne),
+    remove,
+    clear: () => setUploads([]),
+    isUploading: uploads.some(({ id, refusal }) => id === undefined && refusal === undefined),
+    ids: uploads.flatMap(({ id }) => id ?? []),
+  }
+}
+
+const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
+
+/** `fetch` tells nothing of what was sent already. */
+function sendFile(file: File, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
+  const request = new XMLHttpRequest()
+  const form = new FormData()
+  form.append('name', file.name)
+  form.append('file', file, file.name)
+  request.open('POST', `${jsonApi}/attachments/actions/upload`)
+  request.setRequestHeader('accept', 'application/vnd.api+json')
+  request.responseType = 'json'
+  request.upload.onprogress = ({ loaded, total }) => change({ progress: total > 0 ? loaded / total : 0 })
+  request.onload = () => change(outcomeOf(request))
+  request.onerror = () => change({ refusal: t('page.error.offline') })
+  request.send(form)
+  return request
+}
+
+interface UploadAnswer {
+  data?: { id: string }
+  errors?: { code?: string; detail?: string }[]
+}
+
+function outcomeOf({ status, response }: XMLHttpRequest): Partial<Upload> {
+  const { data, errors } = (response ?? {}) as UploadAnswer
+  if (data) return { id: data.id, progress: 1 }
+  const code = errors?.[0]?.code ?? ''
+  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : (refusals[code] ?? 'app.files.refused')) }
+}
+
+const refusals: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
+
+/** Whether the text of a file is still being read for models. */
+export const useReadState = (id: string | undefined) =>
+  useQuery({
+    queryKey: ['attachment', id],
+    enabled: id !== undefined,
+    queryFn: ({ signal }) => api.attachments.get.query({ id: id ?? '' }, { signal }),
+    refetchInterval: ({ state }) => (state.data?.textState === 'pending' ? 1500 : false),
+  }).data?.textState

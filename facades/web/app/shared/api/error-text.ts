@@ -1,0 +1,13 @@
+import { SvcError } from '../../../../client/index.ts'
+import { hasLabel, t } from '../text/labels.ts'
+
+/** The text for an error in the language of the page, with what to do; the service's own sentences are in English. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof SvcError)) return t('page.error')
+  const keys = [`app.error.${error.code}`, `page.error.${error.code}`, `app.error.status${error.status}`]
+  return t(keys.find(hasLabel) ?? 'page.error')
+}
+
+/** Names a request in the log of the service, for whoever helps. */
+export const requestIdOf = (error: unknown): string | undefined =>
+  error instanceof SvcError ? error.requestId : undefined

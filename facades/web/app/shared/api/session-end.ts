@@ -1,0 +1,25 @@
+import { useSyncExternalStore } from 'react'
+
+const listeners = new Set<() => void>()
+let hasEnded = false
+
+/** Calls the service, and notes when it says that nobody is signed in any more. */
+export const watchedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init)
+  if (response.status === 401) setEnded(true)
+  return response
+}
+
+export function setEnded(ended: boolean): void {
+  if (ended === hasEnded) return
+  hasEnded = ended
+  for (const listener of listeners) listener()
+}
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Whether the session has ended while the page was open. */
+export const useSessionEnd = (): boolean => useSyncExternalStore(subscribe, () => hasEnded)

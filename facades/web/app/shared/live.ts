@@ -1,0 +1,42 @@
+import { type Change, follow, ownStream } from '../../../client/live/index.ts'
+
+/** The tab that has this lock follows the changes for all of them: a browser opens few connections to one service. */
+const LOCK = 'svc:live'
+
+/** What happened, or nothing where anything may have. */
+type Heard = Pick<Change, 'kind' | 'subject'> | undefined
+
+/** Hears of what the person does in other tabs and programs. Returns the way to stop. */
+export function followChanges(apply: (change: Heard) => void): () => void {
+  const stopped = new AbortController()
+  const channel = new BroadcastChannel(LOCK)
+  channel.onmessage = ({ data }: MessageEvent<Heard>) => apply(data)
+  const hear = (change: Heard) => {
+    apply(change)
+    channel.postMessage(change)
+  }
+  navigator.locks.request(LOCK, { signal: stopped.signal }, () => lead(hear, stopped.signal)).catch(ignoreAbort)
+  return () => {
+    stopped.abort()
+    channel.close()
+  }
+}
+
+function lead(hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const live = follow({
+      ...ownStream({ url: location.origin }),
+      read: () => hear(undefined),
+      apply: ({ kind, subject }) => hear({ kind, subject }),
+      ended: () => resolve(),
+    })
+    signal.addEventListener('abort', () => {
+      live.stop()
+      resolve()
+    })
+  })
+}
+
+function ignoreAbort(error: unknown): void {
+  if (!(error instanceof DOMException) || error.name !== 'AbortError') throw error
+}

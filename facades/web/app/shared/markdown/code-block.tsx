@@ -1,0 +1,62 @@
+import { type ReactNode, useEffect, useState } from 'react'
+import { t } from '../text/labels.ts'
+import { CopyButton } from '../ui/copy-button.tsx'
+import type { CodeNode } from './highlight.ts'
+import { HtmlPreview } from './html-preview.tsx'
+
+/** Colours wait until code has not changed for so long. */
+const SETTLED_MS = 120
+
+/** What can be looked at as a page, where the reader asks for it. */
+const shownAsPage = new Set(['html', 'svg', 'xml'])
+
+/** A block of code with its language, its colours, and a button that copies it. */
+export function CodeBlock({ code, language }: { code: string; language: string }) {
+  const nodes = useHighlighted(code, language)
+  const [isShown, setShown] = useState(false)
+  return (
+    <figure className="code-block">
+      <figcaption>
+        <span>{language}</span>
+        {shownAsPage.has(language) && (
+          <button type="button" className="plain-button" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+            {t('app.code.preview')}
+          </button>
+        )}
+        <CopyButton text={code} label={t('app.code.copy')} />
+      </figcaption>
+      {isShown && <HtmlPreview source={code} />}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      <pre tabIndex={0} dir="ltr">
+        <code>{nodes ? nodes.map(renderNode) : code}</code>
+      </pre>
+    </figure>
+  )
+}
+
+function useHighlighted(code: string, language: string): CodeNode[] | undefined {
+  const [highlighted, setHighlighted] = useState<{ code: string; nodes: CodeNode[] | undefined }>()
+  useEffect(() => {
+    if (language === '') return
+    let isGone = false
+    const timer = setTimeout(async () => {
+      const { highlight } = await import('./highlight.ts')
+      if (!isGone) setHighlighted({ code, nodes: highlight(code, language) })
+    }, SETTLED_MS)
+    return () => {
+      isGone = true
+      clearTimeout(timer)
+    }
+  }, [code, language])
+  return highlighted?.code === code ? highlighted.nodes : undefined
+}
+
+function renderNode(node: CodeNode, index: number): ReactNode {
+  if (typeof node === 'string') return node
+  const name = node.scope?.split('.')[0]
+  return (
+    <span key={index} className={name && `code-${name}`}>
+      {node.children.map(renderNode)}
+    </span>
+  )
+}

@@ -1,0 +1,161 @@
+import type { MarkedToken, Token, Tokens } from 'marked'
+import { memo, type ReactNode, useRef } from 'react'
+import { t } from '../text/labels.ts'
+import { CodeBlock } from './code-block.tsx'
+import { decodeEntities } from './entities.ts'
+import { Formula } from './formula.tsx'
+import { Link } from './link.tsx'
+import { hostOf, isOwnPicture } from './links.ts'
+import { GrowingMarkdown, isMaths } from './parser.ts'
+import { repairMarkdown } from './repair.ts'
+import './markdown.css'
+
+/**
+ * A text in Markdown as elements, one kind of token after the other. Nothing of it ever becomes markup: what is no known
+ * token is shown as text.
+ */
+export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
+  const parser = useRef<GrowingMarkdown>(null)
+  parser.current ??= new GrowingMarkdown()
+  const blocks = parser.current.parse(isGrowing ? repairMarkdown(text) : text)
+  return (
+    <div className="markdown">
+      {blocks.map((token, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay in their places while a text grows.
+        <Block key={index} token={token} />
+      ))}
+    </div>
+  )
+})
+
+/** A block whose source is the same needs no look. */
+const Block = memo(
+  ({ token }: { token: Token }) => blockOf(token),
+  (before, after) => before.token.raw === after.token.raw,
+)
+
+function blockOf(token: Token): ReactNode {
+  if (isMaths(token)) return <Formula tex={token.text} isBlock />
+  const known = token as MarkedToken
+  switch (known.type) {
+    case 'space':
+    case 'def':
+      return null
+    case 'heading':
+      return <Heading {...known} />
+    case 'paragraph':
+      return <p dir="auto">{inline(known.tokens)}</p>
+    case 'code':
+      return <CodeBlock code={known.text} language={/^\w[\w+#-]*/.exec(known.lang ?? '')?.[0].toLowerCase() ?? ''} />
+    case 'blockquote':
+      return <blockquote dir="auto">{blocks(known.tokens)}</blockquote>
+    case 'list':
+      return <List {...known} />
+    case 'table':
+      return <Table {...known} />
+    case 'hr':
+      return <hr />
+    case 'text':
+      return inline(known.tokens ?? [known])
+    default:
+      return <p dir="auto">{token.raw}</p>
+  }
+}
+
+const blocks = (tokens: readonly Token[]): ReactNode =>
+  // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay in their places while a text grows.
+  tokens.map((token, index) => <Block key={index} token={token} />)
+
+/** Headings of a message lie below the one that names who wrote it. */
+function Heading({ depth, tokens }: Tokens.Heading) {
+  const Tag = `h${Math.min(Math.max(depth + 1, 3), 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
+  return (
+    <Tag dir="auto" className={`level-${depth}`}>
+      {inline(tokens)}
+    </Tag>
+  )
+}
+
+function List({ ordered, start, items }: Tokens.List) {
+  const content = items.map((item, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: items stay in their places while a text grows.
+    <li key={index} dir="auto" className={item.task ? 'task' : undefined}>
+      {item.task && (
+        <input type="checkbox" disabled checked={item.checked ?? false} aria-label={t('app.markdown.task')} />
+      )}
+      {blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))}
+    </li>
+  ))
+  return ordered ? <ol start={Number(start) || 1}>{content}</ol> : <ul>{content}</ul>
+}
+
+const Table = ({ header, align, rows }: Tokens.Table) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
+  <section className="table" tabIndex={0} aria-label={t('app.markdown.table')}>
+    <table>
+      <thead>
+        <tr>
+          {header.map((cell, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name than their place.
+            <th key={index} dir="auto" className={align[index] ?? undefined}>
+              {inline(cell.tokens)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name than their place.
+          <tr key={index}>
+            {row.map((cell, column) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name than their place.
+              <td key={column} dir="auto" className={align[column] ?? undefined}>
+                {inline(cell.tokens)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </section>
+)
+
+const inline = (tokens: readonly Token[]): ReactNode =>
+  // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have no other name than their place.
+  tokens.map((token, index) => <Inline key={index} token={token} />)
+
+type Kind = MarkedToken['type']
+
+/** How each kind of token within a line is shown. */
+const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>) => ReactNode } = {
+  strong: ({ tokens }) => <strong>{inline(tokens)}</strong>,
+  em: ({ tokens }) => <em>{inline(tokens)}</em>,
+  del: ({ tokens }) => <del>{inline(tokens)}</del>,
+  codespan: ({ text }) => <code>{text}</code>,
+  br: () => <br />,
+  link: ({ href, text, tokens }) => (
+    <Link href={href} words={text}>
+      {inline(tokens)}
+    </Link>
+  ),
+  image: (token) => <Picture {...token} />,
+  text: (token) => ('tokens' in token && token.tokens ? inline(token.tokens) : decodeEntities(token.text)),
+  escape: ({ text }) => text,
+}
+
+function Inline({ token }: { token: Token }): ReactNode {
+  if (isMaths(token)) return <Formula tex={token.text} isBlock={token.raw.startsWith('$$')} />
+  const show = inlineElements[token.type as Kind] as ((token: Token) => ReactNode) | undefined
+  return show ? show(token) : token.raw
+}
+
+/** A picture of another host is never loaded: its address could carry away what was said. */
+function Picture({ href, text }: Tokens.Image) {
+  if (isOwnPicture(href)) return <img src={href} alt={text} />
+  const words = t('app.markdown.picture', { name: text || hostOf(href) })
+  return (
+    <Link href={href} words={words}>
+      {words} <span className="host">({hostOf(href)})</span>
+    </Link>
+  )
+}

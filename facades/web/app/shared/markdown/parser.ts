@@ -1,0 +1,87 @@
+import { Marked, type Token, type TokenizerExtension, type Tokens } from 'marked'
+
+/** A formula, as TeX. */
+export interface MathsToken extends Tokens.Generic {
+  type: 'maths' | 'mathsBlock'
+  raw: string
+  text: string
+}
+
+export const isMaths = (token: Token): token is MathsToken => token.type === 'maths' || token.type === 'mathsBlock'
+
+/** A formula of its own paragraph: between `$$` or `\[` and `\]`. */
+const mathsBlock: TokenizerExtension = {
+  name: 'mathsBlock',
+  level: 'block',
+  start: (source) => source.match(/\$\$|\\\[/)?.index,
+  tokenizer(source) {
+    const match = /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]) *(?:\n|$)/.exec(source)
+    const text = match?.[1] ?? match?.[2]
+    return match && text !== undefined ? { type: 'mathsBlock', raw: match[0], text: text.trim() } : undefined
+  },
+}
+
+/**
+ * A formula within a line. A single dollar counts only where it is no price: it opens before no blank and closes behind none,
+ * and no digit follows the closing one.
+ */
+const inlineMaths: TokenizerExtension = {
+  name: 'maths',
+  level: 'inline',
+  start: (source) => source.match(/\$|\\\(|\\\[/)?.index,
+  tokenizer(source) {
+    const match =
+      /^\$\$([^$]+?)\$\$/.exec(source) ??
+      /^\\\(([\s\S]+?)\\\)/.exec(source) ??
+      /^\\\[([\s\S]+?)\\\]/.exec(source) ??
+      /^\$(?![\s\d][^$]*\s)((?:\\.|[^$\\\n])*?[^\s\\$])\$(?!\d)/.exec(source)
+    return match?.[1] === undefined ? undefined : { type: 'maths', raw: match[0], text: match[1].trim() }
+  },
+}
+
+const marked = new Marked({ gfm: true, extensions: [mathsBlock, inlineMaths] })
+
+/** Blocks at the end that may yet become something else with the next character. */
+const OPEN_BLOCKS = 3
+
+/** Reads a text that grows: blocks that are finished are not read again. */
+export class GrowingMarkdown {
+  /** The text of the finished blocks. */
+  #finished = ''
+  #blocks: Token[] = []
+
+  parse(text: string): readonly Token[] {
+    // What a link means may stand anywhere behind it.
+    const hasDefinitions = /^ {0,3}\[[^\]\n]+\]:/m.test(text)
+    if (hasDefinitions || !text.startsWith(this.#finished)) this.#reset()
+    const tail = lex(text.slice(this.#finished.length))
+    if (!hasDefinitions) this.#finish(tail)
+    return hasDefinitions ? tail : [...this.#blocks, ...tail]
+  }
+
+  /** Takes from the tail what is finished: what ended with a blank line, and has several blocks behind it. */
+  #finish(tail: Token[]): void {
+    for (;;) {
+      const [first, second] = tail
+      const isFinished = first && second?.type === 'space' && tail.filter(isBlock).length > OPEN_BLOCKS
+      if (!isFinished) return
+      this.#finished += first.raw + second.raw
+      this.#blocks.push(first)
+      tail.splice(0, 2)
+    }
+  }
+
+  #reset(): void {
+    this.#finished = ''
+    this.#blocks = []
+  }
+}
+
+const isBlock = ({ type }: Token) => type !== 'space' && type !== 'def'
+
+function lex(text: string): Token[] {
+  return marked.lexer(text) as Token[]
+}
+
+/** All blocks of a text that is whole. */
+export const parseMarkdown = (text: string): readonly Token[] => lex(text)

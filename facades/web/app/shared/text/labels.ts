@@ -1,0 +1,41 @@
+/** Values for the placeholders of a text, such as `:count`. */
+type Values = Readonly<Record<string, string | number>>
+
+let labels: Readonly<Record<string, string>> = {}
+
+const { locale = 'en_US', labels: address = '' } = document.documentElement.dataset
+
+/** The language of the page, as the service knows it. */
+export const appLocale = locale
+
+/** The language of the page, as browsers know it. */
+export const language = locale.replace('_', '-')
+
+/** Loads the texts in the language of the page; nothing is shown before. */
+export async function loadLabels(): Promise<void> {
+  const response = await fetch(address)
+  if (!response.ok) throw new Error(`The texts could not be loaded: ${response.status}`)
+  labels = (await response.json()) as Record<string, string>
+}
+
+/** A text by its key. With a `count`, the text of its plural form. */
+export function t(key: string, values: Values = {}): string {
+  const { count } = values
+  const form = typeof count === 'number' ? plurals.select(count) : undefined
+  const text = (form && labels[`${key}.${form}`]) ?? labels[key] ?? key
+  return text.replace(/:([a-z]+)\b/g, (placeholder, name: string) => formatted(values[name]) ?? placeholder)
+}
+
+export const hasLabel = (key: string): boolean => labels[key] !== undefined
+
+const plurals = new Intl.PluralRules(language)
+const numbers = new Intl.NumberFormat(language)
+
+const formatted = (value: string | number | undefined) => (typeof value === 'number' ? numbers.format(value) : value)
+
+/** A day for people, such as «25 Nov». */
+export const dayText = (date: Date) =>
+  new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' }).format(date)
+
+export const timeText = (date: Date) =>
+  new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(date)

@@ -1,0 +1,36 @@
+const paths = {
+  arrowDown: 'M12 5v14m-6-6 6 6 6-6',
+  arrowUp: 'M12 19V5m-6 6 6-6 6 6',
+  attach: 'M8 12.5 14.5 6a3 3 0 0 1 4.3 4.3L10 19a5 5 0 0 1-7-7l8-8',
+  branch: 'M9 6 4 12l5 6m6-12 5 6-5 6',
+  check: 'm5 12.5 4.5 4.5L19 7.5',
+  chevron: 'm6 9 6 6 6-6',
+  close: 'm6 6 12 12M18 6 6 18',
+  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
+  edit: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',
+  folder: 'M3 6h7l2 2h9v11H3z',
+  menu: 'M4 7h16M4 12h16M4 17h16',
+  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  next: 'm9 6 6 6-6 6',
+  pin: 'M9 4h6l-1 7 4 3v2H6v-2l4-3zM12 16v5',
+  plus: 'M12 5v14M5 12h14',
+  previous: 'm15 6-6 6 6 6',
+  quote: 'M5 6h14M5 12h14M5 18h8M2 4v16',
+  repeat: 'M4 12a8 8 0 0 1 14-5.3L20 9M20 4v5h-5M20 12a8 8 0 0 1-14 5.3L4 15M4 20v-5h5',
+  search: 'M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14m5 12 5 5',
+  settings: 'M4 7h10m4 0h2M4 17h2m4 0h10M16 5v4M8 15v4',
+  sparkle: 'M12 3v5m0 8v5M3 12h5m8 0h5M6 6l2.5 2.5m7 7L18 18M18 6l-2.5 2.5m-7 7L6 18',
+  speak: 'M4 9v6h4l5 4V5L8 9zM16.5 8.5a5 5 0 0 1 0 7M19 6a9 9 0 0 1 0 12',
+  stop: 'M7 7h10v10H7z',
+  undo: 'M4 9h10a5 5 0 0 1 0 10h-4M4 9l4-4M4 9l4 4',
+  trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13',
+} as const
+
+export type IconName = keyof typeof paths
+
+/** A picture beside a word, or in a button that has a name of its own. */
+export const Icon = ({ name }: { name: IconName }) => (
+  <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+    <path d={paths[name]} />
+  </svg>
+)

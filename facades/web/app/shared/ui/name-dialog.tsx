@@ -1,0 +1,11 @@
+import { lazy, Suspense } from 'react'
+import type { NameDialogProps } from './name-form-dialog.tsx'
+
+const NameFormDialog = lazy(async () => ({ default: (await import('./name-form-dialog.tsx')).NameFormDialog }))
+
+/** Asks for a name; loaded when the first one is asked for. */
+export const NameDialog = (props: NameDialogProps) => (
+  <Suspense>
+    <NameFormDialog {...props} />
+  </Suspense>
+)

@@ -1,0 +1,54 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog'
+import { useEffect } from 'react'
+import { api, queryClient } from '../shared/api/client.ts'
+import { setEnded } from '../shared/api/session-end.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+
+const { brand = '' } = document.documentElement.dataset
+
+/**
+ * Says that the session has ended. Signing in happens in another tab, so that all that stands on this page stays; whoever
+ * comes back goes on.
+ */
+export function SessionEndDialog() {
+  const { connection } = useSession()
+  const person = connection.userinfo?.id
+  useEffect(() => {
+    const look = () => void resume(person)
+    addEventListener('focus', look)
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      removeEventListener('focus', look)
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, [person])
+  return (
+    <AlertDialog.Root open>
+      <AlertDialog.Portal>
+        <AlertDialog.Backdrop className="backdrop" />
+        <AlertDialog.Popup className="dialog">
+          <AlertDialog.Title>{t('app.sessionEnd.title')}</AlertDialog.Title>
+          <AlertDialog.Description>{t('app.sessionEnd.text')}</AlertDialog.Description>
+          <p className="actions">
+            <button type="button" className="quiet-button" onClick={() => resume(person)}>
+              {t('app.sessionEnd.done')}
+            </button>
+            <a className="button" href="/login?ended=1&redirectUri=%2Fchat" target="_blank" rel="noreferrer">
+              {t('app.sessionEnd.signIn')}
+            </a>
+          </p>
+        </AlertDialog.Popup>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  )
+}
+
+/** Goes on if the same person is signed in again; somebody else gets a page of their own. */
+async function resume(person: number | undefined): Promise<void> {
+  const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
+  if (connectionType !== 'internal_authenticated') return
+  if (userinfo?.id !== person) return location.reload()
+  setEnded(false)
+  await queryClient.invalidateQueries()
+}

@@ -1,0 +1,55 @@
+import { Link } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
+import { ConversationList } from '../chat/conversation-list.tsx'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
+import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
+
+const Drawer = lazy(async () => ({ default: (await import('../shared/ui/drawer.tsx')).Drawer }))
+
+/** Beside the view, or over it where it is narrow. */
+export function Sidebar() {
+  const { isOpen, setOpen } = useSidebar()
+  if (!useIsNarrow())
+    return (
+      <aside className="sidebar">
+        <SidebarContent />
+      </aside>
+    )
+  return isOpen ? (
+    <Suspense>
+      <Drawer close={() => setOpen(false)}>
+        <SidebarContent />
+      </Drawer>
+    </Suspense>
+  ) : null
+}
+
+const { brand = '' } = document.documentElement.dataset
+
+function SidebarContent() {
+  const { connection } = useSession()
+  const { setOpen } = useSidebar()
+  const close = () => setOpen(false)
+  return (
+    <>
+      <div className="sidebar-head">
+        <Link to="/chat" className="brand" onClick={close}>
+          {brand}
+        </Link>
+        <Link to="/chat" className="new-chat" onClick={close} aria-keyshortcuts="Control+Shift+O">
+          <Icon name="plus" /> {t('app.chat.new')}
+        </Link>
+      </div>
+      <ConversationList onChoose={close} />
+      <nav className="sidebar-foot" aria-label={t('app.account')}>
+        <a href="/profile">
+          <Icon name="settings" /> {t('app.settings')}
+        </a>
+        <span className="person">{connection.userinfo?.name}</span>
+        <a href="/logout">{t('page.signOut')}</a>
+      </nav>
+    </>
+  )
+}

@@ -1,0 +1,71 @@
+import { type ErrorCode, Problem } from '../problems.ts'
+
+interface TurnLimits {
+  /** Calls of one key that work at the same time. */
+  perKey: number
+  /** Calls of one key that wait. */
+  maxWaiting: number
+  maxWaitMs: number
+  /** What a call is told that is one too many, or waited too long. */
+  refusal: ErrorCode
+}
+
+/** The calls of one key: how many work, and those that wait, in the order in which they came. */
+interface Queue {
+  working: number
+  waiting: Set<() => void>
+}
+
+/** Lets a few calls of each key work at the same time. The others wait here, and so on no connection that others need. */
+export class Turns {
+  readonly #limits: TurnLimits
+  readonly #queues = new Map<string, Queue>()
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits
+  }
+
+  /** Takes a turn until it is disposed of; at once where there is room. `goneSignal` is asked for where it has to wait. */
+  take(key: string, goneSignal?: () => AbortSignal): Disposable | Promise<Disposable> {
+    const queue = this.#queues.get(key) ?? { working: 0, waiting: new Set() }
+    this.#queues.set(key, queue)
+    if (queue.working >= this.#limits.perKey) return this.#wait(key, queue, goneSignal?.())
+    queue.working += 1
+    return this.#turn(key, queue)
+  }
+
+  /** A turn that ends is handed to the call that has waited longest. */
+  #turn(key: string, queue: Queue): Disposable {
+    return {
+      [Symbol.dispose]: () => {
+        const [next] = queue.waiting
+        if (next) return next()
+        queue.working -= 1
+        if (queue.working === 0) this.#queues.delete(key)
+      },
+    }
+  }
+
+  #wait(key: string, queue: Queue, gone: AbortSignal | undefined): Promise<Disposable> {
+    const { maxWaiting, maxWaitMs, refusal } = this.#limits
+    if (queue.waiting.size >= maxWaiting) throw new Problem(refusal)
+    const { promise, resolve, reject } = Promise.withResolvers<Disposable>()
+    const leave = () => {
+      queue.waiting.delete(begin)
+      clearTimeout(timer)
+      gone?.removeEventListener('abort', end)
+    }
+    const begin = () => {
+      leave()
+      resolve(this.#turn(key, queue))
+    }
+    const end = () => {
+      leave()
+      reject(new Problem(gone?.aborted ? 'client_gone' : refusal))
+    }
+    const timer = setTimeout(end, maxWaitMs)
+    gone?.addEventListener('abort', end, { once: true })
+    queue.waiting.add(begin)
+    return promise
+  }
+}

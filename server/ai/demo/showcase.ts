@@ -1,0 +1,29 @@
+/** What a newcomer asks the demo model, as front ends offer it, to see what a page makes of an answer. */
+const questions = ['What can this page show?', 'Was kann diese Seite zeigen?']
+
+export const asksForShowcase = (question: string): boolean => questions.includes(question.trim())
+
+/** Something of everything that an answer can have. */
+export const showcase = `## What an answer can have
+
+Text with **emphasis**, \`code\`, a [link](https://www.example.org/) and a formula: $e^{i\\pi} + 1 = 0$.
+
+| Part | Example |
+| --- | --- |
+| Heading | above |
+| List | below |
+
+- one
+- two
+  1. and a number below it
+
+\`\`\`python
+def mean(values: list[float]) -> float:
+    """The arithmetic mean."""
+    return sum(values) / len(values)
+\`\`\`
+
+$$\\bar{x} = \\frac{1}{n} \\sum_{i=1}^{n} x_i$$
+
+> A real model of your administrator's choice answers in the same way.
+`

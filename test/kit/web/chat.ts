@@ -1,0 +1,36 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { TestApp } from '../app.ts'
+import { addAccount } from '../browser.ts'
+import { openPage } from './chromium.ts'
+import { makeKeys, signIn } from './pages.ts'
+
+/** Somebody new, who has signed in, made their keys, and looks at their chats. */
+export async function openChat(svc: TestApp, account: string, options: BrowserContextOptions = {}) {
+  await addAccount(svc, account, { known: false })
+  const chromium = await openPage(svc.url, options)
+  const { page } = chromium
+  await signIn(page, account)
+  await makeKeys(page)
+  await page.click('#on')
+  await composer(page).waitFor()
+  return { ...chromium, ...controls(page) }
+}
+
+const composer = (page: Page) => page.getByRole('textbox', { name: /^(Message|Nachricht)$/ })
+
+function controls(page: Page) {
+  return {
+    /** Asks, without waiting for the answer. */
+    async ask(question: string) {
+      await composer(page).fill(question)
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+    },
+    /** The messages that are shown. */
+    messages: () => page.getByRole('article'),
+    /** Waits until nothing is being written. */
+    async answered() {
+      await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' })
+    },
+  }
+}

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { blockCommands, type CommandLine, isRunElsewhere } from '../kit/command-lines.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { root } from '../kit/service-process.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const resources = new AsyncDisposableStack()
+afterAll(() => resources.disposeAsync())
+
+let svc: TestApp
+/** A checkout, with a data folder and the files that the commands name. */
+let checkout: string
+let env: Record<string, string>
+
+beforeAll(async () => {
+  const database = resources.use(await cloneDatabase())
+  checkout = await mkdtemp(join(tmpdir(), 'svc-checkout-'))
+  resources.defer(() => rm(checkout, { recursive: true, force: true }))
+  for (const name of ['package.json', 'node_modules', 'entities', 'routers', 'facades', 'server', 'cli'])
+    await symlink(join(root, name), join(checkout, name))
+  const settings = { DATABASE_URL: database.url, DATA_DIR: join(checkout, '.data'), ALLOW_EXTERNAL_APPS: 'true' }
+  await mkdir(settings.DATA_DIR)
+  await writeFile(
+    join(checkout, 'prices.yaml'),
+    'currency: EUR\nprices: [{model: demo, inputPerMillion: 1, outputPerMillion: 2}]\n',
+  )
+  await writeFile(join(checkout, 'notes.pdf'), '%PDF-1.4\n%%EOF\n')
+  await sharp({ create: { width: 64, height: 64, channels: 3, background: 'navy' } }).toFile(
+    join(checkout, 'portrait.png'),
+  )
+  svc = resources.use(await startApp(settings))
+  const admin = await svc.user({ username: 'demo', role: 'admin', abilities: ['ai', 'user', 'read', 'write'] })
+  // No home, no terminal, nothing of this process but where programs are.
+  env = { PATH: process.env['PATH'] ?? '', ...settings, BASE: svc.url, TOKEN: admin.token }
+})
+
+const PASSWORD = 'correct horse battery'
+/** What the commands ask at a terminal, and what is typed then. */
+const typing = [
+  [/[Pp]assword; none|New password|The same again/g, `${PASSWORD}\r`],
+  [/everything they own\?/g, 'y'],
+] as const
+const asks = /svc -- (add-user|set-password|remove-user) /
+
+async function type(command: string) {
+  const [program = '', ...args] = asks.test(command)
+    ? ['script', '--quiet', '--flush', '--return', '--command', `stty cols 100 rows 30; ${command}`, '/dev/null']
+    : ['sh', '-c', command]
+  const child = spawn(program, args, { cwd: checkout, env, stdio: ['pipe', 'pipe', 'pipe'] })
+  let said = ''
+  let typed = 0
+  const answer = () => {
+    const asked = typing.flatMap(([question, keys]) =>
+      [...stripVTControlCharacters(said).matchAll(question)].map(({ index }) => ({ index, keys })),
+    )
+    const next = asked.toSorted((a, b) => a.index - b.index).find(({ index }) => index > typed)
+    if (!next) return
+    typed = next.index
+    child.stdin.write(next.keys)
+  }
+  for (const output of [child.stdout, child.stderr])
+    output.on('data', (piece) => {
+      said += piece
+      answer()
+    })
+  const [exitCode] = await once(child, 'close')
+  return { exitCode, said }
+}
+
+/** What is there where somebody types the line: the person, seven tokens, an announcement that is written. */
+async function prepare(command: string): Promise<void> {
+  const people = await svc.rows<{ id: number }>(`select id from users where username = 'ada'`)
+  if (people.length === 0 && /svc -- (?!add-user).*--username ada\b/.test(command))
+    await svc.host.admin.addUser({ username: 'ada', email: `${randomUUID()}@example.org`, name: 'Ada' })
+  if (command.includes('--token-id 7'))
+    for (let id = 0; id < 7; ) ({ id } = await svc.host.tokens.createFor({ user: { username: 'ada' }, name: 'more' }))
+  if (command.includes('Portal')) await svc.rows('update ext_apps set name = id::text')
+  if (command.includes('announcement publish')) {
+    const folder = join(checkout, '.data/announcements')
+    const [made = ''] = await readdir(folder)
+    await rename(join(folder, made), join(folder, '20261122080000-new-rules'))
+  }
+}
+
+/** With the address, the token and the ids of this service for those that stand in their place. */
+const placed = (text: string) => text.replace('http://127.0.0.1:3000', svc.url).replace('svc_1_…', env['TOKEN'] ?? '')
+
+// Requests first: one of the commands publishes what must be accepted before anything else is sent.
+const lines = blockCommands
+  .filter((line) => !isRunElsewhere(line))
+  .toSorted((a, b) => Number(b.text.startsWith('curl')) - Number(a.text.startsWith('curl')))
+
+test.each(lines)('$file: $text', async ({ text }: CommandLine) => {
+  await prepare(text)
+  const { exitCode, said } = await type(placed(text))
+
+  expect([exitCode, said]).toEqual([0, said])
+  expect(said).not.toMatch(/"errors":|"success":false/)
+})

@@ -1,0 +1,105 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, vi } from 'vitest'
+import { answers, configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { send } from '../../kit/app.ts'
+import { openBrowser } from '../../kit/browser.ts'
+import { fillIn, TYPED_PASSWORD } from '../../kit/compose/deployment.ts'
+import { buildImage } from '../../kit/compose/image.ts'
+import { emptyDatabase } from '../../kit/database.ts'
+import { freePort } from '../../kit/free-port.ts'
+import { testWith } from '../../kit/parts/with-parts.ts'
+import { root } from '../../kit/service-process.ts'
+
+const run = promisify(execFile)
+
+const guide = await readFile(join(root, 'server/README.md'), 'utf8')
+const [, unit = ''] = /^```ini\n(.*?)^```/ms.exec(guide) ?? []
+/** What the unit says by the name of the directive; of one that is repeated, the last. */
+const directives: Record<string, string> = Object.fromEntries(
+  [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+)
+
+testWith('systemd')('the unit of the guide is one that systemd takes without a word', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-unit-'))
+  const file = join(folder, 'svc.service')
+  await writeFile(file, unit)
+  const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', file]).finally(() =>
+    rm(folder, { recursive: true }),
+  )
+
+  expect(stdout + stderr).toBe('')
+})
+
+/** A place as the guide has it, with that of this test for it. */
+type Places = Record<string, string>
+const placed = (text: string, places: Places) =>
+  Object.entries(places).reduce((now, [from, to]) => now.replaceAll(from, to), text)
+
+/** Does what `.env.example` says of a start without Docker. */
+async function writeEnv(folder: string, baseUrl: string, places: Places): Promise<void> {
+  const file = join(folder, '.env')
+  await copyFile(join(root, '.env.example'), file)
+  await fillIn(file, baseUrl)
+  const text = await readFile(file, 'utf8')
+  const [, lines = ''] = /^# Without Docker: .*\n((?:# [A-Z_]+=.*\n)+)/m.exec(text) ?? []
+  await writeFile(file, `${text}\n${placed(lines.replace(/^# /gm, ''), places)}`)
+}
+
+testWith('postgres')(
+  'a service that starts as the unit says is one for production, which its command line manages',
+  async () => {
+    await using resources = new AsyncDisposableStack()
+    const provider = resources.use(await startProvider(answers('Good day.')))
+    const config = resources.use(await configFor(provider.url))
+    const database = resources.use(await emptyDatabase())
+    const image = resources.use(await buildImage({ isInstalled: false }))
+    const data = join(image.folder, 'data')
+    await mkdir(data)
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const places = {
+      'PORT=3000': `PORT=${port}`,
+      'postgresql://svc:PASSWORD@127.0.0.1:5432/svc': database.url,
+      '/srv/svc/ai.yaml': config.file,
+      '/srv/svc': image.folder,
+      '/var/lib/svc': data,
+    }
+    await writeEnv(image.folder, url, places)
+    await chmod(join(image.folder, '.env'), 0o640)
+    const { ExecStart = '', WorkingDirectory = '', Environment = '', KillSignal = '', User } = directives
+    const cwd = placed(WorkingDirectory, places)
+    // What systemd gives a unit, and nothing else.
+    const env = { PATH: image.path, ...Object.fromEntries([Environment.split('=')]) }
+    const [program = '', ...words] = ExecStart.split(' ')
+    const service = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    resources.defer(() => void service.kill('SIGKILL'))
+    let log = ''
+    service.stdout.on('data', (text) => {
+      log += text
+    })
+    await vi.waitFor(() => expect(log).toContain('"msg":"ready"'), { timeout: 60_000, interval: 50 })
+    const [, command = ''] = new RegExp(`^runuser -u ${User} -- (.*)$`, 'm').exec(guide) ?? []
+    const adding = run('sh', ['-c', command], { cwd, env: { PATH: image.path } })
+    adding.child.stdin?.end(`${TYPED_PASSWORD}\n`)
+
+    expect((await adding).stdout).toContain('User ada is added')
+    expect(await readFile(join(data, 'accounts.json'), 'utf8')).not.toContain('demo')
+    const { body } = await openBrowser(url).login('ada', TYPED_PASSWORD)
+    expect(body).toMatchObject({ success: true })
+    const made = await run('sh', ['-c', 'npm run --silent svc -- token --username ada --name laptop --json'], {
+      cwd,
+      env: { PATH: image.path },
+    })
+    const { token } = JSON.parse(made.stdout)
+    expect((await send(url, 'POST', '/api/ai-req', { token, body: question('Hello', 'mock-1') })).status).toBe(200)
+
+    service.kill(KillSignal as NodeJS.Signals)
+    expect(await once(service, 'exit')).toEqual([0, null])
+    expect(Number(directives['TimeoutStopSec'])).toBeGreaterThanOrEqual(40)
+  },
+)

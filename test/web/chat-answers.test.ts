@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  answers,
+  breaksOff,
+  callsTool,
+  configFor,
+  inTurn,
+  neverEnds,
+  refuses,
+  startProvider,
+} from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { startToolServer } from '../kit/mcp/hostile.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+describeWith('chromium')('the answers of a chat', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let upstream: Awaited<ReturnType<typeof startProvider>>
+  let chat: Awaited<ReturnType<typeof openChat>>
+
+  beforeAll(async () => {
+    const server = resources.use(await startToolServer())
+    upstream = resources.use(await startProvider())
+    const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
+    const models = [
+      { id: 'mock-1', label: 'First', tools: ['mail_echo'] },
+      { id: 'mock-2', label: 'Second' },
+    ]
+    const provider = { models, circuit: { failures: 1_000_000 } }
+    const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
+    svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+    await svc.host.mcp.sync()
+    const [known] = await svc.host.mcp.tools()
+    await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
+    chat = resources.use(await openChat(svc, 'ada'))
+  })
+  afterAll(() => resources.disposeAsync())
+
+  beforeEach(async () => {
+    upstream.behave = answers('Good day.')
+    upstream.asked.length = 0
+    await chat.page.goto('/chat')
+  })
+
+  const article = (text: string) => chat.page.getByRole('article').filter({ hasText: text })
+
+  test('an answer that is stopped ends at the provider and offers to go on', async () => {
+    const { page } = chat
+    upstream.behave = neverEnds
+    await chat.ask('Count')
+    await page.getByText('more more').waitFor()
+
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('You stopped this answer.').waitFor()
+    await expect.poll(() => upstream.asked[0]?.abortedAt).toBeDefined()
+    upstream.behave = answers('and done.')
+    await page.getByRole('button', { name: 'Continue' }).click()
+
+    await article('and done.').waitFor()
+    await chat.answered()
+    expect(await chat.messages().count()).toBe(2)
+    expect(await page.getByText('You stopped this answer.').count()).toBe(0)
+  })
+
+  test('an answer that breaks off stays with what came, and can be asked for again', async () => {
+    const { page } = chat
+    upstream.behave = inTurn(breaksOff('error'), answers('All of it.'))
+    await chat.ask('Break off')
+    await page.getByText('The provider of the model did not answer.').waitFor()
+    expect(await article('Half an').count()).toBe(1)
+
+    await page.getByRole('button', { name: 'Try again' }).click()
+
+    await article('All of it.').waitFor()
+    await chat.answered()
+  })
+
+  test('a refusal stands where the answer would, and the question stays', async () => {
+    const { page } = chat
+    upstream.behave = refuses(429)
+    await chat.ask('Too much?')
+
+    await page.getByText('The provider has too many requests.').waitFor()
+    expect(await article('Too much?').count()).toBe(1)
+    await expectAccessible(page)
+  })
+
+  test('an edited question and a repeated answer stand beside the earlier ones', async () => {
+    const { page } = chat
+    upstream.behave = inTurn(answers('Answer one.'), answers('Answer two.'), answers('Answer three.'))
+    await chat.ask('How many?')
+    await article('Answer one.').waitFor()
+    await chat.answered()
+
+    await page.getByRole('button', { name: 'Answer again' }).click()
+    await article('Answer two.').waitFor()
+    await chat.answered()
+    expect(await chat.messages().count()).toBe(2)
+    await page.getByRole('button', { name: 'Edit question' }).click()
+    await page.getByRole('textbox', { name: 'Edit question' }).fill('How few?')
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await article('Answer three.').waitFor()
+    await chat.answered()
+
+    expect(upstream.asked.at(-1)?.body.messages.map(({ content }) => content)).toEqual(['How few?'])
+    await page.reload()
+    await article('Answer three.').waitFor()
+    await page.getByRole('button', { name: 'Previous version' }).click()
+    await article('Answer two.').waitFor()
+    expect(await article('How many?').count()).toBe(1)
+    await page.getByRole('button', { name: 'Previous version' }).last().click()
+    await article('Answer one.').waitFor()
+    expect(await page.getByText('1 of 2').count()).toBe(2)
+  })
+
+  test('a question goes to the model that was chosen, which is kept', async () => {
+    const { page } = chat
+    await page.getByRole('combobox', { name: /^Model/ }).click()
+    await page.getByRole('combobox', { name: 'Search models' }).fill('sec')
+    await page.getByRole('option', { name: /Second/ }).click()
+    await chat.ask('Hello')
+    await article('Good day.').waitFor()
+    await chat.answered()
+
+    expect(upstream.asked[0]?.body.model).toBe('mock-2')
+    await page.goto('/chat')
+    await page.getByRole('combobox', { name: 'Model: Second' }).click()
+    await page.getByRole('option', { name: /First/ }).click()
+  })
+
+  test('a tool that asks shows all that it would be told, and runs once it is allowed', async () => {
+    const { page } = chat
+    upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'The mail is sent.')
+    await chat.ask('Write to Bob')
+    const question = page.getByRole('region', { name: /May the model use mail_echo/ })
+    await question.waitFor()
+    expect(await question.textContent()).toContain('to Bob')
+    await expectAccessible(page)
+
+    await question.getByRole('button', { name: 'Once' }).click()
+
+    await article('The mail is sent.').waitFor()
+    await chat.answered()
+    await page.reload()
+    await page.getByText('Used mail_echo').waitFor()
+  })
+
+  test('what is written survives a reload, in each conversation its own, and never in clear text', async () => {
+    const { page } = chat
+    const field = page.getByRole('textbox', { name: 'Message' })
+    await chat.ask('Begin')
+    await article('Good day.').waitFor()
+    await chat.answered()
+    await field.fill('half a thought')
+    await expect
+      .poll(() => page.evaluate('Object.keys(localStorage).filter((key) => key.startsWith("svc:draft")).length'))
+      .toBe(1)
+
+    await page.reload()
+    await expect.poll(() => field.inputValue()).toBe('half a thought')
+    expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain('half')
+    await page.getByRole('link', { name: 'New chat' }).click()
+    await expect.poll(() => field.inputValue()).toBe('')
+    await page.goBack()
+    await expect.poll(() => field.inputValue()).toBe('half a thought')
+  })
+
+  test('a session that ends while somebody writes loses nothing', async () => {
+    await using own = await openChat(svc, 'ben')
+    const { page } = own
+    const cookies = await page.context().cookies()
+    await page.context().clearCookies()
+
+    await own.ask('Not lost')
+    await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor()
+    await expectAccessible(page)
+    await page.context().addCookies(cookies)
+    await page.getByRole('button', { name: 'I have signed in' }).click()
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' })
+
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('Not lost')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('Good day.').waitFor()
+  })
+
+  test('another tab shows what is asked in this one', async () => {
+    const { page } = chat
+    await chat.ask('In the first tab')
+    await article('Good day.').waitFor()
+    await chat.answered()
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await other.getByText('In the first tab').waitFor()
+
+    await chat.ask('And once more')
+
+    await other.getByText('And once more').waitFor()
+    await expect.poll(() => other.getByText('Good day.').count()).toBe(2)
+    await other.close()
+  })
+})

@@ -1,0 +1,163 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+describeWith('chromium')('around a chat', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let upstream: Awaited<ReturnType<typeof startProvider>>
+
+  beforeAll(async () => {
+    upstream = resources.use(await startProvider())
+    const config = resources.use(
+      await configFor(upstream.url, {
+        more: { systemModels: { title_generation: 'mock-1', prompt_improvement: 'mock-1' } },
+      }),
+    )
+    svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+    const rules = join(svc.folder, 'announcements', 'rules')
+    await mkdir(rules, { recursive: true })
+    await writeFile(join(rules, 'en_US.md'), '## Rules\n\nBe **kind**.')
+  })
+  afterAll(() => resources.disposeAsync())
+
+  test('files are chosen, dropped and pasted, shown with their state, and go along with the question', async () => {
+    await using chat = await openChat(svc, 'ada')
+    const { page } = chat
+    upstream.behave = answers('Read it.')
+    const files = page.getByRole('list', { name: 'Files' })
+    const chosen = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles([{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Nine lives') }])
+    await files.getByText('Ready').waitFor()
+    await page.evaluate(`(() => {
+      const field = document.querySelector('.composer textarea')
+      const transfer = new DataTransfer()
+      transfer.items.add(new File(['dropped'], 'dropped.md', { type: 'text/markdown' }))
+      field.dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }))
+      const pasted = new DataTransfer()
+      pasted.items.add(new File([new Uint8Array([77, 90, 0, 1, 255, 0, 254, 3])], 'program.exe', { type: 'application/x-msdownload' }))
+      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true }))
+    })()`)
+    await expect.poll(() => files.getByText('Ready').count()).toBe(2)
+    await files.getByText('Files of this kind are not taken.').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Remove program.exe' }).click()
+    await page.getByRole('button', { name: 'Remove dropped.md' }).click()
+
+    await chat.ask('How many?')
+    await page.getByText('Read it.').waitFor()
+    await chat.answered()
+
+    expect(JSON.stringify(upstream.asked.at(-1)?.body.messages)).toContain('Nine lives')
+    await page.reload()
+    await page.getByRole('link', { name: 'notes.txt' }).waitFor()
+  })
+
+  test('what a model is told first, and its parameters, hold for the conversation', async () => {
+    await using chat = await openChat(svc, 'ben')
+    const { page } = chat
+    upstream.behave = answers('Aye.')
+    await chat.ask('Hello')
+    await page.getByText('Aye.').waitFor()
+    await chat.answered()
+    await page.getByRole('button', { name: 'Options of the conversation' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What the model is told first').fill('Talk like a pirate.')
+    await dialog.getByLabel('Temperature, 0 to 2').fill('0.3')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+
+    await page.reload()
+    await page.getByText('Aye.').waitFor()
+    await chat.ask('Again')
+    await expect.poll(() => upstream.asked.at(-1)?.body['temperature']).toBe(0.3)
+
+    expect(upstream.asked.at(-1)?.body.messages[0]).toEqual({ role: 'system', content: 'Talk like a pirate.' })
+    const [{ prompt } = { prompt: '' }] = await svc.rows<{ prompt: string }>(
+      "select system_prompt as prompt from conversations c join users u on u.id = c.user_id where username = 'ben'",
+    )
+    expect(prompt).toMatch(/^[\w+/=]+\|[\w+/=]+\|[\w+/=]+$/)
+  })
+
+  test('a name is suggested and a question improved by the models for it', async () => {
+    await using chat = await openChat(svc, 'cora')
+    const { page } = chat
+    upstream.behave = answers('Error of means')
+    await chat.ask('What is a standard error?')
+    await page.getByText('Error of means').waitFor()
+    await chat.answered()
+    await page.getByRole('button', { name: /^Options for Chat/ }).click()
+    await page.getByRole('menuitem', { name: 'Rename' }).click()
+    await page.getByRole('button', { name: 'Suggest a name' }).click()
+    await expect.poll(() => page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Error of means')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+
+    const field = page.getByRole('textbox', { name: 'Message' })
+    await field.fill('whats that')
+    await page.getByRole('button', { name: 'Improve the question' }).click()
+    await expect.poll(() => field.inputValue()).toBe('Error of means')
+    await page.getByRole('button', { name: 'Undo the improvement' }).click()
+    expect(await field.inputValue()).toBe('whats that')
+  })
+
+  test('a limit that is near has a meter, and one that is reached says when it frees up', async () => {
+    await using chat = await openChat(svc, 'dora')
+    const { page } = chat
+    upstream.behave = answers('One.')
+    await svc.host.limits.set({ name: 'few calls', for: 'user:dora', cap: 2, unit: 'requests', per: 'day' })
+    for (const question of ['First', 'Second']) {
+      await chat.ask(question)
+      await page.getByRole('article').filter({ hasText: question }).waitFor()
+      await chat.answered()
+    }
+    await page.getByText('The limit few calls is reached.').waitFor()
+    await expectAccessible(page)
+
+    await chat.ask('Third')
+
+    await page.getByText('A usage limit is reached.').waitFor()
+    expect(await page.getByRole('article').filter({ hasText: 'Third' }).count()).toBe(1)
+  })
+
+  test('what must be accepted blocks sending until it is', async () => {
+    await using chat = await openChat(svc, 'emil')
+    const { page } = chat
+    upstream.behave = answers('Thanks.')
+    await svc.host.announcements.publish({ title: 'House rules', view: 'rules', force: true, users: ['emil'] })
+    await page.reload()
+    await page.getByText('Please accept this first: House rules').waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('May I?')
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+
+    await page.getByRole('button', { name: 'Read', exact: true }).click()
+    await page.getByRole('dialog').getByText('kind').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('dialog').getByRole('button', { name: 'I have read this and agree' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+
+    await page.getByText('Thanks.').waitFor()
+  })
+
+  test('who is offline keeps what they write, and sends it once they are back', async () => {
+    await using chat = await openChat(svc, 'finn')
+    const { page } = chat
+    upstream.behave = answers('Here.')
+    await page.context().setOffline(true)
+    await page.getByText('You are offline.').waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('Anybody there?')
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+
+    await page.context().setOffline(false)
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+
+    await page.getByText('Here.').waitFor()
+  })
+})

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+describeWith('chromium')('the chat in a real browser', () => {
+  test('a question is answered, stored encrypted, and there again after a reload', async () => {
+    await using svc = await startApp()
+    await using chat = await openChat(svc, 'ada')
+    const { page, complaints } = chat
+
+    await chat.ask('What is a **standard error**?')
+    await page.waitForURL(/\/chat\/\w{16}$/)
+    await page.getByText('You wrote 5 words').waitFor()
+    await chat.answered()
+
+    const stored = await svc.rows<{ role: string; content: string; isComplete: boolean }>(
+      'select role, content, is_complete as "isComplete" from conversation_messages order by seq',
+    )
+    expect(stored.map(({ role, isComplete }) => [role, isComplete])).toEqual([
+      ['user', true],
+      ['assistant', true],
+    ])
+    expect(stored.map(({ content }) => content).join()).not.toContain('standard')
+    await page.reload()
+    await page.getByText('You wrote 5 words').waitFor()
+    expect(await chat.messages().count()).toBe(2)
+    expect(await page.locator('article strong').textContent()).toBe('standard error')
+    await page
+      .getByRole('navigation', { name: 'Conversations' })
+      .getByRole('link', { name: /^Chat of/ })
+      .waitFor()
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('the files of the front end are cached for ever and sent compressed', async () => {
+    await using svc = await startApp()
+    await using chat = await openChat(svc, 'ben')
+    const script = await chat.page.getAttribute('script[type="module"]', 'src')
+
+    const { headers, status } = await svc.send('GET', script ?? '', { headers: { 'accept-encoding': 'br' } })
+
+    expect(status).toBe(200)
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(headers.get('content-encoding')).toBe('br')
+    expect((await svc.send('GET', '/assets/app/nothing.js')).status).toBe(404)
+    expect((await svc.send('GET', '/assets/app/..%2fmanifest.json')).status).toBe(404)
+    expect((await svc.send('GET', '/chats')).status).toBe(404)
+  })
+})
