@@ -148,7 +148,9 @@ test.for(asked)('%s: a model that is asked for %s obeys, and is billed for what 
   const { end, ...heard } = await ask(way, text, wish)
 
   const { end: wanted, ...expected } = one.heard(plain) as Heard & { end: 'stop' }
-  expect({ ...heard, end }).toEqual({ ...expected, end: way.face.ends?.[wanted] })
+  // Anthropic's models alone say that they ended before a text.
+  const isTold = wish.stop && way.adapter === 'anthropic' && way.face.name === 'message'
+  expect({ ...heard, end }).toEqual({ ...expected, end: isTold ? 'stop_sequence' : way.face.ends?.[wanted] })
 })
 
 const seeded = every.filter((way) => hasWords(way, { seed: 1 }) && way.adapter !== 'anthropic')

@@ -88,7 +88,11 @@ test('the programs run by their files, as npx runs them, and ask nobody who is n
   const asking = await machine.execute(file('cli/svc-console.ts'), ['app:token'])
 
   expect(help).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('update-avatar') })
-  expect(asking).toEqual({ exitCode: 2, stdout: '', stderr: '--username, --email or --id is missing.\n' })
+  expect(asking).toEqual({
+    exitCode: 2,
+    stdout: '',
+    stderr: '--username, --email or --id is missing.\n--name is missing.\n',
+  })
 })
 
 /** A data folder with an embedded database, in memory like that of the run, and processes on it that see no other setting. */

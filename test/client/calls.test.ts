@@ -102,7 +102,7 @@ const mistakes = [
   `for await (const { data } of await client.rooms.changes.subscribe({ id: '1' })) data.subject`,
   `const text: number = (await client.ai.ask.mutate({ model: 'mock-1', messages: [] })).text; void text`,
   `(await client.users.me.query()).password`,
-  `createClient({ url: '' })`,
+  `createClient({ token: 'svc_1_x' })`,
   `client.aiModels.list.query({ sort: ['prompt'] })`,
   `client.aiModels.list.query({ include: ['owner'] })`,
   `client.aiTools.list.query({ filter: { status: 'broken' } })`,

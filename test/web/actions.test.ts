@@ -173,7 +173,7 @@ describeWith('chromium')('what people do on the pages', () => {
     expect(complaints).toEqual([])
   })
 
-  test('dates are written as the browser writes them, whatever the language of the page', async () => {
+  test('dates are written in the language of the page, as the region of the browser has them', async () => {
     await using chromium = await openProfile(svc, 'greta', { locale: 'en-GB', timezoneId: 'UTC' })
     const { page } = chromium
     await svc.rows(
@@ -187,7 +187,7 @@ describeWith('chromium')('what people do on the pages', () => {
     await page.getByRole('button', { name: 'Deutsch' }).click()
     await page.getByRole('heading', { name: 'Ihr Profil' }).waitFor()
     await page.locator('#tokens li').waitFor()
-    expect(await page.textContent('#tokens')).toContain('Erzeugt am 13/02/2026')
+    expect(await page.textContent('#tokens')).toContain('Erzeugt am 13.2.2026')
   })
 
   test('what is working says so, lets nothing begin twice, and takes old errors away', async () => {

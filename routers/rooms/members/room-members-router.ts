@@ -8,7 +8,6 @@ import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { deletePictures } from '../../identity/pictures/picture-files.ts'
 import { exposes } from '../../resource/exposure.ts'
@@ -104,7 +103,7 @@ async function changingMember<T>(
   { id, ifVersion }: Removal,
   work: (member: LockedMember) => Promise<T>,
 ): Promise<T> {
-  const room = await roomOf(ctx.em(), id)
+  const room = await roomOf(ctx, id)
   const change = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomById(em, room)
     await lockRow(ctx, em, roomMembers, { id, ifVersion, verb })
@@ -114,8 +113,8 @@ async function changingMember<T>(
   return changing(ctx, change, `room:${room}`)
 }
 
-async function roomOf(em: EntityManager, id: string): Promise<number> {
-  const [found] = await runNamed(em, findRoomOfMember, [roomMembers.ids.keyOf(id)])
+async function roomOf({ services }: Context, id: string): Promise<number> {
+  const [found] = await services.sql(findRoomOfMember, [roomMembers.ids.keyOf(id)])
   if (!found) throw notFound(roomMembers, id)
   return found.room
 }
