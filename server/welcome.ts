@@ -34,7 +34,7 @@ The service is ready, and has a first user. Secrets are not shown again.
 
 ${labelled({ Address: url, User: demo.username, ...(password && { Password: password }), Token: token })}
 
-${password ? `Open ${url} and sign in as ${demo.username}, or send this request:` : 'Next:'}
+${password ? `Open ${url} and sign in as ${demo.username}. ` : ''}Next:
 
     curl ${url}/api/ai-req -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' \\
       -d '{"payload": {"model": "${model}", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'

@@ -19,7 +19,7 @@ test('a command makes an external app, and tells its credential and its private 
   const listed = await machine.run(['ext-app:list', '--json'], { program: svcConsole })
   expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'Portal', links: 0, lastUsedAt: null }])
   expect(JSON.parse(shown.stdout)).toMatchObject({
-    redirectUrls: ['https://portal.example'],
+    redirectUrls: ['https://portal.example/'],
     abilities: ['ai', 'user'],
     credentials: [{ expiresAt: null, lastUsedAt: null }],
   })

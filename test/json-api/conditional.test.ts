@@ -237,7 +237,8 @@ async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: numb
   await holder.query('begin')
   await holder.query('select from ai_models where id = $1 for update', [model])
   const answers = Promise.all(Array.from({ length: 20 }, (_, index) => change(index)))
-  await untilWaiting(env.DATABASE_URL, 3)
+  // Of changes of the catalogue two are at work at a time; the others wait in front of the pool.
+  await untilWaiting(env.DATABASE_URL, 2)
   await holder.query('commit')
   return answers
 }

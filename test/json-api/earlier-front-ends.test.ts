@@ -155,7 +155,7 @@ test('an app and a person find in connections and apps what programs of earlier 
     return ((await answer.json()) as { data: { id: string; attributes: Record<string, unknown> } }).data
   }
   const attributes = {
-    ...{ name: 'Portal', description: null, url: 'https://portal.example', publicKey: app.publicKey },
+    ...{ name: 'Portal', description: null, url: 'https://portal.example/', publicKey: app.publicKey },
     redirectOnConnectionAccepted: 'https://portal.example/back?acme-connect-status=success',
     redirectOnConnectionDeclined: 'https://portal.example/back?acme-connect-status=declined',
     logoUrl: 'https://portal.example/logo.png',

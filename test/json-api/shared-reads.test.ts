@@ -24,7 +24,7 @@ const statements = watchStatements()
 let svc: JsonApiApp
 let catalogue: Catalogue
 beforeAll(async () => {
-  svc = await startJsonApi()
+  svc = await startJsonApi({ DATABASE_PER_PERSON: '50' })
   catalogue = await addCatalogue(svc)
 })
 afterAll(() => svc[Symbol.asyncDispose]())

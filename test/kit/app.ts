@@ -44,6 +44,8 @@ export async function startApp(settings: Record<string, string> = {}) {
     DATABASE_URL: database?.url,
     DATABASE_POOL: '5',
     PORT: '0',
+    // A busy machine is slow, and tests fill tables by single statements.
+    ...{ DATABASE_STATEMENT_TIMEOUT: '2m', DATABASE_LOCK_TIMEOUT: '1m', DATABASE_IDLE_TIMEOUT: '30s' },
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })

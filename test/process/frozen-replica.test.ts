@@ -206,7 +206,7 @@ describe('while many wait for one lock', () => {
 describe('a service with short limits', () => {
   let short: TestApp
   beforeAll(async () => {
-    const own = { DATABASE_POOL: '2', DATABASE_LOCK_TIMEOUT: '2s' }
+    const own = { DATABASE_POOL: '2', DATABASE_LOCK_TIMEOUT: '2s', DATABASE_IDLE_TIMEOUT: '1s' }
     short = await startApp({ APP_KEY, DATABASE_URL: String(svc.env.DATABASE_URL), ...own })
   })
   afterAll(() => short[Symbol.asyncDispose]())

@@ -104,7 +104,7 @@ export const streamRequest = request.extend({
     .union([z.boolean(), z.literal('amid')])
     .optional()
     .describe(
-      'Whether the answer may ask whether tools may be called: at its end, for a further request to answer by `tool-approval`, or `amid` it, which then waits for `ai.approve`.',
+      'Whether the answer may ask whether tools may be called: at its end, for a further request to answer by `tool-approval`, or `amid` it, which then waits until the call is approved or refused.',
     ),
 })
 
