@@ -63,7 +63,7 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
     async ready(): Promise<string> {
       const isReady = () => /(?:Next:|"msg":"ready").*\n$/s.test(said.out)
       await vi.waitFor(() => expect(isReady() || child.exitCode !== null).toBe(true), SLOW)
-      const url = isReady() && said.out.match(/Server listening at ([^"]+)"/)?.[1]
+      const url = isReady() && said.out.match(/Server listening at (http:[\w.:/[\]]+)/)?.[1]
       return url || Promise.reject(new Error(`The service did not start.\n${said.out}${said.err}`))
     },
     kill: (signal: NodeJS.Signals) => child.kill(signal),
