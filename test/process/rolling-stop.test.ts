@@ -6,6 +6,7 @@ import { freePort } from '../kit/free-port.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { tokensIn } from '../kit/started.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -36,7 +37,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
     const replicas = [stack.use(await start(ports[0])), stack.use(await start(ports[1]))]
     await using balancer = await startHaproxy(ports)
     await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)
-    const [token = ''] = replicas.flatMap(({ said }) => said.out.match(/^ {4}(svc_\S+)$/m)?.[1] ?? [])
+    const [token = ''] = replicas.flatMap(({ said }) => tokensIn(said.out))
     const load = startLoad(balancer.url, token)
 
     for (let round = 0; round < 12; round++) {
@@ -47,7 +48,6 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
       const restarted = stack.use(await start(ports[index]))
       replicas[index] = restarted
       await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)
-      await vi.waitFor(() => expect(restarted.said.out).toContain('/api/ai-req'), SLOW)
     }
     const outcomes = await load.stop()
 
