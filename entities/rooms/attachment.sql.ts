@@ -113,11 +113,11 @@ export const listFilesOfRoom = statement<{ uuid: string }>(
   'select uuid from attachments where room_id = $1',
 )
 
-/** Values: the conversation's id. The same for a conversation. */
-export const listFilesOfConversation = statement<{ uuid: string }>(
-  'list-files-of-conversation',
+/** Values: ids of conversations. The same for their messages. */
+export const listFilesOfConversations = statement<{ uuid: string }>(
+  'list-files-of-conversations',
   `select a.uuid from attachments a
-  join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = $1`,
+  join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = any($1::int[])`,
 )
 
 /** Values: ids of messages. Of those that have neither text nor attachments any more, only the place is left. */

@@ -126,5 +126,8 @@ export const lockDiscarded = statement<{ id: number }>(
     where discarded_at < now() - $1 * interval '1 second' order by id limit $2 for update skip locked`,
 )
 
-/** Values: the id. */
-export const deleteConversation = statement<never>('delete-conversation', 'delete from conversations where id = $1')
+/** Values: ids. */
+export const deleteConversations = statement<never>(
+  'delete-conversations',
+  'delete from conversations where id = any($1::int[])',
+)

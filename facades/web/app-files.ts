@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyInstance } from 'fastify'
 import mime from 'mime'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { contentCodings } from '../http/asset.ts'
 import { builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
@@ -17,32 +18,17 @@ export interface AppEntry {
 
 /** The files of the front end, in folders of builds. */
 export class AppFiles {
-  #built: Promise<string> | undefined
-  #entry: Promise<AppEntry> | undefined
-
-  /** Builds what has changed; a build that failed is tried again. */
-  build(): Promise<string> {
-    this.#built ??= builtApp().catch((error) => {
-      this.#built = undefined
-      throw error
-    })
-    return this.#built
-  }
-
-  entry(): Promise<AppEntry> {
-    this.#entry ??= this.build()
-      .then(readEntry)
-      .catch((error) => {
-        this.#entry = undefined
-        throw error
-      })
-    return this.#entry
-  }
+  /** Builds what has changed. */
+  readonly build = lazyPromise(builtApp)
+  readonly entry = lazyPromise(() => this.build().then(readEntry))
 
   /** A file of the newest build, or of an earlier one for a page that was opened before a restart. */
   async read(name: string): Promise<Buffer | undefined> {
-    for (const folder of [await this.build(), ...(await earlierBuilds())]) {
-      const body = await readFile(join(folder, name)).catch(() => undefined)
+    const read = (folder: string) => readFile(join(folder, name)).catch(() => undefined)
+    const newest = await read(await this.build())
+    if (newest) return newest
+    for (const folder of await earlierBuilds()) {
+      const body = await read(folder)
       if (body) return body
     }
     return undefined

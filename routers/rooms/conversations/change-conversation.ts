@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
-import { listFilesOfConversation } from '../../../entities/rooms/attachment.sql.ts'
+import { listFilesOfConversations } from '../../../entities/rooms/attachment.sql.ts'
 import {
   type ConversationRow,
-  deleteConversation,
+  deleteConversations,
   insertConversation,
   updateConversation,
 } from '../../../entities/rooms/conversation.sql.ts'
@@ -68,9 +68,9 @@ export async function changeConversation(
 export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await changing(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
-    const files = await runNamed(em, listFilesOfConversation, [id])
+    const files = await runNamed(em, listFilesOfConversations, [[id]])
     changes.dropFiles(files.map(({ uuid }) => uuid))
-    await runNamed(em, deleteConversation, [id])
+    await runNamed(em, deleteConversations, [[id]])
     noteConversation(ctx, { em, changes }, 'deleted', slug)
   })
   return { slug }

@@ -1,7 +1,7 @@
-import { listFilesOfConversation } from '../../../entities/rooms/attachment.sql.ts'
+import { listFilesOfConversations } from '../../../entities/rooms/attachment.sql.ts'
 import {
   type ConversationRow,
-  deleteConversation,
+  deleteConversations,
   discardConversation,
   lockDiscarded,
   restoreConversation,
@@ -43,11 +43,10 @@ export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }
   for (;;) {
     const count = await changing(ctx, async (em, changes) => {
       const found = await runNamed(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
-      for (const { id } of found) {
-        const files = await runNamed(em, listFilesOfConversation, [id])
-        changes.dropFiles(files.map(({ uuid }) => uuid))
-        await runNamed(em, deleteConversation, [id])
-      }
+      const ids = found.map(({ id }) => id)
+      const files = await runNamed(em, listFilesOfConversations, [ids])
+      changes.dropFiles(files.map(({ uuid }) => uuid))
+      await runNamed(em, deleteConversations, [ids])
       return found.length
     })
     deleted += count
