@@ -40,6 +40,7 @@ import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms-router.ts'
 import { announcementsRouter } from './system/announcements/announcements.ts'
+import { appearanceRouter } from './system/appearance.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
 import { deprecationsRouter } from './system/deprecations.ts'
@@ -61,6 +62,7 @@ export const appRouter = router({
   aiTools: aiToolsRouter,
   announcements: announcementsRouter,
   appLogos: appLogosRouter,
+  appearance: appearanceRouter,
   attachments: attachmentsRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,

@@ -1,4 +1,11 @@
-import { createTRPCUntypedClient, httpBatchStreamLink, type TRPCClient, TRPCClientError } from '@trpc/client'
+import {
+  createTRPCUntypedClient,
+  httpBatchLink,
+  httpBatchStreamLink,
+  splitLink,
+  type TRPCClient,
+  TRPCClientError,
+} from '@trpc/client'
 import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
 import type { InlinedTypes } from './inlined-types.ts'
@@ -64,11 +71,17 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
     ...(typeof headers === 'function' ? await headers() : headers),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   })
-  const link = httpBatchStreamLink<AppRouter>({
+  const options = {
     url: `${url.replace(/\/+$/, '')}/trpc`,
     headers: own,
     ...(fetch && { fetch: fetch as never }),
     maxItems: 20,
+  }
+  const link = splitLink<AppRouter>({
+    condition: ({ type, path }) => type === 'query' || streamed.test(path),
+    true: httpBatchStreamLink(options),
+    // The headers of a stream are sent before its calls are carried out, and those that change a session set a cookie.
+    false: httpBatchLink(options),
   })
   const client = createTRPCUntypedClient<AppRouter>({ links: [link] })
   const service = { url, headers: own, ...(fetch && { fetch }) }
@@ -78,6 +91,9 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
   }
   return inline(procedureAt([], call) as TRPCClient<AppRouter>)
 }
+
+/** The names of the mutations that answer piece by piece. */
+const streamed = /stream$/i
 
 /** Comes back after each lost connection to where it was. */
 async function* subscribe(service: Service, path: string, given: unknown, options: CallOptions): AsyncGenerator<Told> {

@@ -6,9 +6,12 @@ import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { type AppEntry, type AppFiles, addressOf } from './app-files.ts'
 import { html } from './html.ts'
+import { schemeAttribute } from './layout.ts'
+import { colorSchemeOf } from './scheme.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
-const addresses = ['/chat', '/chat/:slug']
+const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
+const addresses = ['/chat', '/chat/:slug', '/settings', ...settings.map((section) => `/settings/${section}`)]
 
 /** Everything from this origin; what would make code of a text needs a type that nothing here makes. */
 const policy = [
@@ -51,12 +54,13 @@ function sendShell(
 ) {
   const { brand, pageApi } = reply.server.names
   const { locale, labels } = language
+  const scheme = colorSchemeOf(reply.request)
   const page = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}">
+<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="${scheme.supported}">
 <title>${brand}</title>
 <link rel="icon" href="data:,">
 ${styles.map((file) => html`<link rel="stylesheet" href="${addressOf(file)}">`)}

@@ -10,7 +10,6 @@ import { serveAppPage } from './app-page.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
-import { profileBody } from './pages/profile.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
 import { servePreview } from './preview.ts'
 import { sendPage } from './send-page.ts'
@@ -20,13 +19,15 @@ export interface WebOptions {
   appFiles: AppFiles
 }
 
-/** The pages of the first-login ceremony and of a person's own settings. */
+/** The pages of the first-login ceremony, and the front end behind them. */
 export async function web(app: FastifyInstance, { contextOf, appFiles }: WebOptions) {
   await servePictures(app, contextOf)
   serveFiles(app, contextOf)
   serveAppFiles(app, appFiles)
   serveAppPage(app, contextOf, appFiles)
   servePreview(app)
+  // Where the settings were before.
+  app.get('/profile', (_, reply) => reply.redirect('/settings'))
 
   for (const [page, path] of Object.entries(paths)) {
     if (page === 'chat') continue
@@ -51,7 +52,6 @@ const paths = {
   register: '/register',
   handshake: '/handshake',
   chat: '/chat',
-  profile: '/profile',
   connect: '/connect/:connectRequest',
   logout: '/logout',
 } as const
@@ -101,14 +101,6 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
     module: 'unlock',
     body: unlockBody(translate, mayPaste),
   }),
-  async profile(translate, { mayMakeTokens: tokens, mayPaste: paste, maxPictureBytes: pictureBytes }, { ctx }) {
-    const api = createCaller(ctx)
-    const { canChange: password } = await api.password.state()
-    const pending = await api.announcements.unread()
-    const { announcementList } = await announcementTexts()
-    const body = profileBody(translate, announcementList(translate, pending), { tokens, password, paste, pictureBytes })
-    return { title: translate('page.profile.title'), module: 'profile', body, wide: true }
-  },
   async connect(translate, { mayPaste }, { ctx, query: { redirectUrl }, params: { connectRequest = '' } }) {
     const asked = await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl })
     return {

@@ -2,6 +2,7 @@ import type { Labels } from '../../routers/ports/locales.ts'
 import { describedLocales } from '../../routers/ports/locales.ts'
 import type { WireNames } from '../http/names.ts'
 import { type Html, html } from './html.ts'
+import type { ColorScheme } from './scheme.ts'
 
 /** A text by its key. */
 export type Translate = (key: string) => string
@@ -18,30 +19,33 @@ export interface Page {
   body: Html
   /** Whether somebody is signed in. */
   signedIn: boolean
-  /** Whether the page has several sections and so needs more width. */
-  wide?: boolean
+}
+
+interface Surroundings {
+  names: WireNames
+  scheme: ColorScheme
+  translate: Translate
+  locale: string
 }
 
 /** The frame of every page. Scripts and styles are separate files, never inline. */
 export function layout(
-  { brand, pageApi }: WireNames,
-  translate: Translate,
-  locale: string,
-  { title, module, body, signedIn, wide = false }: Page,
+  { names: { brand, pageApi }, scheme, translate, locale }: Surroundings,
+  { title, module, body, signedIn }: Page,
 ): string {
   const document = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-brand="${brand}" data-api="${pageApi}">
+<html lang="${locale.slice(0, 2)}" data-brand="${brand}" data-api="${pageApi}"${schemeAttribute(scheme)}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="${scheme.supported}">
 <title>${title} · ${brand}</title>
 <link rel="stylesheet" href="/assets/style.css">
 <link rel="icon" href="data:,">
 <script type="module" src="/assets/language.js"></script>
 ${module !== undefined && html`<script type="module" src="/assets/${module}.js"></script>`}
 </head>
-<body${wide && html` class="wide"`}>
+<body>
 <a class="skip" href="#main">${translate('page.skip')}</a>
 <header><a class="brand" href="/">${brand}</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
 <main id="main">
@@ -56,6 +60,8 @@ ${body}
 `
   return document.text
 }
+
+export const schemeAttribute = ({ chosen }: ColorScheme) => chosen !== undefined && html` data-scheme="${chosen}"`
 
 /** Links to the languages, each by its own name; a script stores the choice. */
 const languages = (

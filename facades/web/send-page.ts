@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { layout, type Page, type Translate } from './layout.ts'
+import { colorSchemeOf } from './scheme.ts'
 
 /** Content-Security-Policy: everything from this origin, and no inline script. */
 const policy = [
@@ -15,5 +16,7 @@ const policy = [
 
 export function sendPage(reply: FastifyReply, translate: Translate, locale: string, page: Page): FastifyReply {
   reply.header('cache-control', 'no-store').header('content-security-policy', policy)
-  return reply.type('text/html; charset=utf-8').send(layout(reply.server.names, translate, locale, page))
+  return reply
+    .type('text/html; charset=utf-8')
+    .send(layout({ names: reply.server.names, scheme: colorSchemeOf(reply.request), translate, locale }, page))
 }

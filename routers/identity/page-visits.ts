@@ -3,7 +3,7 @@ import type { UserType } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 
-const pages = ['start', 'login', 'register', 'handshake', 'chat', 'profile', 'connect', 'logout'] as const
+const pages = ['start', 'login', 'register', 'handshake', 'chat', 'connect', 'logout'] as const
 type Page = (typeof pages)[number]
 
 /** What somebody is shown; `unlock` stands at the address of the handshake. */
@@ -16,7 +16,6 @@ const views: Record<Page, Record<UserType, View>> = {
   register: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
   handshake: { guest: 'login', registering: 'handshake', user: 'unlock', 'external-app': 'login' },
   chat: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
-  profile: { guest: 'login', registering: 'register', user: 'profile', 'external-app': 'login' },
   connect: { guest: 'login', registering: 'register', user: 'connect', 'external-app': 'login' },
   logout: { guest: 'login', registering: 'logout', user: 'logout', 'external-app': 'login' },
 }
@@ -33,12 +32,9 @@ export const pagesRouter = router({
 
 async function optionsOf({ services: { loginSources, settings } }: Context) {
   const { password, redirect, header } = await loginSources()
-  const { passkey, avatars } = settings.public
   return {
     baseUrl: settings.baseUrl,
     login: { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined },
-    mayPaste: passkey.allowPaste,
-    mayMakeTokens: settings.allowUserTokenCreation,
-    maxPictureBytes: avatars.maxFileSize,
+    mayPaste: settings.public.passkey.allowPaste,
   }
 }

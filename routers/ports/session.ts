@@ -25,6 +25,10 @@ export interface SessionRecord extends NewSession {
   locale?: Locale | undefined
 }
 
+/** How light the pages are: as the system has it, or as somebody chose. */
+export const schemes = ['system', 'light', 'dark'] as const
+export type Scheme = (typeof schemes)[number]
+
 /** The browser at the other end of a call. A call with a token, or from the host, has none. */
 export interface BrowserSession {
   readonly session: SessionRecord | undefined
@@ -40,6 +44,8 @@ export interface BrowserSession {
   destroy(): Promise<void>
   /** Remembers a language, in the session too where there is one. */
   setLocale(locale: Locale): Promise<void>
+  /** Remembers how light the pages are to be. */
+  setScheme(scheme: Scheme): void
   /** What it keeps, sealed, between leaving for a provider and coming back. */
   readonly loginState: string | undefined
   setLoginState(sealed: string | undefined): void

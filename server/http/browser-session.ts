@@ -3,11 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { setSessionLocale } from '../../entities/identity/session.sql.ts'
 import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import { SCHEME_COOKIE } from '../../facades/web/scheme.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { KNOWN_BROWSER_DAYS } from '../../routers/identity/sessions/known-browser.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
 import type { HeaderSource } from '../../routers/ports/login.ts'
-import type { BrowserSession, NewSession, SessionRecord } from '../../routers/ports/session.ts'
+import type { BrowserSession, NewSession, Scheme, SessionRecord } from '../../routers/ports/session.ts'
 import type { RequestSession } from '../stores/sessions.ts'
 import { LOCALE_COOKIE } from './request-locale.ts'
 import { newSecret } from './session-plugin.ts'
@@ -19,6 +20,7 @@ const LOGIN_STATE_SECONDS = 15 * 60
 const KNOWN_SECONDS = KNOWN_BROWSER_DAYS * 24 * 60 * 60
 
 const LOCALE_SECONDS = 120 * 24 * 60 * 60
+const SCHEME_SECONDS = 365 * 24 * 60 * 60
 
 const MINUTE = 60_000
 
@@ -93,6 +95,11 @@ export class RequestBrowser implements BrowserSession {
   async setLocale(locale: Locale) {
     this.#reply.setCookie(LOCALE_COOKIE, locale, { maxAge: LOCALE_SECONDS })
     if (this.session) await this.#options.sql(setSessionLocale, [this.session.handle, locale])
+  }
+
+  setScheme(scheme: Scheme) {
+    if (scheme === 'system') this.#reply.clearCookie(SCHEME_COOKIE)
+    else this.#reply.setCookie(SCHEME_COOKIE, scheme, { maxAge: SCHEME_SECONDS })
   }
 
   get loginState() {

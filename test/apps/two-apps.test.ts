@@ -6,7 +6,7 @@ import { APPS_ON, agree, EXT_APPS } from '../kit/apps/ext-app.ts'
 import { startSampleApp } from '../kit/apps/sample-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { openProfile } from '../kit/web/pages.ts'
+import { openSettings, showSettings } from '../kit/web/pages.ts'
 
 const patient = { timeout: 20_000 }
 
@@ -51,8 +51,8 @@ describeWith('chromium')('two apps and two people', () => {
     const { token: adminToken } = await svc.user({ role: 'admin', abilities: ['write'] })
     await using a = await startSampleApp({ url: svc.url, adminToken }, 'Learning platform')
     await using b = await startSampleApp({ url: svc.url, adminToken }, 'Library portal')
-    await using ada = await openProfile(svc, 'ada')
-    await using bob = await openProfile(svc, 'bob')
+    await using ada = await openSettings(svc, 'ada')
+    await using bob = await openSettings(svc, 'bob')
 
     const [adaAtA, adaAtB, bobAtB] = [await link(ada.page, a), await link(ada.page, b), await link(bob.page, b)]
     for (const { read } of [adaAtA, adaAtB, bobAtB]) expect(read).toContain('Good')
@@ -87,9 +87,9 @@ describeWith('chromium')('two apps and two people', () => {
       () => expect([atA, atB].map(({ read }) => read.text.includes('more'))).toEqual([true, true]),
       patient,
     )
-    await ada.page.goto('/profile')
+    await showSettings(ada.page, 'apps')
     await ada.page.getByRole('button', { name: 'End link: Learning platform' }).click()
-    await ada.page.click('dialog .danger')
+    await ada.page.getByRole('alertdialog').getByRole('button', { name: 'End link' }).click()
     await atA.done
     expect(atA.read.ended).toBe(true)
     const heard = atB.read.text.length

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { CIPHERTEXT } from '../kit/rooms/messages.ts'
-import { openProfile } from '../kit/web/pages.ts'
+import { openSettings } from '../kit/web/pages.ts'
 
 const { resolve } = createRequire(import.meta.url)
 const libraries = ['pusher-js/dist/web/pusher.js', 'laravel-echo/iife'].map((path) =>
@@ -56,7 +56,7 @@ async function followRoom(slug: string): Promise<void> {
 const heardIn = (page: Page) => page.evaluate(() => (globalThis as unknown as { heard: unknown[] }).heard)
 
 async function openRoom(svc: TestApp, account: string, slug: string) {
-  const chromium = await openProfile(svc, account)
+  const chromium = await openSettings(svc, account)
   await svc.rows(
     `insert into room_members (room_id, user_id, role) select id, $1, 'editor' from rooms where slug = $2`,
     [chromium.id, slug],

@@ -9,7 +9,7 @@ import { publicKeyOf } from '../kit/identity/public-key.ts'
 import { page, startSite } from '../kit/net/site.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { openProfile, signIn } from '../kit/web/pages.ts'
+import { openSettings, showSettings, signIn } from '../kit/web/pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 const NARROW = { needsKeys: false, abilities: ['ai', 'user'] as ('ai' | 'user')[] }
@@ -79,8 +79,8 @@ describeWith('chromium')('the page of consent', () => {
     expect(complaints).toEqual([])
   })
 
-  test('who keeps their keys gives an app some of what it asks for, and sees it in their profile until they end it', async () => {
-    await using person = await openProfile(svc, 'grace', { locale: 'de-DE' })
+  test('who keeps their keys gives an app some of what it asks for, and sees it in their settings until they end it', async () => {
+    await using person = await openSettings(svc, 'grace', { locale: 'de-DE' })
     const { page, complaints } = person
     const app = await appFor(page, NARROW)
     // An address that only an app on this machine could have.
@@ -114,15 +114,14 @@ describeWith('chromium')('the page of consent', () => {
     expect([passkey, privateKey]).toEqual([null, null])
     expect((await svc.send('GET', '/api/svc/v1/users/me', { token: apiToken })).status).toBe(403)
     await svc.authenticator.flush()
-    await page.goto('/profile')
-    const line = page.locator('#apps li')
-    await line.waitFor()
+    await showSettings(page, 'apps')
+    const line = page.getByRole('list', { name: 'Verbundene Apps' }).getByRole('listitem')
     expect(await line.locator('strong').textContent()).toBe(app.name)
     expect(await line.textContent()).toContain('Modelle fragen · Hat keine Schlüssel von Ihnen')
     expect(await line.textContent()).toMatch(/Verbunden am .+ · Zuletzt benutzt .+ · Gültig bis /)
     await expectAccessible(page)
-    await line.locator('button').click()
-    await page.click('dialog .danger')
+    await line.getByRole('button').click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Verbindung beenden' }).click()
     await line.locator('button').waitFor({ state: 'detached' })
     expect(await linksOf(app.id)).toEqual([])
     expect((await svc.send('GET', '/api/user', { token: apiToken })).status).toBe(401)
@@ -130,7 +129,7 @@ describeWith('chromium')('the page of consent', () => {
   })
 
   test('who declines comes back to the app, at the one of its addresses that it named', async () => {
-    await using person = await openProfile(svc, 'linus')
+    await using person = await openSettings(svc, 'linus')
     const { page } = person
     const redirectUrls = ['https://portal.example/back', 'https://portal.example/course?id=7']
     const app = await appFor(page, { ...NARROW, redirectUrls })
@@ -146,7 +145,7 @@ describeWith('chromium')('the page of consent', () => {
   })
 
   test('nobody is sent to an address that the app has not registered, letter by letter', async () => {
-    await using person = await openProfile(svc, 'edsger')
+    await using person = await openSettings(svc, 'edsger')
     const app = await appFor(person.page, NARROW)
     const path = `/connect/${await app.connectRequest('learner 4')}`
 
@@ -157,7 +156,7 @@ describeWith('chromium')('the page of consent', () => {
   })
 
   test('a request is good for one answer, of the person who opened it, while it is fresh and whole', async () => {
-    await using person = await openProfile(svc, 'barbara')
+    await using person = await openSettings(svc, 'barbara')
     const { page } = person
     const app = await appFor(page, NARROW)
     const { browser: other } = await signInBy(svc, 'mallory')
@@ -185,7 +184,7 @@ describeWith('chromium')('the page of consent', () => {
   })
 
   test('a request that has expired says so in the language of the person, before and after it is shown, and links nothing', async () => {
-    await using person = await openProfile(svc, 'frances', { locale: 'de-DE' })
+    await using person = await openSettings(svc, 'frances', { locale: 'de-DE' })
     const { page } = person
     const app = await appFor(page, NARROW)
     const request = await app.connectRequest('learner 8')
@@ -235,7 +234,7 @@ describeWith('chromium')('the page of consent', () => {
   })
 
   test('a page of another site neither shows this one in a frame nor agrees in its place', async () => {
-    await using person = await openProfile(svc, 'donald')
+    await using person = await openSettings(svc, 'donald')
     const { page } = person
     const app = await appFor(page, NARROW)
     const connectRequest = await app.connectRequest('learner 7')

@@ -8,7 +8,7 @@ import { startApp } from '../kit/app.ts'
 import { addAccount } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openPage } from '../kit/web/chromium.ts'
-import { openProfile, signIn } from '../kit/web/pages.ts'
+import { openSettings, signIn } from '../kit/web/pages.ts'
 
 const { de_DE: german, en_US: english } = builtInLabels
 const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([name]) => name).sort()
@@ -74,7 +74,7 @@ describeWith('chromium')('with labels that give their keys', () => {
   test('every page shows nothing but labels, also when something goes wrong', async () => {
     await using labels = await bracketedLabels()
     await using svc = await startApp({ LABELS_DIR: labels.folder, LOGIN_ATTEMPTS_PER_ACCOUNT: '3' })
-    await using chromium = await openProfile(svc, 'ada', { locale: 'de-DE' })
+    await using chromium = await openSettings(svc, 'ada', { locale: 'de-DE' })
     await using guest = await openPage(svc.url, { locale: 'de-DE' })
     const { page } = chromium
 

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { openProfile } from '../kit/web/pages.ts'
+import { openSettings } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -30,7 +30,7 @@ describeWith('chromium')('on a phone', () => {
     ['en-US', 'dark'],
     ['de-DE', 'light'],
   ] as const)('every page in %s and %s fits and keeps nobody out', async ([locale, colorScheme]) => {
-    await using person = await openProfile(svc, `person-${locale}-${colorScheme}`, { ...phone, locale, colorScheme })
+    await using person = await openSettings(svc, `person-${locale}-${colorScheme}`, { ...phone, locale, colorScheme })
     await using guest = await openPage(svc.url, { ...phone, locale, colorScheme })
     await fillProfile(person.id)
 

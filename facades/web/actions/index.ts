@@ -4,7 +4,6 @@ import { keys } from './keys.ts'
 import { language } from './language.ts'
 import { login } from './login.ts'
 import type { ReqOptions } from './options.ts'
-import { ownSessions } from './own-sessions.ts'
 import { session } from './session.ts'
 import { tokens } from './tokens.ts'
 
@@ -12,5 +11,5 @@ import { tokens } from './tokens.ts'
 export async function req(app: FastifyInstance, options: ReqOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   await readForms(app)
-  for (const part of [login, session, ownSessions, keys, tokens, language]) await app.register(part, options)
+  for (const part of [login, session, keys, tokens, language]) await app.register(part, options)
 }

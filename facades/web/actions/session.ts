@@ -17,11 +17,6 @@ export async function session(app: FastifyInstance, { contextOf, peekContextOf }
     const { sessions } = createCaller(await contextOf(request, reply))
     return signedOut(request, reply, await sessions.logout())
   })
-
-  app.post('/req/profile/logout-everywhere', async (request, reply) => {
-    const { sessions } = createCaller(await contextOf(request, reply))
-    return signedOut(request, reply, await sessions.logoutEverywhere())
-  })
 }
 
 /** Redirects a form; tells a script the address. */

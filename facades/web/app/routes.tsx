@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { ChatPage } from './chat/chat-page.tsx'
 import { Frame } from './shell/frame.tsx'
 import { PageFailure } from './shell/page-failure.tsx'
@@ -14,8 +14,25 @@ function ExistingChat() {
   return <ChatPage slug={slug} key={slug} />
 }
 
+/** Loaded with the first visit. */
+const SettingsPage = lazyRouteComponent(() => import('./settings/settings-page.tsx'), 'SettingsPage')
+
+const settings = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings',
+  beforeLoad: () => {
+    throw redirect({ to: '/settings/$section', params: { section: 'profile' }, replace: true })
+  },
+})
+
+const settingsSection = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/settings/$section',
+  component: () => <SettingsPage {...settingsSection.useParams()} />,
+})
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([newChat, chat]),
+  routeTree: rootRoute.addChildren([newChat, chat, settings, settingsSection]),
   defaultErrorComponent: PageFailure,
 })
 

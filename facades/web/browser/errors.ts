@@ -15,14 +15,11 @@ export class PageError extends Error {
 export class ServerError extends Error {
   readonly status: number
   readonly code: string
-  /** The invalid field of the input, if there was one. */
-  readonly field: string
 
-  constructor(status: number, code = '', field = '') {
+  constructor(status: number, code = '') {
     super(`${status} ${code}`)
     this.status = status
     this.code = code
-    this.field = field
   }
 }
 
@@ -43,9 +40,8 @@ const byStatus: Record<number, string> = {
 export function errorText(translate: Translate, error: unknown): string {
   if (error instanceof PageError) return translate(error.key)
   if (!(error instanceof ServerError)) return translate('page.error')
-  const { status, code, field } = error
-  const names = [status === 422 && `field.${field}`, code, byStatus[status]]
-  const keys = names.filter((name) => name).map((name) => `page.error.${name}`)
+  const { status, code } = error
+  const keys = [code, byStatus[status]].map((name) => `page.error.${name}`)
   const key = keys.find((key) => translate(key) !== key)
   return translate(key ?? 'page.error')
 }

@@ -10,11 +10,11 @@ export function element<E extends HTMLElement = HTMLElement>(id: string): E {
 export const entered = (id: string) => element<HTMLInputElement>(id).value
 
 /** What a button or form does; the returned text is shown as the outcome. */
-export type Step = () => Promise<string | undefined>
+type Step = () => Promise<string | undefined>
 
 /** Asks the person whether to run a step. */
-export type Confirmation = () => Promise<boolean>
-export const always: Confirmation = async () => true
+type Confirmation = () => Promise<boolean>
+const always: Confirmation = async () => true
 
 interface StatusElements {
   /** Is marked as busy while the step runs. */
@@ -24,11 +24,7 @@ interface StatusElements {
 }
 
 /** Runs a step and shows its progress and outcome; ignores another click while it runs. */
-export async function runStep(
-  translate: Translate,
-  { busy, button, outcome }: StatusElements,
-  step: Step,
-): Promise<void> {
+async function runStep(translate: Translate, { busy, button, outcome }: StatusElements, step: Step): Promise<void> {
   if (busy.ariaBusy === 'true') return
   for (const old of document.querySelectorAll('.outcome')) showOutcome(old, '')
   busy.ariaBusy = 'true'
@@ -67,18 +63,4 @@ export function onSubmit(translate: Translate, id: string, step: Step, sure: Con
     event.preventDefault()
     if (await sure()) await runStep(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
   })
-}
-
-/** Fills an empty part of the page, or shows there why that failed. */
-export async function fill(translate: Translate, id: string, step: () => Promise<void>): Promise<void> {
-  const part = element(id)
-  try {
-    await step()
-  } catch (error) {
-    const line = document.createElement(part.tagName === 'UL' ? 'li' : 'p')
-    showOutcome(line, errorText(translate, error), true)
-    part.replaceChildren(line)
-  } finally {
-    part.ariaBusy = null
-  }
 }

@@ -6,7 +6,7 @@ export const { brand = '', api = '' } = document.documentElement.dataset
 
 interface Body {
   code?: string
-  errors?: { code?: string; source?: { pointer?: string } }[] | Record<string, string[]>
+  errors?: { code?: string }[] | Record<string, string[]>
 }
 
 /** Sends and reads JSON; throws a ServerError on an error status, but goes to the sign-in page if the session has ended. */
@@ -14,9 +14,9 @@ export async function ask<T>(method: string, path: string, body?: unknown): Prom
   const response = await send(method, path, body)
   const answer = (await response.json().catch(() => ({}))) as Body
   if (response.ok) return answer as T
-  const { code, field } = errorDetailsOf(answer)
+  const code = errorCodeOf(answer)
   if (response.status === 401 && path !== '/req/login' && code !== 'login_failed') return signInAgain()
-  throw new ServerError(response.status, code, field)
+  throw new ServerError(response.status, code)
 }
 
 async function send(method: string, path: string, body: unknown): Promise<Response> {
@@ -32,11 +32,7 @@ async function send(method: string, path: string, body: unknown): Promise<Respon
   })
 }
 
-function errorDetailsOf({ code, errors = [] }: Body): { code?: string | undefined; field?: string | undefined } {
-  if (!Array.isArray(errors)) return { code, field: Object.keys(errors)[0] }
-  const [first] = errors
-  return { code: first?.code ?? code, field: first?.source?.pointer?.split('/').at(-1) }
-}
+const errorCodeOf = ({ code, errors }: Body) => (Array.isArray(errors) ? errors[0]?.code : undefined) ?? code
 
 interface Resource<A> {
   data: { id: string; attributes: A }

@@ -15,7 +15,7 @@ ${asked.needsKeys && html`<p class="notice loud" role="alert">${translate('page.
 <form id="connect" data-key="${asked.publicKey}" data-accepted="${asked.acceptedUrl}">
 <fieldset>
 <legend>${translate('page.connect.may')}</legend>
-${asked.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', value: ability, label: translate(`page.profile.ability.${ability}`), checked: true }))}
+${asked.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', value: ability, label: translate(`page.ability.${ability}`), checked: true }))}
 </fieldset>
 ${!asked.needsKeys && keyChoice(translate)}
 <fieldset id="keys"${!asked.needsKeys && html` hidden disabled`}>

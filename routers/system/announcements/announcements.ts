@@ -64,9 +64,6 @@ async function publishAnnouncement(ctx: Context, { users, ...given }: z.output<t
   })
 }
 
-/** As many as a page shows at once. */
-const MAX_UNREAD = 5
-
 const chosen = z.strictObject({ id: resourceId })
 const version = z.string().regex(/^[0-9a-f]{64}$/, 'must be the version of a text')
 
@@ -79,22 +76,6 @@ export const announcementsRouter = router({
       return rows.map(({ id, title, type, isForced, anchor, expiresAt }) => {
         return { id: String(id), title, type, isForced, anchor, expiresAt }
       })
-    }),
-
-  unread: userWith('read')
-    .meta(
-      about(
-        'Read the first few announcements that the caller has not accepted; one whose text is missing comes without text and version.',
-      ),
-    )
-    .query(async ({ ctx }) => {
-      const rows = await ctx.services.sql(listPendingAnnouncements, [ctx.caller.person.id])
-      return Promise.all(
-        rows.slice(0, MAX_UNREAD).map(async ({ id, title, view }) => {
-          const found = await ctx.services.announcementText(view, ctx.locale)
-          return { id: String(id), title, text: found?.text, version: found?.version }
-        }),
-      )
     }),
 
   read: userWith('read')

@@ -12,14 +12,19 @@ export async function signIn(page: Page, account = 'ada', password = PASSWORD): 
   await page.fill('#account', account)
   await page.fill('#password', password)
   await page.click('#login button')
-  await page.waitForURL(({ pathname }) => /^\/(register|handshake|chat|profile)/.test(pathname))
+  await page.waitForURL(({ pathname }) => /^\/(register|handshake|chat|settings)/.test(pathname))
 }
 
-/** Shows the profile, and waits until all of it is there. */
-export async function showProfile(page: Page): Promise<void> {
-  await page.goto('/profile')
-  await page.locator('#usage:not([aria-busy])').waitFor()
-  await page.locator('#sessions:not([aria-busy])').waitFor()
+/** Shows a part of the settings, and waits until all of it is there. */
+export async function showSettings(page: Page, section = 'profile'): Promise<void> {
+  await page.goto(`/settings/${section}`)
+  await settingsShown(page)
+}
+
+/** Waits until all of a part of the settings is there. */
+export async function settingsShown(page: Page): Promise<void> {
+  await page.locator('.settings-section').first().waitFor()
+  await page.locator('.settings [aria-busy="true"]').waitFor({ state: 'detached' })
 }
 
 /** Signs in as the page for it does, without loading that page and the one behind it. */
@@ -29,14 +34,18 @@ async function signInQuietly(page: Page, account: string): Promise<void> {
   expect(answer.status()).toBe(200)
 }
 
-/** Somebody of their own at their profile. Their key opens nothing: for most of the page it is enough that there is one. */
-export async function openProfile(svc: TestApp, account: string, options: BrowserContextOptions = {}) {
+/** Somebody of their own at a part of their settings. Their key opens nothing: here it is enough that there is one. */
+export async function openSettings(
+  svc: TestApp,
+  account: string,
+  { section, ...options }: BrowserContextOptions & { section?: string } = {},
+) {
   const { id } = await addAccount(svc, account)
   await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf(account), id])
   await svc.rows('delete from access_tokens where user_id = $1', [id])
   const chromium = await openPage(svc.url, options)
   await signInQuietly(chromium.page, account)
-  await showProfile(chromium.page)
+  await showSettings(chromium.page, section)
   return { ...chromium, id }
 }
 

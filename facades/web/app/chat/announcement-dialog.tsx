@@ -1,7 +1,7 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useState } from 'react'
 import { acceptAnnouncement, useAnnouncementText } from '../shared/announcements.ts'
-import { errorText } from '../shared/api/error-text.ts'
+import { errorText, isMissing } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { t } from '../shared/text/labels.ts'
 
@@ -22,7 +22,7 @@ export function AnnouncementDialog({ id, close }: { id: string; close: () => voi
           {data && <Markdown text={data.text.replace(buttons, '')} />}
           {error !== undefined && error !== null && (
             <p className="wrong" role="alert">
-              {errorText(error)}
+              {isMissing(unread) ? t('app.announcement.missing') : errorText(error)}
             </p>
           )}
           <p className="actions">

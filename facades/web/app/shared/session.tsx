@@ -1,18 +1,34 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext } from 'react'
-import { api, type Connection } from './api/client.ts'
-import { type ConversationKey, openConversationKey } from './crypto/conversation-key.ts'
+import { api, type Connection, queryClient } from './api/client.ts'
+import { type ConversationKey, Locked, openConversationKey } from './crypto/conversation-key.ts'
 
-interface Session {
-  connection: Connection
-  conversationKey: ConversationKey
+/** Who is signed in, and the key of their conversations where this browser has it. */
+class Session {
+  readonly connection: Connection
+  readonly #key: ConversationKey | undefined
+
+  constructor(connection: Connection, key: ConversationKey | undefined) {
+    this.connection = connection
+    this.#key = key
+  }
+
+  get isLocked(): boolean {
+    return this.#key === undefined
+  }
+
+  /** What needs it and finds it locked gives way to the page where the passkey is entered. */
+  get conversationKey(): ConversationKey {
+    if (!this.#key) throw new Locked()
+    return this.#key
+  }
 }
 
 const SessionContext = createContext<Session | undefined>(undefined)
 
 const { brand = '' } = document.documentElement.dataset
 
-/** Who is signed in, and the key of their conversations; what is inside waits for both. */
+/** What is inside waits until it is known who is signed in. */
 export function SessionProvider({ children }: { children: ReactNode }) {
   const { data } = useSuspenseQuery({
     queryKey: ['session'],
@@ -27,8 +43,11 @@ async function openSession(): Promise<Session> {
     api.connections.get.query({ id: brand }),
     api.userKeychainValues.list.query({}),
   ])
-  return { connection, conversationKey: await openConversationKey(connection, items) }
+  return new Session(connection, await openConversationKey(connection, items))
 }
+
+/** Reads again who is signed in, after they changed. */
+export const refreshSession = () => queryClient.invalidateQueries({ queryKey: ['session'] })
 
 export function useSession(): Session {
   const session = useContext(SessionContext)

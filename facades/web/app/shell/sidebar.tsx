@@ -29,7 +29,7 @@ export function Sidebar() {
 const { brand = '' } = document.documentElement.dataset
 
 function SidebarContent() {
-  const { connection } = useSession()
+  const { connection, isLocked } = useSession()
   const { setOpen } = useSidebar()
   const close = () => setOpen(false)
   return (
@@ -42,11 +42,15 @@ function SidebarContent() {
           <Icon name="plus" /> {t('app.chat.new')}
         </Link>
       </div>
-      <ConversationList onChoose={close} />
+      {isLocked ? (
+        <p className="conversations hint">{t('app.settings.locked')}</p>
+      ) : (
+        <ConversationList onChoose={close} />
+      )}
       <nav className="sidebar-foot" aria-label={t('app.account')}>
-        <a href="/profile">
+        <Link to="/settings/$section" params={{ section: 'profile' }} onClick={close}>
           <Icon name="settings" /> {t('app.settings')}
-        </a>
+        </Link>
         <span className="person">{connection.userinfo?.name}</span>
         <a href="/logout">{t('page.signOut')}</a>
       </nav>

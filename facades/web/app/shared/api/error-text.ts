@@ -4,9 +4,17 @@ import { hasLabel, t } from '../text/labels.ts'
 /** The text for an error in the language of the page, with what to do; the service's own sentences are in English. */
 export function errorText(error: unknown): string {
   if (!(error instanceof SvcError)) return t('page.error')
-  const keys = [`app.error.${error.code}`, `page.error.${error.code}`, `app.error.status${error.status}`]
+  const field = error.issues[0]?.path.at(-1)
+  const keys = [
+    `app.error.field.${field}`,
+    `app.error.${error.code}`,
+    `page.error.${error.code}`,
+    `app.error.status${error.status}`,
+  ]
   return t(keys.find(hasLabel) ?? 'page.error')
 }
+
+export const isMissing = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
 
 /** Names a request in the log of the service, for whoever helps. */
 export const requestIdOf = (error: unknown): string | undefined =>

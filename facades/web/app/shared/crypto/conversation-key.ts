@@ -33,14 +33,13 @@ export class ConversationKey {
   }
 }
 
-/** The key of all private conversations, from the keychain, by the passkey's key that this browser keeps. */
+/** The key of all private conversations, from the keychain, by the passkey's key where this browser keeps it. */
 export async function openConversationKey(
   { userinfo }: Connection,
   keychain: readonly KeychainEntry[],
-): Promise<ConversationKey> {
+): Promise<ConversationKey | undefined> {
   const passkeyKey = await find(`${userinfo?.id}-${userinfo?.hash}`)
-  if (!passkeyKey) throw new Locked()
   const entry = keychain.find(({ keyType }) => keyType === 'ai_conv')
-  if (!entry) throw new Locked()
+  if (!passkeyKey || !entry) return undefined
   return new ConversationKey(await importKey(await unsealEntry(passkeyKey, entry)))
 }

@@ -11,6 +11,9 @@ export const appLocale = locale
 /** The language of the page, as browsers know it. */
 export const language = locale.replace('_', '-')
 
+/** Dates and numbers are written in that language, as the browser's user has it where they have it. */
+export const regions = [...navigator.languages.filter((each) => each.slice(0, 2) === language.slice(0, 2)), language]
+
 /** Loads the texts in the language of the page; nothing is shown before. */
 export async function loadLabels(): Promise<void> {
   const response = await fetch(address)
@@ -29,13 +32,12 @@ export function t(key: string, values: Values = {}): string {
 export const hasLabel = (key: string): boolean => labels[key] !== undefined
 
 const plurals = new Intl.PluralRules(language)
-const numbers = new Intl.NumberFormat(language)
+const numbers = new Intl.NumberFormat(regions)
 
 const formatted = (value: string | number | undefined) => (typeof value === 'number' ? numbers.format(value) : value)
 
 /** A day for people, such as «25 Nov». */
-export const dayText = (date: Date) =>
-  new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' }).format(date)
+export const dayText = (date: Date) => new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' }).format(date)
 
 export const timeText = (date: Date) =>
-  new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(date)
+  new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' }).format(date)

@@ -3,20 +3,20 @@ import { limited, requests } from '../kit/ai/limited.ts'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openProfile, showProfile } from '../kit/web/pages.ts'
+import { openSettings, showSettings } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
 
-describeWith('chromium')('the limits on the profile page', () => {
+describeWith('chromium')('the limits in the settings', () => {
   test.for([
     ['en-US', 'dark', 390],
     ['de-DE', 'light', 1280],
   ] as const)('have a meter each, in %s, %s, %i pixels wide', async ([locale, colorScheme, width]) => {
     const options = { locale, colorScheme, viewport: { width, height: 900 } }
-    await using person = await openProfile(svc, `limits-${locale}`, options)
+    await using person = await openSettings(svc, `limits-${locale}`, { ...options, section: 'usage' })
     const { page, id } = person
-    expect(await page.locator('#limits').textContent()).toBe('')
+    expect(await page.locator('meter').count()).toBe(0)
     const limits = [
       { name: 'calls', for: `user:limits-${locale}`, cap: 1000, unit: 'requests', per: 'day' },
       { name: 'money', for: `user:limits-${locale}`, cap: 2, unit: 'EUR', per: 'month', mode: 'observe' },
@@ -33,10 +33,10 @@ describeWith('chromium')('the limits on the profile page', () => {
       [id, locale],
     )
 
-    await showProfile(page)
-    await page.locator('#limits li').first().waitFor()
+    await showSettings(page, 'usage')
+    await page.locator('.limits li').first().waitFor()
 
-    const told = await page.locator('#limits .hint').allTextContents()
+    const told = await page.locator('.limits .hint').allTextContents()
     expect(told).toEqual(
       locale === 'en-US'
         ? [
@@ -58,7 +58,7 @@ describeWith('chromium')('the limits on the profile page', () => {
     )
     expect(
       await page
-        .locator('#limits meter')
+        .locator('.limits meter')
         .evaluateAll((all) => all.map((one) => (one as { value: number } & object).value)),
     ).toEqual([520, 1_900_000, 0])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
@@ -67,9 +67,9 @@ describeWith('chromium')('the limits on the profile page', () => {
   })
 })
 
-describeWith('chromium')('the limits of rooms on the profile page', () => {
+describeWith('chromium')('the limits of rooms in the settings', () => {
   test('are named by the rooms in which the person may ask, and not by others', async () => {
-    await using person = await openProfile(svc, 'in-rooms')
+    await using person = await openSettings(svc, 'in-rooms')
     const rooms = await svc.rows<{ id: number }>(
       "insert into rooms (name, slug, created_at, updated_at) values ('Chess <b>', 'chess-1', now(), now()), ('Go', 'go-1', now(), now()) returning id",
     )
@@ -87,15 +87,15 @@ describeWith('chromium')('the limits of rooms on the profile page', () => {
         per: 'day',
       } as never)
 
-    await showProfile(person.page)
-    await person.page.locator('#limits li').first().waitFor()
+    await showSettings(person.page, 'usage')
+    await person.page.locator('.limits li').first().waitFor()
 
-    expect(await person.page.locator('#limits strong').allTextContents()).toEqual([`room ${rooms[0]?.id} · Chess <b>`])
+    expect(await person.page.locator('.limits strong').allTextContents()).toEqual([`room ${rooms[0]?.id} · Chess <b>`])
     expect(person.complaints).toEqual([])
   })
 })
 
-describeWith('chromium')('the limits of groups, models and providers on the profile page', () => {
+describeWith('chromium')('the limits of groups, models and providers in the settings', () => {
   test('are told apart by what they are of, and those of the person need not be', async () => {
     await using world = await limited(
       ['group', 'model:mock-1', 'provider:local', 'user'].map((subject) => ({
@@ -104,13 +104,13 @@ describeWith('chromium')('the limits of groups, models and providers on the prof
         for: subject,
       })),
     )
-    await using person = await openProfile(world.svc, 'in-groups', { viewport: { width: 390, height: 900 } })
+    await using person = await openSettings(world.svc, 'in-groups', { viewport: { width: 390, height: 900 } })
     const { page, id } = person
     const long = 'x'.repeat(100)
     await world.svc.host.admin.setGroups({ user: { id }, groups: ['Class <b>', long] })
 
-    await showProfile(page)
-    await page.locator('#limits li').first().waitFor()
+    await showSettings(page, 'usage')
+    await page.locator('.limits li').first().waitFor()
 
     const names = [
       'of group · Class <b>',
@@ -119,8 +119,8 @@ describeWith('chromium')('the limits of groups, models and providers on the prof
       'of provider local · local',
       'of user',
     ]
-    expect(await page.locator('#limits strong').allTextContents()).toEqual(names)
-    const labels = await page.locator('#limits meter').evaluateAll((all) => all.map((one) => one.ariaLabel))
+    expect(await page.locator('.limits strong').allTextContents()).toEqual(names)
+    const labels = await page.locator('.limits meter').evaluateAll((all) => all.map((one) => one.ariaLabel))
     expect(labels).toEqual(names)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
     expect(person.complaints).toEqual([])

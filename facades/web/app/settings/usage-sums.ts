@@ -1,15 +1,7 @@
+import type { api } from '../shared/api/client.ts'
+
 /** What a person asked models on one day, of one model and in one currency. */
-export interface Sum {
-  day: string
-  model: string
-  requests: number
-  inputTokens: number
-  outputTokens: number
-  costMicros: number | null
-  currency: string | null
-  estimated: number
-  unpriced: number
-}
+export type Sum = Awaited<ReturnType<typeof api.usage.summary.query>>[number]
 
 /** Sums of several rows; money for each currency by itself. */
 export interface Total {
@@ -18,7 +10,7 @@ export interface Total {
   costs: Map<string, number>
 }
 
-export function total(sums: readonly Sum[]): Total {
+export function sumUp(sums: readonly Sum[]): Total {
   const costs = new Map<string, number>()
   for (const { currency, costMicros } of sums)
     if (currency && costMicros !== null) costs.set(currency, (costs.get(currency) ?? 0) + costMicros)
@@ -26,7 +18,7 @@ export function total(sums: readonly Sum[]): Total {
 }
 
 /** The sums of each model, the most used one first. */
-export const byModel = (sums: readonly Sum[]): [model: string, sums: Sum[]][] =>
+export const groupByModel = (sums: readonly Sum[]): [model: string, sums: Sum[]][] =>
   [...Map.groupBy(sums, ({ model }) => model)].toSorted(([, a], [, b]) => add(b, tokensOf) - add(a, tokensOf))
 
 export const tokensOf = ({ inputTokens, outputTokens }: Sum) => inputTokens + outputTokens

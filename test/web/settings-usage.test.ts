@@ -4,7 +4,7 @@ import { keepApproval, keptApprovals } from '../../routers/ai/approvals/kept-app
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openProfile, showProfile } from '../kit/web/pages.ts'
+import { openSettings, showSettings } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -21,7 +21,7 @@ async function addUsage(userId: number): Promise<void> {
   )
 }
 
-describeWith('chromium')('the use of models on the profile page', () => {
+describeWith('chromium')('the use of models in the settings', () => {
   test.for([
     ['en-US', 'light', 1280],
     ['de-DE', 'dark', 390],
@@ -29,19 +29,20 @@ describeWith('chromium')('the use of models on the profile page', () => {
     'is drawn by day and model and summed up, in %s, %s, %i pixels wide',
     async ([locale, colorScheme, width]) => {
       const options = { locale, colorScheme, viewport: { width, height: 900 } }
-      await using person = await openProfile(svc, `chart-${locale}`, options)
+      await using person = await openSettings(svc, `chart-${locale}`, options)
       const { page } = person
       await addUsage(person.id)
 
-      await showProfile(page)
+      await showSettings(page, 'usage')
 
-      const chart = page.locator('#usage figure')
+      const report = page.locator('.settings-section')
+      const chart = report.locator('figure')
       expect(await chart.locator('rect').count()).toBe(52)
       expect(await chart.locator('svg').getAttribute('aria-label')).toMatch(/229[.,]600/)
       const legend = await chart.locator('figcaption span').allTextContents()
       expect(legend.slice(0, 5)).toEqual(['model-1', 'model-2', 'model-3', 'model-4', 'model-5'])
       expect(legend).toHaveLength(6)
-      const table = page.locator('#usage > table')
+      const table = report.locator('> table')
       expect(await table.locator('tbody tr').count()).toBe(7)
       const total = await table.locator('tfoot tr').textContent()
       expect(total).toContain('56')
@@ -51,12 +52,12 @@ describeWith('chromium')('the use of models on the profile page', () => {
           ? /€0\.30.*\+.*\$0\.024|\$0\.024.*\+.*€0\.30/
           : /0,30\s€.*\+.*0,024\s\$|0,024\s\$.*\+.*0,30\s€/,
       )
-      expect(await page.locator('#usage .hint').allTextContents()).toEqual([
+      expect(await report.locator('.hint').allTextContents()).toEqual([
         expect.stringMatching(/: 8$/),
         expect.stringMatching(/: 8$/),
       ])
-      await page.click('#usage summary')
-      expect(await page.locator('#usage details tbody tr').count()).toBe(12)
+      await report.locator('summary').click()
+      expect(await report.locator('details tbody tr').count()).toBe(12)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
       await expectAccessible(page)
       expect(person.complaints).toEqual([])
@@ -64,19 +65,20 @@ describeWith('chromium')('the use of models on the profile page', () => {
   )
 
   test("is nobody else's", async () => {
-    await using ada = await openProfile(svc, 'chart-ada')
-    await using bob = await openProfile(svc, 'chart-bob')
+    await using ada = await openSettings(svc, 'chart-ada')
+    await using bob = await openSettings(svc, 'chart-bob')
     await addUsage(ada.id)
 
-    await showProfile(bob.page)
+    await showSettings(bob.page, 'usage')
 
-    expect(await bob.page.locator('#usage').textContent()).toBe('You have not used a model in the last 30 days.')
+    await bob.page.getByText('You have not used a model in the last 30 days.').waitFor()
+    expect(await bob.page.locator('table').count()).toBe(0)
   })
 })
 
-describeWith('chromium')('the allowed tools on the profile page', () => {
+describeWith('chromium')('the allowed tools in the settings', () => {
   test('are taken back one by one; what a session allowed that has ended is not among them', async () => {
-    await using person = await openProfile(svc, 'allowing', { locale: 'de-DE' })
+    await using person = await openSettings(svc, 'allowing', { locale: 'de-DE' })
     const { page, id, complaints } = person
     const { id: token } = await svc.host.tokens.createFor({ user: { id }, name: 'script', abilities: ['ai'] })
     const [session] = await svc.services.sql(listSessions, [id, new Date(0)])
@@ -85,9 +87,8 @@ describeWith('chromium')('the allowed tools on the profile page', () => {
         ...{ credential, conversation: '<b>one</b>', tool: 'mail_send', server: 'Mail', hash: 'h' },
       })
 
-    await showProfile(page)
-    const lines = page.locator('#approvals li')
-    await lines.first().waitFor()
+    await showSettings(page, 'apps')
+    const lines = page.getByRole('list', { name: 'Erlaubte Werkzeuge' }).getByRole('listitem')
 
     expect(await lines.allTextContents()).toEqual([
       expect.stringMatching(
@@ -97,7 +98,7 @@ describeWith('chromium')('the allowed tools on the profile page', () => {
     ])
     await expectAccessible(page)
     await lines.first().locator('button').click()
-    await page.locator('#approvals-outcome:has-text("mail_send")').waitFor()
+    await page.getByRole('status').filter({ hasText: 'mail_send' }).waitFor()
     expect(await lines.count()).toBe(1)
     expect((await keptApprovals(svc.services, id)).map(({ credential }) => credential)).not.toContain(`token:${token}`)
     expect(complaints).toEqual([])

@@ -1,0 +1,78 @@
+import { type ReactNode, useRef } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+import { ConfirmButton, type Question } from '../shared/ui/confirm-button.tsx'
+import { Outcome } from './outcome.tsx'
+import { SettingsSection } from './settings-section.tsx'
+import { useStep } from './use-step.ts'
+
+interface Item {
+  key: string | number
+  name: string
+  details: readonly string[]
+  /** What its button does; the text that it resolves with says how it went. */
+  remove?: () => Promise<string | undefined>
+  /** Asked first. */
+  question?: Question
+}
+
+interface ItemListProps {
+  title: string
+  intro: string
+  /** Undefined while they are read. */
+  items: readonly Item[] | undefined
+  error: unknown
+  /** Said where there is none. */
+  none: string
+  /** The words on the button of each. */
+  removeText?: string
+  children?: ReactNode
+}
+
+/** A part with a list of what a person has, each with a button that takes it away. */
+export function ItemList({ title, intro, items, error, none, removeText = '', children }: ItemListProps) {
+  const titleRef = useRef<HTMLHeadingElement>(null)
+  const { outcome, isWrong, run } = useStep()
+  const take = (remove: () => Promise<string | undefined>) =>
+    run(async () => {
+      const text = await remove()
+      titleRef.current?.focus()
+      return text
+    })
+  return (
+    <SettingsSection title={title} titleRef={titleRef}>
+      <p>{intro}</p>
+      {error ? (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      ) : (
+        <ul className="settings-list" aria-label={title} aria-busy={items === undefined}>
+          {items?.length === 0 && <li>{none}</li>}
+          {items?.map(({ key, name, details, remove, question }) => (
+            <li key={key}>
+              <div>
+                <strong>{name}</strong>
+                {details.map((detail) => (
+                  <p key={detail}>{detail}</p>
+                ))}
+              </div>
+              {remove && (
+                <ConfirmButton
+                  className="quiet-button"
+                  label={t('app.settings.itemButton', { action: removeText, name })}
+                  question={question}
+                  act={() => take(remove)}
+                >
+                  {removeText}
+                </ConfirmButton>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      <Outcome outcome={outcome} isWrong={isWrong} />
+      {children}
+    </SettingsSection>
+  )
+}

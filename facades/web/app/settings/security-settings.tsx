@@ -1,0 +1,143 @@
+import { useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { makeBackup, type Salts, unlock } from '../../browser/crypto.ts'
+import { forget } from '../../browser/keystore.ts'
+import { api, type Connection, queryClient } from '../shared/api/client.ts'
+import { refreshSession, useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { Field } from './field.tsx'
+import { Secret } from './secret.tsx'
+import { entered, SettingsForm } from './settings-form.tsx'
+import { SettingsSection } from './settings-section.tsx'
+import { InputError } from './use-step.ts'
+
+/** The password where the service keeps it, and the keys. */
+export const SecuritySettings = () => (
+  <>
+    <PasswordForm />
+    <KeyLock />
+    <RecoveryCode />
+    <SettingsSection title={t('app.settings.lostTitle')}>
+      <p>{t('app.settings.lost')}</p>
+      <p>
+        <a className="quiet-button" href="/handshake">
+          {t('app.settings.lostGo')}
+        </a>
+      </p>
+    </SettingsSection>
+  </>
+)
+
+function PasswordForm() {
+  const { data } = useQuery({
+    queryKey: ['password'],
+    queryFn: ({ signal }) => api.password.state.query(undefined, { signal }),
+  })
+  if (!data?.canChange) return null
+  return (
+    <SettingsSection title={t('app.settings.passwordTitle')}>
+      <p>{t('app.settings.passwordIntro')}</p>
+      <SettingsForm
+        label={t('app.settings.passwordTitle')}
+        submitText={t('app.settings.passwordChange')}
+        submit={changePassword}
+      >
+        <Field
+          {...secretField}
+          label={t('app.settings.passwordCurrent')}
+          name="current"
+          autoComplete="current-password"
+        />
+        <Field
+          {...secretField}
+          label={t('app.settings.passwordNew')}
+          name="next"
+          autoComplete="new-password"
+          hint={t('app.settings.passwordHint')}
+        />
+        <Field {...secretField} label={t('app.settings.passwordRepeat')} name="repeated" autoComplete="new-password" />
+      </SettingsForm>
+    </SettingsSection>
+  )
+}
+
+const secretField = { type: 'password', required: true, maxLength: 1024 } as const
+
+async function changePassword(form: HTMLFormElement): Promise<string> {
+  const newPassword = entered(form, 'next')
+  if (newPassword !== entered(form, 'repeated')) throw new InputError(t('app.settings.passwordDiffer'))
+  await api.password.change.mutate({ currentPassword: entered(form, 'current'), newPassword })
+  form.reset()
+  await queryClient.invalidateQueries({ queryKey: ['sessions'] })
+  return t('app.settings.passwordChanged')
+}
+
+/** Whoever uses this browser next has to enter the passkey. */
+function KeyLock() {
+  const { isLocked } = useSession()
+  if (isLocked) return null
+  const lock = async () => {
+    await forget()
+    await refreshSession()
+  }
+  return (
+    <SettingsSection title={t('app.settings.keysTitle')}>
+      <p>{t('app.settings.unlocked')}</p>
+      <p>
+        <button type="button" className="quiet-button" onClick={lock}>
+          {t('app.settings.lock')}
+        </button>
+      </p>
+    </SettingsSection>
+  )
+}
+
+function RecoveryCode() {
+  const { connection } = useSession()
+  const [code, setCode] = useState('')
+  const mayPaste = connection.configs['security']?.['passkeyAllowPaste'] === true
+  const make = async (form: HTMLFormElement) => {
+    setCode('')
+    setCode(await renewBackup(connection, entered(form, 'passkey')))
+    form.reset()
+    return t('page.handshake.codeIntro')
+  }
+  return (
+    <SettingsSection title={t('app.settings.codeTitle')}>
+      <p>{t('app.settings.codeIntro')}</p>
+      <SettingsForm
+        label={t('app.settings.codeTitle')}
+        submitText={t('app.settings.codeMake')}
+        submit={make}
+        result={code && <Secret label={t('app.settings.codeTitle')} text={code} copyText={t('page.copy')} />}
+      >
+        <Field
+          {...secretField}
+          label={t('page.handshake.passkey')}
+          name="passkey"
+          autoComplete="current-password"
+          hint={mayPaste ? t('page.passkey.what') : `${t('page.passkey.what')} ${t('page.handshake.noPaste')}`}
+          onBeforeInput={mayPaste ? undefined : refusePaste}
+        />
+      </SettingsForm>
+    </SettingsSection>
+  )
+}
+
+/** Covers pasting, dropping, and yanking cut text; a password manager can still fill the field. */
+function refusePaste(event: FormEvent<HTMLInputElement>): void {
+  if ((event.nativeEvent as InputEvent).inputType?.startsWith('insertFrom')) event.preventDefault()
+}
+
+/** A new code, and with it a new backup of the passkey, which must be the right one. */
+async function renewBackup({ salts, userinfo }: Connection, passkey: string): Promise<string> {
+  if (!crypto.subtle) throw new InputError(t('page.insecure'))
+  if (!salts || !userinfo) throw new InputError(t('page.error'))
+  const own = salts as unknown as Salts
+  const { publicKey, validator } = (await api.userKeychainValues.validator.query()).meta
+  if (publicKey === null || !(await unlock(passkey, { publicKey, validator }, own)))
+    throw new InputError(t('page.unlock.wrong'))
+  const { backupCode, passkeyBackup } = await makeBackup(passkey, userinfo.username, own)
+  await api.passkey.renewBackup.mutate(passkeyBackup)
+  return backupCode
+}

@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query'
+import { forget } from '../../browser/keystore.ts'
+import { api, queryClient } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
+import { ItemList } from './item-list.tsx'
+import { minuteText } from './moments.ts'
+import { Outcome } from './outcome.tsx'
+import { useStep } from './use-step.ts'
+
+const key = ['sessions']
+
+const listSessions = (signal: AbortSignal) => api.sessions.list.query(undefined, { signal })
+type OwnSession = Awaited<ReturnType<typeof listSessions>>[number]
+
+/** Where the person is signed in. */
+export function SessionSettings() {
+  const { data, error } = useQuery({ queryKey: key, queryFn: ({ signal }) => listSessions(signal) })
+  return (
+    <ItemList
+      title={t('app.settings.sessionsTitle')}
+      intro={t('app.settings.sessionsIntro')}
+      items={data?.map((session) => ({
+        key: session.handle,
+        name: session.isCurrent ? `${nameOf(session)} (${t('app.settings.sessionHere')})` : nameOf(session),
+        details: [
+          t('app.settings.sessionTimes', {
+            began: minuteText(session.beganAt),
+            used: minuteText(session.lastUsedAt),
+          }),
+        ],
+        ...(!session.isCurrent && { remove: () => endSession(session) }),
+      }))}
+      error={error}
+      none=""
+      removeText={t('app.settings.sessionEnd')}
+    >
+      <EndSeveral hasOthers={(data?.length ?? 0) > 1} />
+    </ItemList>
+  )
+}
+
+function nameOf({ browser, system }: OwnSession): string {
+  const known = browser ?? t('app.settings.sessionUnknown')
+  return system ? t('app.settings.sessionOn', { browser: known, system }) : known
+}
+
+async function endSession({ handle }: OwnSession): Promise<string> {
+  await api.sessions.end.mutate({ handle })
+  await queryClient.invalidateQueries({ queryKey: key })
+  return t('app.settings.sessionEnded')
+}
+
+function EndSeveral({ hasOthers }: { hasOthers: boolean }) {
+  const { run, outcome, isWrong } = useStep()
+  const endOthers = async () => {
+    await api.sessions.endOthers.mutate()
+    await queryClient.invalidateQueries({ queryKey: key })
+    return t('app.settings.sessionEnded')
+  }
+  return (
+    <>
+      <p className="settings-buttons">
+        {hasOthers && (
+          <button type="button" className="quiet-button" onClick={() => run(endOthers)}>
+            {t('app.settings.sessionOthers')}
+          </button>
+        )}
+        <ConfirmButton
+          className="danger-button"
+          question={{
+            title: t('app.settings.everywhereSure'),
+            text: t('app.settings.everywhereText'),
+            yes: t('app.settings.everywhere'),
+          }}
+          act={() => run(signOutEverywhere)}
+        >
+          {t('app.settings.everywhere')}
+        </ConfirmButton>
+      </p>
+      <Outcome outcome={outcome} isWrong={isWrong} />
+    </>
+  )
+}
+
+async function signOutEverywhere(): Promise<undefined> {
+  // Keys unlocked in this browser must not stay unlocked for its next user.
+  await forget()
+  const { redirectUri } = await api.sessions.logoutEverywhere.mutate()
+  location.assign(redirectUri)
+}

@@ -1,0 +1,157 @@
+import { useQuery } from '@tanstack/react-query'
+import { useId, useState } from 'react'
+import { SvcError } from '../../../client/index.ts'
+import { api, type Model, queryClient } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { Field } from './field.tsx'
+import { ItemList } from './item-list.tsx'
+import { dayText, minuteText } from './moments.ts'
+import { Secret } from './secret.tsx'
+import { entered, SettingsForm } from './settings-form.tsx'
+import { SettingsSection } from './settings-section.tsx'
+
+const key = ['tokens']
+
+/** The tokens with which programs of the person call. */
+export function TokenSettings() {
+  const { data, error } = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => api.tokens.list.query(undefined, { signal }),
+  })
+  if (error instanceof SvcError && error.code === 'token_creation_off')
+    return (
+      <SettingsSection title={t('app.settings.tokensTitle')}>
+        <p>{t('app.error.token_creation_off')}</p>
+      </SettingsSection>
+    )
+  return (
+    <ItemList
+      title={t('app.settings.tokensTitle')}
+      intro={t('app.settings.tokensIntro')}
+      items={data?.map((token) => ({
+        key: token.id,
+        name: token.name,
+        details: [abilitiesText(token.abilities), timesText(token)],
+        question: {
+          title: t('app.settings.tokenRevokeSure', { name: token.name }),
+          text: t('app.settings.tokenRevokeText'),
+          yes: t('app.settings.tokenRevoke'),
+        },
+        remove: async () => {
+          await api.tokens.revoke.mutate({ tokenId: token.id })
+          await queryClient.invalidateQueries({ queryKey: key })
+          return t('app.settings.tokenRevoked', { name: token.name })
+        },
+      }))}
+      error={error}
+      none={t('app.settings.tokenNone')}
+      removeText={t('app.settings.tokenRevoke')}
+    >
+      <TokenForm />
+    </ItemList>
+  )
+}
+
+/** Says what a token or an app may do. */
+export const abilitiesText = (abilities: readonly string[]) =>
+  t('app.settings.tokenMay', { abilities: abilities.map((ability) => t(`page.ability.${ability}`)).join(', ') })
+
+/** Says when something was used last. */
+export const usedText = (lastUsedAt: string | null) =>
+  lastUsedAt ? t('app.settings.tokenUsed', { time: minuteText(lastUsedAt) }) : t('app.settings.tokenUnused')
+
+interface TokenTimes {
+  createdAt: string
+  lastUsedAt: string | null
+  expiresAt: string | null
+}
+
+const timesText = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
+  [
+    t('app.settings.tokenMade', { day: dayText(createdAt) }),
+    usedText(lastUsedAt),
+    expiresAt ? t('app.settings.tokenEnds', { day: dayText(expiresAt) }) : t('app.settings.tokenEndless'),
+  ].join(' · ')
+
+/** For how many days a token may be made. */
+const lifetimes = [7, 30, 90, 365]
+const USUAL_DAYS = 90
+const DAY_MS = 24 * 60 * 60 * 1000
+
+function TokenForm() {
+  const [token, setToken] = useState('')
+  const daysId = useId()
+  const create = async (form: HTMLFormElement) => {
+    setToken('')
+    const days = Number(entered(form, 'days'))
+    const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
+    const made = await api.tokens.create.mutate({ name: entered(form, 'name'), ...expiresAt })
+    setToken(made.token)
+    form.reset()
+    await queryClient.invalidateQueries({ queryKey: key })
+    return t('app.settings.tokenOnce')
+  }
+  return (
+    <SettingsForm
+      label={t('app.settings.tokenMake')}
+      submitText={t('app.settings.tokenMake')}
+      submit={create}
+      result={token && <NewToken token={token} />}
+    >
+      <div className="pair">
+        <Field
+          label={t('app.settings.tokenName')}
+          name="name"
+          autoComplete="off"
+          maxLength={16}
+          required
+          hint={t('app.settings.tokenNameHint')}
+        />
+        <div className="field">
+          <label htmlFor={daysId}>{t('app.settings.tokenDays')}</label>
+          <select id={daysId} name="days" defaultValue={USUAL_DAYS}>
+            {lifetimes.map((days) => (
+              <option key={days} value={days}>
+                {t('app.settings.tokenForDays', { days })}
+              </option>
+            ))}
+            <option value="">{t('app.settings.tokenForever')}</option>
+          </select>
+        </div>
+      </div>
+    </SettingsForm>
+  )
+}
+
+/** A token, which is shown once, with a request that works with it. */
+function NewToken({ token }: { token: string }) {
+  const { data: model = 'demo' } = useQuery({ queryKey: ['token-model'], queryFn: findModel })
+  const request = firstRequest(token, model)
+  const [before, after] = t('app.settings.tokenRequestHint').split(':link')
+  return (
+    <>
+      <Secret label={t('app.settings.tokensTitle')} text={token} copyText={t('app.settings.tokenCopy')} />
+      <h3>{t('app.settings.tokenRequest')}</h3>
+      <p className="hint">
+        {before}
+        <a href="/docs" target="_blank" rel="noreferrer">
+          {t('app.settings.tokenDocs')}
+        </a>
+        {after}
+      </p>
+      <Secret label={t('app.settings.tokenRequest')} text={request} copyText={t('app.settings.tokenRequestCopy')} />
+    </>
+  )
+}
+
+/** A model that programs may ask, as far as the person sees. */
+async function findModel(): Promise<string | undefined> {
+  const { items } = await api.aiModels.list.query({ page: { size: 200 } })
+  const isOpen = ({ active, modelType, usageTypes }: Model) =>
+    active && modelType === 'chat' && (usageTypes?.includes('external') ?? true)
+  return items.find(isOpen)?.modelId
+}
+
+const firstRequest = (token: string, model: string) => `curl ${location.origin}/v1/chat/completions \\
+  -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' \\
+  -d '${JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] })}'`

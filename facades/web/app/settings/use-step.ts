@@ -1,0 +1,37 @@
+import { useRef, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+
+/** An error that the page found itself; its message is a text for people. */
+export class InputError extends Error {}
+
+export interface StepState {
+  isBusy: boolean
+  /** How it went, in words. */
+  outcome: string
+  isWrong: boolean
+}
+
+const idle: StepState = { isBusy: false, outcome: '', isWrong: false }
+
+/** Carries out one step at a time and tells how it went; the text that a step resolves with is its outcome. */
+export function useStep() {
+  const [state, setState] = useState(idle)
+  const isRunning = useRef(false)
+  const run = async (step: () => Promise<string | undefined>): Promise<void> => {
+    if (isRunning.current) return
+    isRunning.current = true
+    setState({ isBusy: true, outcome: t('page.working'), isWrong: false })
+    try {
+      setState({ ...idle, outcome: (await step()) ?? '' })
+    } catch (error) {
+      const outcome = error instanceof InputError ? error.message : errorText(error)
+      setState({ isBusy: false, outcome, isWrong: true })
+    } finally {
+      isRunning.current = false
+    }
+  }
+  /** What was said of other values does not hold for these. */
+  const clear = () => setState((before) => (before.isBusy ? before : idle))
+  return { ...state, run, clear }
+}

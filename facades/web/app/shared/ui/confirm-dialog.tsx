@@ -1,0 +1,33 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog'
+import { t } from '../text/labels.ts'
+
+export interface Question {
+  title: string
+  text: string
+  /** The words on the button that carries it out. */
+  yes: string
+}
+
+interface ConfirmDialogProps extends Question {
+  confirm: () => unknown
+  close: () => void
+}
+
+/** Asks whether to carry out what cannot be undone. «Cancel» comes first and has the focus. */
+export const ConfirmDialog = ({ title, text, yes, confirm, close }: ConfirmDialogProps) => (
+  <AlertDialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && close()}>
+    <AlertDialog.Portal>
+      <AlertDialog.Backdrop className="backdrop" />
+      <AlertDialog.Popup className="dialog">
+        <AlertDialog.Title>{title}</AlertDialog.Title>
+        <AlertDialog.Description>{text}</AlertDialog.Description>
+        <p className="actions">
+          <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
+          <AlertDialog.Close className="danger-button" onClick={confirm}>
+            {yes}
+          </AlertDialog.Close>
+        </p>
+      </AlertDialog.Popup>
+    </AlertDialog.Portal>
+  </AlertDialog.Root>
+)

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openSettings, settingsShown, showSettings } from '../kit/web/pages.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+describeWith('chromium')('the tokens in the settings', () => {
+  test('a new token works in the request that is shown with it, once, beside a link to the documentation', async () => {
+    await using person = await openSettings(svc, 'ada', { section: 'tokens' })
+    const { page, complaints } = person
+    await page.getByLabel('Name of the token').fill('laptop')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    const token = await page.locator('output').first().textContent()
+    const request = (await page.getByLabel('First request', { exact: true }).textContent()) ?? ''
+    await expectAccessible(page)
+
+    const [, address = '', body = ''] = /^curl (\S+) [\s\S]*-d '(.*)'$/.exec(request) ?? []
+    const answer = await fetch(address, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body,
+    })
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({ object: 'chat.completion' }),
+    ])
+    expect(request).toContain(`Bearer ${token}`)
+    expect(await page.getByRole('link', { name: 'API documentation' }).getAttribute('href')).toBe('/docs')
+    await page.reload()
+    await settingsShown(page)
+    expect(await page.locator('output').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('revoking a token asks first, by keyboard, too', async () => {
+    await using person = await openSettings(svc, 'emma', { section: 'tokens' })
+    const { page, requests } = person
+    const dialog = page.getByRole('alertdialog', { name: 'Revoke the token “laptop”?' })
+    const focused = () => page.evaluate('document.activeElement.textContent.trim()')
+    const revocations = () => requests.filter(({ url }) => url.includes('/tokens.revoke'))
+    await page.getByLabel('Name of the token').fill('laptop')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    const token = await page.locator('output').first().textContent()
+    const revoke = page.getByRole('button', { name: 'Revoke: laptop' })
+    await revoke.waitFor()
+
+    await revoke.press('Enter')
+    await dialog.waitFor()
+    await expectAccessible(page)
+    await expect.poll(focused).toBe('Cancel')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await expect.poll(focused).toBe('Revoke')
+
+    await revoke.press('Enter')
+    await expect.poll(focused).toBe('Cancel')
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    expect(revocations()).toEqual([])
+
+    await revoke.press('Enter')
+    await expect.poll(focused).toBe('Cancel')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Revoke')
+    await page.keyboard.press('Enter')
+    await page.getByText('The token “laptop” is revoked.').waitFor()
+    expect(revocations()).toHaveLength(1)
+    await expect.poll(focused).toBe('Access tokens')
+    await page.getByText('You have no tokens.').waitFor()
+    expect((await svc.send('GET', '/api/user', { token: String(token) })).status).toBe(401)
+  })
+
+  test('a new token is copied by a button, and expires when its maker says', async () => {
+    await using person = await openSettings(svc, 'frida', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+      section: 'tokens',
+    })
+    const { page, complaints } = person
+    const details = page.locator('.settings-list li p')
+    await page.getByLabel('Name of the token').fill('laptop')
+    await page.getByLabel('Valid for').selectOption('30')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByRole('button', { name: 'Copy token' }).click()
+    await page.getByRole('button', { name: 'Copied.' }).waitFor()
+
+    const token = await page.locator('output').first().textContent()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(token)
+    const [made] = await svc.rows(
+      `select name, abilities, round(extract(epoch from expires_at - created_at) / 86400)::int as days
+         from access_tokens where user_id = $1`,
+      [person.id],
+    )
+    expect(made).toEqual({ name: 'laptop', abilities: ['ai', 'user', 'read'], days: 30 })
+    expect(await details.nth(0).textContent()).toBe('Allows: asking models, reading your profile, reading data')
+    expect(await details.nth(1).textContent()).toMatch(/^Created [\d/]+ · Never used · Expires [\d/]+$/)
+
+    await svc.rows(
+      "update access_tokens set last_used_at = '2026-02-03T12:34:00Z', expires_at = null where user_id = $1",
+      [person.id],
+    )
+    await showSettings(page, 'tokens')
+    expect(await details.nth(1).textContent()).toMatch(/ · Last used 2\/[34]\/2026, .+ · Does not expire$/)
+    expect(complaints).toEqual([])
+  })
+
+  test('dates are written in the language of the page, as the region of the browser has them', async () => {
+    await using person = await openSettings(svc, 'greta', { locale: 'en-GB', timezoneId: 'UTC' })
+    const { page } = person
+    await svc.rows(
+      `insert into access_tokens (user_id, name, hash, abilities, created_at)
+       values ($1, 'old', repeat('0', 64), '{ai}', '2026-02-13T12:00:00Z')`,
+      [person.id],
+    )
+
+    await showSettings(page, 'tokens')
+    await page.getByText('Created 13/02/2026').waitFor()
+    await showSettings(page, 'tokens?lang=de')
+    await page.getByText('Erzeugt am 13.2.2026').waitFor()
+  })
+
+  test('what is working says so, lets nothing begin twice, and takes old errors away', async () => {
+    await using person = await openSettings(svc, 'hanna', { section: 'tokens' })
+    const { page, requests } = person
+    const form = page.getByRole('form', { name: 'Create token' })
+    const [name, create] = [page.getByLabel('Name of the token'), form.getByRole('button', { name: 'Create token' })]
+    const outcome = form.locator('> .outcome')
+    await name.fill(' ')
+    await create.click()
+    await outcome.filter({ hasText: 'Please enter a name of 1 to 16 characters.' }).waitFor()
+    const begun = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/trpc/tokens.create*', async (route) => {
+      begun.resolve()
+      await held.promise
+      await route.continue()
+    })
+    requests.length = 0
+
+    await name.fill('laptop')
+    expect(await outcome.textContent()).toBe('')
+    await name.press('Enter')
+    await begun.promise
+    expect(await form.getAttribute('aria-busy')).toBe('true')
+    expect(await create.getAttribute('aria-disabled')).toBe('true')
+    expect([await outcome.textContent(), await outcome.getAttribute('class')]).toEqual(['Working …', 'outcome'])
+    await name.press('Enter')
+    held.resolve()
+    await outcome.filter({ hasText: 'Copy the token now.' }).waitFor()
+
+    expect(await form.getAttribute('aria-busy')).toBe('false')
+    expect(requests.filter(({ url }) => url.includes('/tokens.create'))).toHaveLength(1)
+  })
+
+  test('people who may not make tokens are told to ask an administrator', async () => {
+    await using own = await startApp({ ALLOW_USER_TOKEN_CREATION: 'false' })
+    await using person = await openSettings(own, 'ada', { section: 'tokens' })
+
+    await person.page.getByText('Only an administrator can create access tokens here.').waitFor()
+    expect(await person.page.locator('form').count()).toBe(0)
+  })
+})

@@ -1,0 +1,289 @@
+import sharp from 'sharp'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { builtInLabels } from '../../routers/system/labels/index.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { openBrowser, PASSWORD } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openSettings, settingsShown, showSettings, signIn } from '../kit/web/pages.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const german = (key: string) => builtInLabels.de_DE[key] ?? ''
+
+const makePicture = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: '#369' } }).png().toBuffer()
+
+describeWith('chromium')('the settings', () => {
+  test('are one click away from the chat, and the address of the profile leads to them', async () => {
+    await using chat = await openChat(svc, 'ada')
+    const { page, complaints } = chat
+
+    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor()
+    await page.waitForURL(/\/settings\/profile$/)
+    await settingsShown(page)
+    expect(await page.title()).toBe('Profile · svc')
+    const parts = page.getByRole('navigation', { name: 'Parts of the settings' }).getByRole('link')
+    for (const name of await parts.allTextContents()) {
+      await parts.filter({ hasText: name }).click()
+      await settingsShown(page)
+      expect(await page.getByRole('link', { name, exact: true }).getAttribute('aria-current')).toBe('page')
+    }
+    await page.goBack()
+    await page.waitForURL(/\/settings\/sessions$/)
+    await page.goto('/profile')
+    await page.waitForURL(/\/settings\/profile$/)
+
+    expect((await page.request.get('/settings/nothing')).status()).toBe(404)
+    expect(complaints).toEqual([])
+  })
+
+  test('name and picture are changed, and shown at once', async () => {
+    await using chat = await openChat(svc, 'bea')
+    const { page } = chat
+    const picture = await makePicture(40, 30)
+
+    await showSettings(page)
+    await page.getByLabel('Name', { exact: true }).fill('<b>Bea</b>')
+    await page.setInputFiles('input[type=file]', { name: 'me.png', mimeType: 'image/png', buffer: picture })
+    await page.getByText('me.png').waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+
+    await page.locator('.portrait').waitFor()
+    await expect.poll(() => page.evaluate("document.querySelector('.portrait').naturalWidth")).toBe(256)
+    expect(await page.getByText('me.png').count()).toBe(0)
+    await page.getByRole('navigation', { name: 'Account' }).getByText('<b>Bea</b>').waitFor()
+    expect(await svc.rows("select name from users where username = 'bea'")).toEqual([{ name: '<b>Bea</b>' }])
+  })
+
+  test('what the service refuses is said in German on a German page', async () => {
+    await using person = await openSettings(svc, 'anna', { locale: 'de-DE' })
+    const { page } = person
+    const outcome = page.locator('form .outcome')
+    const save = page.getByRole('button', { name: 'Speichern' })
+    const choose = (name: string, buffer: Buffer) =>
+      page.setInputFiles('input[type=file]', { name, mimeType: 'image/png', buffer })
+
+    await choose('me.png', Buffer.from('no picture'))
+    await save.click()
+    await outcome.filter({ hasText: german('app.error.field.avatar') }).waitFor()
+    await page.getByText('me.png').waitFor()
+
+    await choose('big.png', Buffer.alloc(3_000_000))
+    await save.click()
+    await outcome.filter({ hasText: german('app.settings.avatarTooLarge') }).waitFor()
+
+    await page.setInputFiles('input[type=file]', [])
+    await page.getByLabel('Name', { exact: true }).fill('   ')
+    await save.click()
+    await outcome.filter({ hasText: german('app.error.field.displayName') }).waitFor()
+    expect(await outcome.getAttribute('class')).toBe('outcome wrong')
+
+    await page.getByLabel('Name', { exact: true }).fill('Anna')
+    await save.click()
+    await outcome.filter({ hasText: german('app.settings.saved') }).waitFor()
+    expect(await outcome.getAttribute('class')).toBe('outcome')
+  })
+
+  test('a service out of reach, and one that fails, are told apart', async () => {
+    await using person = await openSettings(svc, 'berta')
+    const { page } = person
+    const say = async (text: string) => {
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.locator('form .outcome').filter({ hasText: text }).waitFor()
+    }
+    const failing = { error: { message: '', code: -32603, data: { httpStatus: 503, problem: 'unavailable' } } }
+
+    await page.route('**/trpc/users.update*', (route) => route.abort())
+    await say('The service cannot be reached.')
+    await page.unroute('**/trpc/users.update*')
+    await page.route('**/trpc/users.update*', (route) => route.fulfill({ status: 503, json: [failing] }))
+    await say('The service is not available right now.')
+    await page.unroute('**/trpc/users.update*')
+    await say('Saved.')
+  })
+
+  test('a session that ends keeps what was entered until the person is signed in again', async () => {
+    await using person = await openSettings(svc, 'clara', { locale: 'de-DE', section: 'tokens' })
+    const { page } = person
+    await page.getByLabel('Name des Tokens').fill('laptop')
+    await page.context().clearCookies()
+
+    await page.getByRole('button', { name: 'Token erzeugen' }).click()
+    const dialog = page.getByRole('alertdialog', { name: german('app.sessionEnd.title') })
+    await dialog.waitFor()
+    await expectAccessible(page)
+    const other = await page.context().newPage()
+    await signIn(other, 'clara')
+    await other.close()
+    await page.getByRole('button', { name: german('app.sessionEnd.done') }).click()
+    await dialog.waitFor({ state: 'detached' })
+
+    expect(await page.getByLabel('Name des Tokens').inputValue()).toBe('laptop')
+    await page.getByRole('button', { name: 'Token erzeugen' }).click()
+    await page.getByRole('status').filter({ hasText: german('app.settings.tokenOnce') }).waitFor()
+  })
+
+  test('a session that was over beforehand leads to signing in, and from there back', async () => {
+    await using person = await openSettings(svc, 'cleo', { section: 'tokens' })
+    const { page } = person
+    await page.context().clearCookies()
+
+    await page.goto('/settings/tokens')
+    await page.waitForURL(/\/login\?redirectUri=/)
+    await signIn(page, 'cleo')
+
+    // The keys are locked in this browser, so the passkey is asked for before.
+    await page.waitForURL(/\/handshake\?redirectUri=%2Fsettings%2Ftokens/)
+  })
+
+  test('keys that are locked are named, and can be locked again', async () => {
+    await using chat = await openChat(svc, 'doris')
+    const { page } = chat
+
+    await showSettings(page, 'security')
+    expect(await page.getByText('Your keys are locked').count()).toBe(0)
+    await page.getByRole('button', { name: 'Lock them again' }).click()
+    await page.getByRole('main').getByText('Your keys are locked in this browser.').waitFor()
+    await expectAccessible(page)
+    await page.goto('/chat')
+    await page.waitForURL(/\/handshake\?redirectUri=%2Fchat/)
+  })
+
+  test('people with a local account change their password, which ends other sessions', async () => {
+    await using person = await openSettings(svc, 'ida', { section: 'security' })
+    const { page } = person
+    const other = openBrowser(svc.url)
+    await other.login('ida')
+    const form = page.getByRole('form', { name: 'Password' })
+    const change = async (current: string, next: string, repeated: string, said: string) => {
+      await form.getByLabel('Current password').fill(current)
+      await form.getByLabel('New password', { exact: true }).fill(next)
+      await form.getByLabel('Repeat the new password').fill(repeated)
+      await form.getByRole('button').click()
+      await form.getByRole('status').filter({ hasText: said }).waitFor()
+    }
+
+    await change(PASSWORD, 'a new passphrase', 'another passphrase', 'The two new passwords are not the same.')
+    await change('wrong', 'a new passphrase', 'a new passphrase', 'The current password is wrong.')
+    await change(PASSWORD, 'short', 'short', 'Please choose another new password')
+    await change(PASSWORD, 'IDA@example.org', 'IDA@example.org', 'Please choose another new password')
+    await change(PASSWORD, 'a new passphrase', 'a new passphrase', 'Your password is changed.')
+
+    expect(await form.getByLabel('Current password').inputValue()).toBe('')
+    expect(await other.standing()).toBe('internal')
+    expect((await openBrowser(svc.url).login('ida', 'a new passphrase')).status).toBe(200)
+    await showSettings(page, 'sessions')
+    expect(await page.locator('.settings-list li').count()).toBe(2)
+  })
+
+  test('nobody is offered a password that the service does not keep', async () => {
+    await using person = await openSettings(svc, 'jana', { section: 'security' })
+    const { page } = person
+    await page.getByRole('form', { name: 'Password' }).waitFor()
+
+    await svc.services.localAccounts.remove('jana')
+    await showSettings(page, 'security')
+
+    await page.getByRole('form', { name: 'Recovery code' }).waitFor()
+    expect(await page.getByRole('form', { name: 'Password' }).count()).toBe(0)
+  })
+
+  test('people see where they are signed in, and end one session or all others', async () => {
+    await using person = await openSettings(svc, 'kora', { section: 'sessions' })
+    const { page, complaints } = person
+    const come = async (userAgent: string) => {
+      const browser = openBrowser(svc.url)
+      const body = { account: 'kora', password: PASSWORD }
+      await browser.send('POST', '/req/login', {
+        body,
+        headers: { 'user-agent': userAgent, 'sec-fetch-site': 'same-origin' },
+      })
+      return browser
+    }
+    const phone = await come('Mozilla/5.0 (Android 15; Mobile; rv:142.0) Gecko/142.0 Firefox/142.0')
+    const program = await come('curl/8.14.1')
+    const lines = page.getByRole('list', { name: 'Sessions' }).getByRole('listitem')
+
+    await showSettings(page, 'sessions')
+    await expectAccessible(page)
+    const [here, ...others] = (await lines.locator('strong').allTextContents()).filter(
+      (name) => !name.startsWith('node'),
+    ).sort()
+    expect(here).toMatch(/^Chrome on \w+ \(this one\)$/)
+    expect(others).toEqual(['Firefox on Android', 'Unknown browser'])
+    expect(await lines.locator('p').allTextContents()).toEqual(
+      Array(3).fill(expect.stringMatching(/^Since .+, last used .+/)),
+    )
+    expect(await lines.locator('button').count()).toBe(2)
+
+    await page.getByRole('button', { name: 'End: Firefox on Android' }).click()
+    await lines.nth(2).waitFor({ state: 'detached' })
+    expect([await phone.standing(), await program.standing()]).toEqual(['internal', 'internal_authenticated'])
+
+    await page.getByRole('button', { name: 'End all others' }).click()
+    await lines.nth(1).waitFor({ state: 'detached' })
+    expect(await program.standing()).toBe('internal')
+    expect(await page.getByRole('button', { name: 'End all others' }).count()).toBe(0)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Settings' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('who signs out everywhere is asked first, and has no key in this browser any more', async () => {
+    await using chat = await openChat(svc, 'lore')
+    const { page } = chat
+    const other = openBrowser(svc.url)
+    await other.login('lore')
+
+    await showSettings(page, 'sessions')
+    await page.getByRole('button', { name: 'Sign out everywhere' }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Sign out everywhere?' })
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).click()
+    await page.waitForURL(/\/login$/)
+
+    expect(await other.standing()).toBe('internal')
+    await signIn(page, 'lore')
+    await page.waitForURL(/\/handshake$/)
+  })
+
+  test('the language changes the page at once, and stays', async () => {
+    await using person = await openSettings(svc, 'mara', { section: 'appearance' })
+    const { page } = person
+
+    await page.getByRole('radio', { name: 'Deutsch' }).click()
+    await page.getByRole('heading', { name: 'Einstellungen' }).waitFor()
+
+    await page.goto('/settings/tokens?lang=en')
+    await page.getByRole('heading', { name: 'Settings' }).waitFor()
+    await page.goto('/settings/tokens')
+    await page.getByRole('heading', { name: 'Einstellungen' }).waitFor()
+  })
+
+  test('the colours change the page at once, and those before the sign-in too', async () => {
+    await using person = await openSettings(svc, 'nora', { colorScheme: 'light', section: 'appearance' })
+    const { page } = person
+    const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await ground()
+
+    await page.getByRole('radio', { name: 'Dark' }).click()
+    await expect.poll(ground).not.toBe(light)
+    await page.goto('/login?x')
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
+    await showSettings(page, 'appearance')
+    expect(await page.getByRole('radio', { name: 'Dark' }).isChecked()).toBe(true)
+    await page.getByRole('radio', { name: 'As the system has it' }).click()
+    await expect.poll(ground).toBe(light)
+    await page.reload()
+    await settingsShown(page)
+    expect(await ground()).toBe(light)
+  })
+})
