@@ -32,7 +32,7 @@ const surfaces = {
     problem: (body: unknown) => (body as { errors: { code: string }[] }).errors[0]?.code,
   },
   'a web route': {
-    path: () => ['POST', '/req/profile/logout-everywhere'],
+    path: () => ['POST', '/req/profile/reset'],
     body: () => ({}),
     type: {},
     problem: (body: unknown) => (body as { code: string }).code,
@@ -235,7 +235,7 @@ describe('the contexts of a request', () => {
     svc.services.hooks.on('user-type-changed', (change) => void heard.push(change))
 
     for (const one of [browser, newcomer, openBrowser(svc.url)]) {
-      for (const path of ['/api/svc/v1/users/me', '/trpc/sessions.current', '/check-session', '/profile'])
+      for (const path of ['/api/svc/v1/users/me', '/trpc/sessions.current', '/check-session', '/settings'])
         await one.send('GET', path)
     }
     await svc.rows(`update sessions set renewed_at = now() - interval '1 day'`)

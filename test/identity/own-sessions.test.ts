@@ -46,11 +46,12 @@ test('the sessions of a person are listed by when and with what they are used, a
   expect([status, body]).toEqual([
     200,
     {
-      success: true,
-      sessions: [
-        { ...times, browser: 'Firefox', system: 'Linux', isCurrent: true },
-        { ...times, browser: 'Chrome', system: 'Windows', isCurrent: false },
-      ],
+      result: {
+        data: [
+          { ...times, browser: 'Firefox', system: 'Linux', isCurrent: true },
+          { ...times, browser: 'Chrome', system: 'Windows', isCurrent: false },
+        ],
+      },
     },
   ])
   expect(headers.get('cache-control')).toBe('no-store')
@@ -76,7 +77,7 @@ test('the sessions of a person are over as soon as one of the others ends them',
 
   const { status, body } = await end(here, which)
 
-  expect([status, body]).toEqual([200, { success: true }])
+  expect([status, body]).toEqual([200, { result: { data: {} } }])
   expect(await standings(here, there, elsewhere)).toEqual([user, guest, user])
   expect(await list(here)).toHaveLength(2)
   expect((await end(here, which)).status).toBe(404)
@@ -88,10 +89,9 @@ test('the sessions of a person are over all but one when that one ends the other
   const before = here.copy()
   const beganAt = (await list(here)).find(({ isCurrent }) => isCurrent)?.beganAt
 
-  const { status, body, headers } = await endOthers(here)
+  const { status, body } = await endOthers(here)
 
-  expect([status, body]).toEqual([200, { success: true }])
-  expect(headers.get('x-csrf-token')).toMatch(/^[\w-]{43}$/)
+  expect([status, body]).toEqual([200, { result: {} }])
   expect(await standings(here, there, elsewhere, before)).toEqual([user, guest, guest, guest])
   expect(await list(here)).toEqual([
     { handle, beganAt, lastUsedAt: moment, browser: 'Firefox', system: 'Linux', isCurrent: true },
@@ -104,7 +104,7 @@ test('the sessions of a person are signed out of when they end themselves', asyn
 
   const { status, body, headers } = await end(here, await handleOf(here))
 
-  expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
+  expect([status, body]).toEqual([200, { result: { data: { redirectUri: '/login' } } }])
   expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
   expect(here.session).toBeUndefined()
   expect(await list(there)).toHaveLength(1)
@@ -134,7 +134,10 @@ test('the sessions of a person are one while somebody registers, signs in again 
 
 test.for([
   ['signed out', (_: TestApp, there: TestBrowser) => there.send('POST', '/logout')],
-  ['signed out everywhere', (_: TestApp, there: TestBrowser) => there.send('POST', '/req/profile/logout-everywhere')],
+  [
+    'signed out everywhere',
+    (_: TestApp, there: TestBrowser) => there.send('POST', '/trpc/sessions.logoutEverywhere', { body: {} }),
+  ],
   ['got another role', (svc: TestApp) => svc.host.admin.setRole({ user: { username: account }, role: 'admin' })],
 ] as const)('the sessions of a person are not listed once somebody has %s', async ([, leave]) => {
   const svc = shared
@@ -231,7 +234,7 @@ test('the sessions of others are neither seen nor ended', async () => {
   await endOthers(bob)
 
   expect((await list(bob)).map(({ handle }) => handle)).not.toContain(hers)
-  expect([status, body]).toEqual([404, { success: false, message: 'You have no such session.' }])
+  expect([status, body]).toMatchObject([404, { error: { message: 'You have no such session.' } }])
   expect(await standings(ada, bob)).toEqual([user, user])
 })
 
@@ -241,9 +244,9 @@ test('the sessions of others and the own ones are nothing for guests, tokens, pe
   const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
   const body = { handle: await handleOf(browser) }
   const requests = [
-    ['GET', '/req/profile/sessions', {}],
-    ['POST', '/req/profile/end-session', { body }],
-    ['POST', '/req/profile/end-other-sessions', {}],
+    ['GET', '/trpc/sessions.list', {}],
+    ['POST', '/trpc/sessions.end', { body }],
+    ['POST', '/trpc/sessions.endOthers', { body: {} }],
   ] as const
 
   for (const [method, path, sending] of requests) {
@@ -266,7 +269,7 @@ test.for([
 
   const { status, body } = await end(await come(svc), which)
 
-  expect([status, body]).toEqual([422, expect.objectContaining({ errors: { handle: [expect.any(String)] } })])
+  expect([status, body]).toMatchObject([400, { error: { data: { issues: [{ path: ['handle'] }] } } }])
 })
 
 test.for([['the id itself'], ['a wildcard'], ['nothing']])(

@@ -40,8 +40,9 @@ test('the backup of a passkey is replaced by a new one, of which there is one', 
   await complete(browser)
   const { passkeyBackup } = firstKeys('new')
 
-  expect((await browser.send('POST', path, { body: passkeyBackup })).status).toBe(200)
-  expect((await browser.send('POST', path, { body: { ...passkeyBackup, iv: '?' } })).status).toBe(422)
+  const renew = async (body: object) => (await browser.send('POST', '/trpc/passkey.renewBackup', { body })).status
+  expect(await renew(passkeyBackup)).toBe(200)
+  expect(await renew({ ...passkeyBackup, iv: '?' })).toBe(400)
 
   expect(await backups(svc)).toEqual([{ user_id: id, ...passkeyBackup }])
 })

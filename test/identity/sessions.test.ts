@@ -192,7 +192,7 @@ test('the time of a session does not begin again when the session ends while it 
 test('the time of a session is over for a session that another one ends while it goes on under another id', async () => {
   const { browser } = await signIn(svc, newName())
 
-  const { status } = await whileEnding(svc, () => browser.send('POST', '/req/profile/end-other-sessions'))
+  const { status } = await whileEnding(svc, () => browser.send('POST', '/trpc/sessions.endOthers', { body: {} }))
 
   expect(status).toBe(401)
   expect(await svc.rows('select * from sessions')).toEqual([])

@@ -74,7 +74,7 @@ describe('signing out', () => {
     await there.login(ada)
     const { browser: bob } = await signIn(svc, newName('bob'))
 
-    const { status, headers } = await here.send('POST', '/req/profile/logout-everywhere')
+    const { status, headers } = await here.send('POST', '/trpc/sessions.logoutEverywhere', { body: {} })
 
     expect([status, headers.get('clear-site-data')]).toEqual([200, '"cache", "storage"'])
     expect(await Promise.all([here, there, bob].map((browser) => browser.standing()))).toEqual([guest, guest, user])
@@ -85,17 +85,17 @@ describe('signing out', () => {
   test('everywhere is not for tokens, guests and people who are registering', async () => {
     const { token } = await svc.user()
     const { browser } = await signIn(svc, newName(), { known: false })
-    const path = '/req/profile/logout-everywhere'
+    const path = '/trpc/sessions.logoutEverywhere'
 
-    expect((await svc.send('POST', path, { token })).status).toBe(403)
-    expect((await openBrowser(svc.url).send('POST', path)).status).toBe(401)
-    expect((await browser.send('POST', path)).status).toBe(403)
+    expect((await svc.send('POST', path, { token, body: {} })).status).toBe(403)
+    expect((await openBrowser(svc.url).send('POST', path, { body: {} })).status).toBe(401)
+    expect((await browser.send('POST', path, { body: {} })).status).toBe(403)
   })
 })
 
 /** Ways in which all sessions of a person end. */
 const ends: [string, (replica: Awaited<ReturnType<typeof startApp>>, id: number, browser: TestBrowser) => unknown][] = [
-  ['signing out everywhere', (_, __, browser) => browser.send('POST', '/req/profile/logout-everywhere')],
+  ['signing out everywhere', (_, __, browser) => browser.send('POST', '/trpc/sessions.logoutEverywhere', { body: {} })],
   ['another role', ({ host }, id) => host.admin.setRole({ user: { id }, role: 'admin' })],
   ['removal', ({ host }, id) => host.admin.removeUser({ user: { id } })],
 ]

@@ -54,7 +54,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'announcements.latestPolicy pages.visit sessions.current translationLabels.get' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
-  { open: 'anyone in a browser', to: 'language.change' },
+  { open: 'anyone in a browser', to: 'language.change appearance.change' },
   { open: 'signed in, in a browser', to: 'registration.complete' },
   { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
   { open: 'a user in a browser', to: 'announcements.markSeen announcements.accept migrations.markApplied' },
@@ -83,7 +83,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   {
     open: 'a user',
     by: 'read',
-    to: 'announcements.pending announcements.read announcements.unread migrations.list migrations.get',
+    to: 'announcements.pending announcements.read migrations.list migrations.get',
   },
   { open: 'a user', by: 'read', to: 'aiModelFlags.list aiModelFlags.get' },
   { open: 'a user', by: 'read', to: 'aiToolCapabilities.list aiToolCapabilities.get' },

@@ -253,7 +253,7 @@ test('a filter with 1 means tools of any model, queries and errors name members 
 })
 
 test('pages of the service itself go on working under another word and another case', async () => {
-  const page = await world.browser.send('GET', '/profile')
+  const page = await world.browser.send('GET', '/handshake')
   const saved = await world.browser.send('PATCH', `${DECLARED}/users/${await ownId()}`, {
     body: { data: { type: 'users', id: await ownId(), attributes: { displayName: 'Bea' } } },
     headers: { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' },

@@ -109,7 +109,7 @@ const bySession: [string, (n: number) => Call][] = [
   ['the list of tokens', () => ({ method: 'GET', path: '/req/profile/fetch-tokens' })],
   [
     'a change of the passkey backup',
-    () => ({ method: 'POST', path: '/req/profile/passkey-backup', body: firstKeys().passkeyBackup }),
+    () => ({ method: 'POST', path: '/trpc/passkey.renewBackup', body: firstKeys().passkeyBackup }),
   ],
   [
     'a change of the keychain',

@@ -110,7 +110,7 @@ test('a stop refuses new work on every surface with 503, in the shape that its c
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
   const paths = [
     '/api/user',
-    '/req/profile/sessions',
+    '/req/profile/fetch-tokens',
     '/nothing',
     '/trpc/users.me',
     '/api/svc/v1/users',

@@ -112,7 +112,7 @@ test('an ended session gets nothing more on any replica', async () => {
   const person = await withSession()
 
   await expectSilence(person, async () => {
-    expect((await person.browser.send('POST', '/req/profile/logout-everywhere')).status).toBe(200)
+    expect((await person.browser.send('POST', '/trpc/sessions.logoutEverywhere', { body: {} })).status).toBe(200)
   })
 })
 
@@ -123,7 +123,7 @@ test('a session that another one ends gets nothing more on any replica', async (
   for (const [name, value] of (await signInAgain(person.username)).cookies) elsewhere.cookies.set(name, value)
 
   await expectSilence(person, async () => {
-    expect((await elsewhere.send('POST', '/req/profile/end-other-sessions')).status).toBe(200)
+    expect((await elsewhere.send('POST', '/trpc/sessions.endOthers', { body: {} })).status).toBe(200)
   })
 })
 

@@ -36,6 +36,8 @@ async function published(...flags: string[]): Promise<number> {
 }
 
 const render = (browser: TestBrowser, id: number | string) => browser.send('GET', `/req/announcement/render/${id}`)
+const readText = (browser: TestBrowser, id: number | string) =>
+  browser.send('GET', `/trpc/announcements.read?input=${encodeURIComponent(JSON.stringify({ id: String(id) }))}`)
 const mark = (browser: TestBrowser, how: 'seen' | 'report', id: number | string) =>
   browser.send('POST', `/req/announcement/${how}/${id}`)
 
@@ -191,7 +193,7 @@ describe('a forced announcement', () => {
       { success: false, code: 'announcement_pending' },
     ])
     expect((await browser.send('GET', '/api/svc/v1/connections/svc')).status).toBe(200)
-    expect((await browser.send('GET', '/profile')).text).toContain('Be kind.')
+    expect((await readText(browser, id)).text).toContain('Be kind.')
     await mark(browser, 'report', id)
     expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
     // Records are written behind the answer; the refused call has none.
@@ -208,20 +210,18 @@ describe('a forced announcement', () => {
     await restore('Be kind.')
     const { browser, token } = await signIn(own, newName())
     const { id } = await own.host.announcements.publish({ title: 'Rules', view: 'rules', type: 'policy', force: true })
-    const profile = async () => (await browser.send('GET', '/profile')).text
     const ask = async () => {
       const payload = { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] }
       const answer = await own.send('POST', '/api/ai-req', { token, body: { payload } })
       return [answer.status, await answer.text()]
     }
     const accepted = () => own.rows('select version from announcement_receipts where announcement_id = $1', [id])
-    const read = /data-version="(\w{64})"/.exec(await profile())?.[1]
+    const read = /"version":"(\w{64})"/.exec((await readText(browser, id)).text)?.[1]
 
     for (const lose of [() => rm(text, { recursive: true }), () => restore(' \n')]) {
       await lose()
       expect(await ask()).toEqual([403, expect.stringContaining(`The announcement ${id} has no text.`)])
-      expect(await profile()).toContain('The text is missing.')
-      expect(await profile()).not.toContain(`data-id="${id}"`)
+      expect(await readText(browser, id)).toMatchObject({ status: 404 })
       for (const body of [{}, { version: read }])
         expect(await browser.send('POST', `/req/announcement/report/${id}`, { body })).toMatchObject({
           status: 400,
@@ -245,14 +245,13 @@ describe('a forced announcement', () => {
     await mkdir(text, { recursive: true })
     await writeFile(join(text, 'en_US.md'), 'Be kind.')
     const { browser } = await signIn(own, newName())
-    await own.host.announcements.publish({ title: 'Rules', view: 'rules', force: true })
+    const { id } = await own.host.announcements.publish({ title: 'Rules', view: 'rules', force: true })
     await rm(text, { recursive: true })
     await writeFile(text, 'no folder')
     const logged = own.log.length
 
-    const { status, text: page } = await browser.send('GET', '/profile')
-    expect([status, page]).toEqual([200, expect.stringContaining('The text is missing.')])
-    await browser.send('GET', '/profile')
+    expect(await readText(browser, id)).toMatchObject({ status: 404 })
+    await readText(browser, id)
     const told =
       own.log
         .slice(logged)

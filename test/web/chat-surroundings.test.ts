@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
@@ -144,6 +144,22 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('button', { name: 'Send', exact: true }).click()
 
     await page.getByText('Thanks.').waitFor()
+  })
+
+  test('what must be accepted and has no text says whom to ask', async () => {
+    await using chat = await openChat(svc, 'fritz')
+    const { page } = chat
+    const lost = join(svc.folder, 'announcements', 'lost')
+    await mkdir(lost, { recursive: true })
+    await writeFile(join(lost, 'en_US.md'), 'Lost')
+    await svc.host.announcements.publish({ title: 'Lost rules', view: 'lost', force: true, users: ['fritz'] })
+    await rm(lost, { recursive: true })
+    await page.reload()
+
+    await page.getByRole('button', { name: 'Read', exact: true }).click()
+
+    await page.getByRole('dialog').getByText('The text is missing.').waitFor()
+    expect(await page.getByRole('dialog').getByRole('button', { name: 'I have read this' }).count()).toBe(0)
   })
 
   test('who is offline keeps what they write, and sends it once they are back', async () => {

@@ -8,7 +8,7 @@ import { startApp } from '../kit/app.ts'
 import { addAccount } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openPage } from '../kit/web/chromium.ts'
-import { openSettings, signIn } from '../kit/web/pages.ts'
+import { openSettings, showSettings, signIn } from '../kit/web/pages.ts'
 
 const { de_DE: german, en_US: english } = builtInLabels
 const placeholders = (text: string) => [...text.matchAll(/:[a-z]+\b/g)].map(([name]) => name).sort()
@@ -42,7 +42,7 @@ test('the labels are there for every key that a page names', async () => {
 test('the labels are all named by a page, or made of the word for what went wrong', async () => {
   const text = await sources()
   const made =
-    /^(app\.error\b|page\.(error|profile\.ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b)/
+    /^(app\.(error|settings\.scheme)\b|page\.(error|ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b)/
 
   const unused = Object.keys(english).filter(
     (key) => /^(page|app)\./.test(key) && !made.test(key) && !text.includes(`'${key.replace(/\.(one|other)$/, '')}'`),
@@ -61,12 +61,16 @@ async function bracketedLabels() {
 
 /** The words of a page that come from no label, but for those that have one form in all languages. */
 async function foreignWords(page: Page): Promise<string[]> {
-  // What only shows without scripts is text to a browser with scripts; ids and addresses are no words.
-  await page.evaluate("for (const part of document.querySelectorAll('noscript, code, #other-address a')) part.remove()")
-  const spoken = `[...document.querySelectorAll('[aria-label], [alt], [title], [placeholder]')]
-    .flatMap((element) => ['aria-label', 'alt', 'title', 'placeholder'].map((name) => element.getAttribute(name) ?? ''))`
-  const texts = (await page.evaluate(`[document.title, document.body.textContent, ...${spoken}].join(' ')`)) as string
-  const rest = texts.replace(/\[page\.[\w.]+\]/g, ' ')
+  // What only shows without scripts is text to a browser with scripts; ids, names and addresses are no words.
+  const texts = (await page.evaluate(`(() => {
+    const page = document.documentElement.cloneNode(true)
+    const parts = 'noscript, code, output, dd, .person, #other-address a'
+    for (const part of page.querySelectorAll(parts)) part.remove()
+    const spoken = ['aria-label', 'alt', 'title', 'placeholder'].flatMap((name) =>
+      [...page.querySelectorAll('[' + name + ']')].map((element) => element.getAttribute(name)))
+    return [document.title, page.querySelector('body').textContent, ...spoken].join(' ')
+  })()`)) as string
+  const rest = texts.replace(/\[(?:page|app)\.[\w.]+\]/g, ' ')
   return (rest.match(/\p{L}{2,}/gu) ?? []).filter((word) => !['svc', 'Deutsch', 'English'].includes(word))
 }
 
@@ -99,15 +103,14 @@ describeWith('chromium')('with labels that give their keys', () => {
       await page.goto(path)
       expect(await foreignWords(page), path).toEqual([])
     }
-    await page.goto('/profile')
-    await page.locator('#sessions:not([aria-busy])').waitFor()
-    await page.locator('#usage:not([aria-busy])').waitFor()
-    expect(await foreignWords(page)).toEqual([])
-    await page.fill('#token-name', '7')
-    await page.click('#create button')
-    await page.locator('#tokens button').click()
-    await page.waitForSelector('dialog')
-    await page.evaluate("document.querySelector('#token').remove()")
+    for (const section of ['profile', 'security', 'apps', 'usage', 'sessions', 'appearance', 'tokens']) {
+      await showSettings(page, section)
+      expect(await foreignWords(page), section).toEqual([])
+    }
+    await page.fill('[name=name]', '7')
+    await page.click('form button')
+    await page.locator('.settings-list button').click()
+    await page.getByRole('alertdialog').waitFor()
     expect(await foreignWords(page)).toEqual([])
   })
 

@@ -1,11 +1,16 @@
+import type { Page } from 'playwright-core'
 import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { openSettings } from '../kit/web/pages.ts'
+import { openSettings, settingsShown, showSettings } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
+
+const sections = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
+
+const languageButton = (page: Page) => page.locator('#languages button:not([disabled])')
 
 const phone = { viewport: { width: 390, height: 844 } }
 
@@ -39,19 +44,18 @@ describeWith('chromium')('on a phone', () => {
       [guest, '/login?error=x'],
       [guest, '/nope'],
       [person, '/handshake'],
-      [person, '/profile'],
+      ...sections.map((section) => [person, `/settings/${section}`] as const),
       [person, '/logout'],
     ] as const) {
       await page.goto(path)
-      await page.locator('#languages button:not([disabled])').waitFor()
+      await (path.startsWith('/settings') ? settingsShown(page) : languageButton(page).waitFor())
       if (path === '/handshake') await page.click('summary')
-      if (path === '/profile') await page.locator('#usage > table').waitFor()
       expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 390])
       await expectAccessible(page)
     }
-    await person.page.goto('/profile')
-    await person.page.locator('#tokens button').first().click()
-    await person.page.waitForSelector('dialog')
+    await showSettings(person.page, 'tokens')
+    await person.page.locator('.settings-list button').first().click()
+    await person.page.getByRole('alertdialog').waitFor()
     await expectAccessible(person.page)
   })
 })

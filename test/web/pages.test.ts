@@ -4,7 +4,7 @@ import { signIn as signInBy } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { givePair } from '../kit/web/given-pair.ts'
-import { filled, makeKeys, newcomer, PASSKEY, signIn, signOut } from '../kit/web/pages.ts'
+import { makeKeys, newcomer, PASSKEY, showSettings, signIn, signOut } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
   test('somebody comes from the first sign-in to their chats, and is known from then on', {
@@ -30,12 +30,11 @@ describeWith('chromium')('in a real browser', () => {
     await page.waitForURL(/chat/)
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
     await expectAccessible(page)
-    await page.goto('/profile')
-    await filled(page, '#usage')
+    await showSettings(page)
 
     expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
-    expect(await page.inputValue('#name')).toBe('The ada')
-    expect(await page.isVisible('#locked')).toBe(false)
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('The ada')
+    expect(await page.getByText('Your keys are locked').count()).toBe(0)
     await expectAccessible(page)
     expect(await svc.rows('select username, length(public_key) as key from users where id > 1')).toEqual([
       { username: 'ada', key: 736 },
@@ -45,7 +44,7 @@ describeWith('chromium')('in a real browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('the front end boots in the specified order', async () => {
+  test('a page before the front end boots in the specified order', async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url)
 
@@ -55,8 +54,8 @@ describeWith('chromium')('in a real browser', () => {
       "insert into frontend_migrations (name, created_at) values ('2030_01_01_000000_after_login_x', now() + interval '1 minute')",
     )
     chromium.requests.length = 0
-    await chromium.page.goto('/profile')
-    await filled(chromium.page, '#usage')
+    await chromium.page.goto('/handshake')
+    await chromium.page.locator('#unlock button:not([disabled])').waitFor()
 
     const asked = chromium.requests.map(({ url }) => new URL(url).pathname).filter((path) => path.startsWith('/api/'))
     expect(asked.slice(0, 2).sort()).toEqual(['/api/svc/v1/configs', '/api/svc/v1/connections/svc'])
@@ -72,8 +71,9 @@ describeWith('chromium')('in a real browser', () => {
     await signOut(page)
 
     await signIn(page)
-    await page.goto('/profile')
-    await page.waitForSelector('#locked:not([hidden])')
+    await showSettings(page)
+    await page.getByRole('main').getByRole('link', { name: 'Unlock them' }).click()
+    await page.waitForURL(/handshake\?redirectUri=%2Fsettings%2Fprofile/)
     await page.goto('/handshake')
     await expectAccessible(page)
     await page.fill('#passkey', 'Another-Horse-7!')
@@ -84,10 +84,9 @@ describeWith('chromium')('in a real browser', () => {
     await page.waitForURL(/chat/)
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
     await expectAccessible(page)
-    await page.goto('/profile')
-    await filled(page, '#usage')
+    await showSettings(page)
 
-    expect(await page.isVisible('#locked')).toBe(false)
+    expect(await page.getByText('Your keys are locked').count()).toBe(0)
   })
 
   test('the recovery code gives the passkey back, and a renewed one takes its place', async () => {
@@ -106,11 +105,14 @@ describeWith('chromium')('in a real browser', () => {
       return page.textContent('#recovered')
     }
     expect(await recover(first)).toBe(PASSKEY)
-    await page.goto('/profile')
-    await page.fill('#renew #passkey', PASSKEY)
-    await page.click('#renew button')
-    await filled(page, '#renew #code')
-    const second = (await page.textContent('#renew #code')) ?? ''
+    await showSettings(page, 'security')
+    const form = page.getByRole('form', { name: 'Recovery code' })
+    await form.getByLabel('Passkey').fill(`${PASSKEY}?`)
+    await form.getByRole('button').click()
+    await form.getByText('This passkey does not open your keys.').waitFor()
+    await form.getByLabel('Passkey').fill(PASSKEY)
+    await form.getByRole('button').click()
+    const second = (await form.locator('output').textContent()) ?? ''
 
     expect(second).not.toBe(first)
     expect(await recover(first)).toBe('')
@@ -168,10 +170,9 @@ describeWith('chromium')('in a real browser', () => {
     expect(await tryToPaste('#passkey')).toBe(pasted)
     await page.click('summary')
     expect(await tryToPaste('#code')).toBe(PASSKEY)
-    await page.goto('/profile')
-    await filled(page, '#usage')
-    expect(await tryToPaste('#passkey')).toBe(pasted)
-    expect(await said('#renew')).toBe(2 * sentences)
+    await showSettings(page, 'security')
+    expect(await tryToPaste('[name=passkey]')).toBe(pasted)
+    expect(await page.getByText('pasting is switched off').count()).toBe(sentences)
     await expectAccessible(page)
     expect(complaints).toEqual([])
   })
@@ -211,11 +212,10 @@ describeWith('chromium')('in a real browser', () => {
     await signIn(page)
     const title = await page.textContent('h1')
     await makeKeys(page)
-    await page.goto('/profile')
-    await filled(page, '#usage')
+    await showSettings(page)
 
     expect(title).toBe('Willkommen')
-    expect(await page.textContent('h1')).toBe('Ihr Profil')
+    expect(await page.textContent('h1')).toBe('Einstellungen')
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     await expectAccessible(page)
   })
@@ -235,7 +235,7 @@ describe('the pages', () => {
   test('the pages send everybody to where they belong', async () => {
     await using svc = await startApp()
 
-    for (const path of ['/register', '/handshake', '/profile', '/logout']) {
+    for (const path of ['/register', '/handshake', '/logout']) {
       const answer = await fetch(svc.url + path, { redirect: 'manual' })
       expect([path, answer.status, answer.headers.get('location')]).toEqual([path, 302, '/login'])
     }

@@ -26,10 +26,7 @@ describeWith('chromium')('the tokens in the settings', () => {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body,
     })
-    expect([answer.status, await answer.json()]).toEqual([
-      200,
-      expect.objectContaining({ object: 'chat.completion' }),
-    ])
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ object: 'chat.completion' })])
     expect(request).toContain(`Bearer ${token}`)
     expect(await page.getByRole('link', { name: 'API documentation' }).getAttribute('href')).toBe('/docs')
     await page.reload()

@@ -265,8 +265,8 @@ test('signing in with a password is not there where people sign in elsewhere onl
 })
 
 const wishes = [
-  ['/profile', '/profile'],
-  ['/profile?tab=tokens#top', '/profile?tab=tokens#top'],
+  ['/settings', '/settings'],
+  ['/settings?tab=tokens#top', '/settings?tab=tokens#top'],
   ['https://evil.example/', undefined],
   ['//evil.example/', undefined],
   ['/\\evil.example/', undefined],
@@ -276,7 +276,7 @@ const wishes = [
   ['/./\\evil.example', undefined],
   ['javascript:alert(1)', undefined],
   ['evil.example', undefined],
-  ['/profile\r\nset-cookie: a=b', undefined],
+  ['/settings\r\nset-cookie: a=b', undefined],
   [`/${'x'.repeat(2048)}`, undefined],
   ['', undefined],
 ] as const

@@ -63,7 +63,7 @@ test('people are who their subject says, whatever they are called', async () => 
   expect((await former.send('GET', '/api/svc/v1/users/me')).text).toContain('"displayName":"Ada King"')
   const backup = async () => (await renamed.browser.send('GET', '/req/profile/passkey-backup')).body['passkeyBackup']
   expect(await backup()).toEqual({ ...firstKeys().passkeyBackup, username: 'ada' })
-  await renamed.browser.send('POST', '/req/profile/passkey-backup', { body: firstKeys('second').passkeyBackup })
+  await renamed.browser.send('POST', '/trpc/passkey.renewBackup', { body: firstKeys('second').passkeyBackup })
   expect(await backup()).toEqual(firstKeys('second').passkeyBackup)
 
   // Now the name is free.

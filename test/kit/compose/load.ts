@@ -38,7 +38,7 @@ export async function startLoad({ url }: Deployment, token: string) {
   const content = { text: { ciphertext: 'dGV4dA==', iv: 'aXY=', tag: 'dGFn' } }
   const older = `/req/room/sendMessage/${room.attributes['slug']}`
   const load = repeat({
-    page: async () => (await browser.send('GET', '/profile', { headers: { accept: 'text/html' } })).status === 200,
+    page: async () => (await browser.send('GET', '/logout', { headers: { accept: 'text/html' } })).status === 200,
     read: async () => (await ada.get('/users/me')).status === 200,
     older: async () => (await browser.send('POST', older, { body: { content, threadId: 0 } })).status === 200,
     write: async () => (await sendMessage(ada, room.id)).status === 201,

@@ -27,18 +27,18 @@ export async function come(svc: TestApp, userAgent = FIREFOX, account = 'ada') {
   return browser
 }
 
-export const ask = (browser: TestBrowser) => browser.send('GET', '/req/profile/sessions')
+export const ask = (browser: TestBrowser) => browser.send('GET', '/trpc/sessions.list')
 
 export async function list(browser: TestBrowser): Promise<Listed[]> {
   const { status, body } = await ask(browser)
-  expect([status, body]).toEqual([200, { success: true, sessions: expect.any(Array) }])
-  return body['sessions'] as Listed[]
+  expect([status, body]).toEqual([200, { result: { data: expect.any(Array) } }])
+  return (body['result'] as { data: Listed[] }).data
 }
 
 export const end = (browser: TestBrowser, which: unknown) =>
-  browser.send('POST', '/req/profile/end-session', { body: { handle: which } })
+  browser.send('POST', '/trpc/sessions.end', { body: { handle: which } })
 
-export const endOthers = (browser: TestBrowser) => browser.send('POST', '/req/profile/end-other-sessions')
+export const endOthers = (browser: TestBrowser) => browser.send('POST', '/trpc/sessions.endOthers', { body: {} })
 
 export const standings = (...browsers: TestBrowser[]) => Promise.all(browsers.map((browser) => browser.standing()))
 

@@ -24,7 +24,7 @@ export async function showSettings(page: Page, section = 'profile'): Promise<voi
 /** Waits until all of a part of the settings is there. */
 export async function settingsShown(page: Page): Promise<void> {
   await page.locator('.settings-section').first().waitFor()
-  await page.locator('.settings [aria-busy="true"]').waitFor({ state: 'detached' })
+  await page.locator('.settings [aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
 
 /** Signs in as the page for it does, without loading that page and the one behind it. */

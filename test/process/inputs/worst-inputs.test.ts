@@ -126,7 +126,7 @@ async function olderEndpoints(): Promise<string[]> {
 }
 
 /** These take no body and end the session, or are not for browsers. */
-const others = ['/logout', '/req/profile/logout-everywhere', '/req/profile/end-other-sessions', '/req/profile/reset']
+const others = ['/logout', '/req/profile/reset']
 
 test('the worst bodies cost the endpoints of the pages little, and get a short answer', async () => {
   const paths = (await olderEndpoints()).filter((path) => !others.includes(path) && path !== '/api/ai-req')

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { makeBackup, type Salts, unlock } from '../../browser/crypto.ts'
 import { forget } from '../../browser/keystore.ts'
 import { api, type Connection, queryClient } from '../shared/api/client.ts'
@@ -117,7 +117,7 @@ function RecoveryCode() {
           name="passkey"
           autoComplete="current-password"
           hint={mayPaste ? t('page.passkey.what') : `${t('page.passkey.what')} ${t('page.handshake.noPaste')}`}
-          onBeforeInput={mayPaste ? undefined : refusePaste}
+          ref={mayPaste ? null : forbidPaste}
         />
       </SettingsForm>
     </SettingsSection>
@@ -125,8 +125,11 @@ function RecoveryCode() {
 }
 
 /** Covers pasting, dropping, and yanking cut text; a password manager can still fill the field. */
-function refusePaste(event: FormEvent<HTMLInputElement>): void {
-  if ((event.nativeEvent as InputEvent).inputType?.startsWith('insertFrom')) event.preventDefault()
+function forbidPaste(field: HTMLInputElement): () => void {
+  const refuse = (event: InputEvent) => event.inputType.startsWith('insertFrom') && event.preventDefault()
+  // React has an event of this name that tells nothing of pasting.
+  field.addEventListener('beforeinput', refuse)
+  return () => field.removeEventListener('beforeinput', refuse)
 }
 
 /** A new code, and with it a new backup of the passkey, which must be the right one. */

@@ -40,8 +40,11 @@ function UsageReport() {
     <>
       <UsageChart sums={sums} days={DAYS} label={t('app.settings.usageChart', { tokens: numberText(total.tokens) })} />
       <SumTable head={t('app.settings.usageModel')} rows={groupByModel(sums)} total={total} />
-      <Remark label="app.settings.usageEstimated" number={add(sums, ({ estimated }) => estimated)} />
-      <Remark label="app.settings.usageUnpriced" number={add(sums, ({ unpriced }) => unpriced)} />
+      {remarksOn(sums).map((remark) => (
+        <p key={remark} className="hint">
+          {remark}
+        </p>
+      ))}
       <details>
         <summary>{t('app.settings.usageByDay')}</summary>
         <SumTable head={t('app.settings.usageDay')} rows={[...Map.groupBy(sums, ({ day }) => calendarDayText(day))]} />
@@ -89,5 +92,10 @@ const SumRow = ({ name, requests, tokens, costs }: Total & { name: string }) => 
 )
 
 /** What the sums lack, or have by our own count. */
-const Remark = ({ label, number }: { label: string; number: number }) =>
-  number > 0 && <p className="hint">{t(label, { count: number })}</p>
+function remarksOn(sums: readonly Sum[]): string[] {
+  const [estimated, unpriced] = [add(sums, (sum) => sum.estimated), add(sums, (sum) => sum.unpriced)]
+  return [
+    ...(estimated > 0 ? [t('app.settings.usageEstimated', { count: estimated })] : []),
+    ...(unpriced > 0 ? [t('app.settings.usageUnpriced', { count: unpriced })] : []),
+  ]
+}
