@@ -20,6 +20,7 @@ import { req } from '../facades/web/actions/index.ts'
 import type { AppFiles } from '../facades/web/app-files.ts'
 import { assets } from '../facades/web/assets.ts'
 import { web } from '../facades/web/index.ts'
+import { type Site, serveSite } from '../facades/web/site.ts'
 import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
@@ -45,6 +46,7 @@ export interface AppOptions {
   log: FastifyBaseLogger
   drain: Pick<Drain, 'isDraining' | 'isRefusing'>
   appFiles: AppFiles
+  site: Site
 }
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
@@ -54,6 +56,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = createServer(env, log, bodyLimits)
   const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
+  serveSite(app, options.site)
   noteMethods(app)
   const contexts = await createContexts(app, services, authenticator)
 

@@ -10,6 +10,7 @@ import { aiUserOf } from './ai-user.ts'
 import { buildApp } from './app.ts'
 import { readExtApps } from './config/ext-apps.ts'
 import type { Env } from './config/settings.ts'
+import { readSite } from './config/site.ts'
 import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
@@ -138,7 +139,8 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
-    const app = await buildApp({ ...core, env, log, drain, appFiles: options.appFiles ?? new AppFiles() })
+    const appFiles = options.appFiles ?? new AppFiles()
+    const app = await buildApp({ ...core, env, log, drain, appFiles, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     await claimed.release()

@@ -6,8 +6,9 @@ import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { type AppEntry, type AppFiles, addressOf } from './app-files.ts'
 import { html } from './html.ts'
-import { schemeAttribute } from './layout.ts'
+import { schemeAttribute, siteFiles } from './layout.ts'
 import { colorSchemeOf } from './scheme.ts'
+import type { SiteView } from './site.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
 const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
@@ -53,17 +54,18 @@ function sendShell(
   language: { locale: string; labels: string },
 ) {
   const { brand, pageApi } = reply.server.names
+  const { site } = reply.server
   const { locale, labels } = language
   const scheme = colorSchemeOf(reply.request)
   const page = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}>
+<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site)}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
 <meta name="color-scheme" content="${scheme.supported}">
-<title>${brand}</title>
-<link rel="icon" href="data:,">
+<title>${site.name}</title>
 ${styles.map((file) => html`<link rel="stylesheet" href="${addressOf(file)}">`)}
+${siteFiles(site)}
 ${imports.map((file) => html`<link rel="modulepreload" href="${addressOf(file)}">`)}
 <link rel="preload" href="${labels}" as="fetch" crossorigin>
 <script type="module" src="${addressOf(script)}"></script>
@@ -75,6 +77,12 @@ ${imports.map((file) => html`<link rel="modulepreload" href="${addressOf(file)}"
 `
   return reply.header('content-security-policy', policy).type('text/html; charset=utf-8').send(page.text)
 }
+
+/** What the front end shows of the site. */
+const siteAttributes = ({ name, logo, links }: SiteView) =>
+  html` data-site="${name}"${logo !== undefined && html` data-logo="${logo}"`}${attribute('imprint', links.imprint)}${attribute('privacy', links.privacy)}${attribute('help', links.help)}`
+
+const attribute = (name: string, value: string | undefined) => value !== undefined && html` data-${name}="${value}"`
 
 type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>
 

@@ -40,7 +40,7 @@ export async function web(app: FastifyInstance, { contextOf, appFiles }: WebOpti
         return reply.header('cache-control', 'no-store').redirect(target + comingBack(page, request))
       const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
       const { query, params } = request as FastifyRequest<Asking>
-      const shown = await views[view](translate, visit, { ctx, query, params })
+      const shown = await views[view](translate, visit, { ctx, query, params, siteName: app.site.name })
       return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.callerContext.current.type !== 'guest' })
     })
   }
@@ -69,6 +69,7 @@ type Visit = Awaited<ReturnType<Api['pages']['visit']>>
 type Shown = Omit<Page, 'signedIn'>
 interface Arrived {
   ctx: Context
+  siteName: string
   query: Asking['Querystring']
   params: Asking['Params']
 }
@@ -76,10 +77,10 @@ type Write = (translate: Translate, visit: Visit, arrived: Arrived) => Shown | P
 
 /** What stands on the page of each view. */
 const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
-  login: (translate, { login, baseUrl }, { query }) => ({
+  login: (translate, { login: ways, baseUrl }, { query: arrival, siteName }) => ({
     title: translate('page.login.title'),
     module: 'login',
-    body: loginBody(translate, login, query, baseUrl),
+    body: loginBody(translate, { ways, arrival, baseUrl, siteName }),
   }),
   async register(translate, _, { ctx, query }) {
     const policy = await latestPolicy(ctx)

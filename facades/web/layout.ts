@@ -3,6 +3,7 @@ import { describedLocales } from '../../routers/ports/locales.ts'
 import type { WireNames } from '../http/names.ts'
 import { type Html, html } from './html.ts'
 import type { ColorScheme } from './scheme.ts'
+import type { SiteView } from './site.ts'
 
 /** A text by its key. */
 export type Translate = (key: string) => string
@@ -23,6 +24,7 @@ export interface Page {
 
 interface Surroundings {
   names: WireNames
+  site: SiteView
   scheme: ColorScheme
   translate: Translate
   locale: string
@@ -30,7 +32,7 @@ interface Surroundings {
 
 /** The frame of every page. Scripts and styles are separate files, never inline. */
 export function layout(
-  { names: { brand, pageApi }, scheme, translate, locale }: Surroundings,
+  { names: { brand, pageApi }, site, scheme, translate, locale }: Surroundings,
   { title, module, body, signedIn }: Page,
 ): string {
   const document = html`<!doctype html>
@@ -39,22 +41,22 @@ export function layout(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="${scheme.supported}">
-<title>${title} · ${brand}</title>
+<title>${title} · ${site.name}</title>
 <link rel="stylesheet" href="/assets/style.css">
-<link rel="icon" href="data:,">
+${siteFiles(site)}
 <script type="module" src="/assets/language.js"></script>
 ${module !== undefined && html`<script type="module" src="/assets/${module}.js"></script>`}
 </head>
 <body>
 <a class="skip" href="#main">${translate('page.skip')}</a>
-<header><a class="brand" href="/">${brand}</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
+<header><a class="brand" href="/">${site.logo !== undefined && html`<img alt="" height="32" src="${site.logo}"> `}${site.name}</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
 <main id="main">
 <h1>${title}</h1>
 <p id="page-failed" class="notice wrong" role="alert" hidden>${translate('page.error')}</p>
 <noscript><p class="notice wrong">${translate('page.noScript')}</p></noscript>
 ${body}
 </main>
-<footer>${languages(translate, locale)}</footer>
+<footer>${languages(translate, locale)}${siteLinks(translate, site)}</footer>
 </body>
 </html>
 `
@@ -62,6 +64,24 @@ ${body}
 }
 
 export const schemeAttribute = ({ chosen }: ColorScheme) => chosen !== undefined && html` data-scheme="${chosen}"`
+
+/** The colours and the icon of the site, for the head of a page. */
+export const siteFiles = ({
+  style,
+  logo,
+}: SiteView): Html => html`${style !== undefined && html`<link rel="stylesheet" href="${style}">`}
+<link rel="icon" href="${logo ?? 'data:,'}">`
+
+const siteLinks = (translate: Translate, { links: { imprint, privacy, help } }: SiteView): Html | false =>
+  (imprint ?? privacy ?? help) !== undefined &&
+  html`<nav class="site-links" aria-label="${translate('page.site')}">
+${siteLink(translate('page.site.help'), help)}
+${siteLink(translate('page.site.privacy'), privacy)}
+${siteLink(translate('page.site.imprint'), imprint)}
+</nav>`
+
+const siteLink = (text: string, address: string | undefined): Html | false =>
+  address !== undefined && html`<a href="${address}" rel="noreferrer">${text}</a>`
 
 /** Links to the languages, each by its own name; a script stores the choice. */
 const languages = (

@@ -18,5 +18,10 @@ export function sendPage(reply: FastifyReply, translate: Translate, locale: stri
   reply.header('cache-control', 'no-store').header('content-security-policy', policy)
   return reply
     .type('text/html; charset=utf-8')
-    .send(layout({ names: reply.server.names, scheme: colorSchemeOf(reply.request), translate, locale }, page))
+    .send(
+      layout(
+        { names: reply.server.names, site: reply.server.site, scheme: colorSchemeOf(reply.request), translate, locale },
+        page,
+      ),
+    )
 }

@@ -7,6 +7,7 @@ import { placeholderRules } from './settings/placeholders.ts'
 import { processRules, processShape } from './settings/process.ts'
 import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
+import { siteShape } from './settings/site.ts'
 import { storageRules, storageShape } from './settings/storage.ts'
 import { systemShape } from './settings/system.ts'
 
@@ -21,6 +22,7 @@ export const shape = {
   ...storageShape,
   ...filesShape,
   ...systemShape,
+  ...siteShape,
 }
 
 export const required = {

@@ -18,9 +18,18 @@ export interface Arrival {
   redirectUri?: string
 }
 
-export const loginBody = (translate: Translate, ways: LoginMethods, arrival: Arrival, baseUrl: string): Html => html`
+interface LoginPage {
+  ways: LoginMethods
+  arrival: Arrival
+  /** The address of the service. */
+  baseUrl: string
+  siteName: string
+}
+
+export const loginBody = (translate: Translate, { ways, arrival, baseUrl, siteName }: LoginPage): Html => html`
 ${addressNotice(translate, baseUrl)}
 ${arrivalNotice(translate, arrival)}
+<p>${translate('page.login.what').replace(':name', () => siteName)}</p>
 ${ways.password && passwordForm(translate)}
 ${ways.elsewhere && elsewhereLink(translate, arrival)}
 ${!ways.password && !ways.elsewhere && html`<p class="notice">${translate('page.login.noWay')}</p>`}`

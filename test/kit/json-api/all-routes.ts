@@ -1,11 +1,18 @@
 import { AppFiles } from '../../../facades/web/app-files.ts'
 import { buildApp } from '../../../server/app.ts'
+import { readSite } from '../../../server/config/site.ts'
 import { createDrain } from '../../../server/http/drain.ts'
 import type { TestApp } from '../app.ts'
 
 /** Method and path of every route of a service, as the server itself lists them. */
 export async function allRoutes(svc: TestApp): Promise<[method: string, path: string][]> {
-  const app = await buildApp({ ...svc, log: svc.services.log as never, drain: createDrain(), appFiles: new AppFiles() })
+  const app = await buildApp({
+    ...svc,
+    log: svc.services.log as never,
+    drain: createDrain(),
+    appFiles: new AppFiles(),
+    site: await readSite(svc.env),
+  })
   const tree = app.printRoutes({ commonPrefix: false })
   await app.close()
   const branch: string[] = []

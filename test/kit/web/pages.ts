@@ -63,9 +63,6 @@ export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true }
   return (await page.textContent('#code')) ?? ''
 }
 
-/** Waits until something stands in an element. */
-export const filled = (page: Page, selector: string) => page.locator(selector).filter({ hasText: /./ }).waitFor()
-
 /** Signs out by the page for that. */
 export async function signOut(page: Page): Promise<void> {
   await page.goto('/logout')

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
 import { useSession } from '../shared/session.tsx'
+import { siteLinks, siteLogo, siteName } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
@@ -26,8 +27,6 @@ export function Sidebar() {
   ) : null
 }
 
-const { brand = '' } = document.documentElement.dataset
-
 function SidebarContent() {
   const { connection, isLocked } = useSession()
   const { setOpen } = useSidebar()
@@ -36,7 +35,8 @@ function SidebarContent() {
     <>
       <div className="sidebar-head">
         <Link to="/chat" className="brand" onClick={close}>
-          {brand}
+          {siteLogo && <img alt="" height="28" src={siteLogo} />}
+          <span>{siteName}</span>
         </Link>
         <Link to="/chat" className="new-chat" onClick={close} aria-keyshortcuts="Control+Shift+O">
           <Icon name="plus" /> {t('app.chat.new')}
@@ -46,6 +46,15 @@ function SidebarContent() {
         <p className="conversations hint">{t('app.settings.locked')}</p>
       ) : (
         <ConversationList onChoose={close} />
+      )}
+      {siteLinks.length > 0 && (
+        <nav className="site-links" aria-label={t('page.site')}>
+          {siteLinks.map(({ text, address }) => (
+            <a key={text} href={address} target="_blank" rel="noreferrer">
+              {t(text)}
+            </a>
+          ))}
+        </nav>
       )}
       <nav className="sidebar-foot" aria-label={t('app.account')}>
         <Link to="/settings/$section" params={{ section: 'profile' }} onClick={close}>

@@ -1,13 +1,12 @@
 import { useEffect } from 'react'
-
-const site = document.title
+import { siteName } from '../site.ts'
 
 /** Names the page in the tab and the history of the browser. */
 export function usePageTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title} · ${site}`
+    document.title = `${title} · ${siteName}`
     return () => {
-      document.title = site
+      document.title = siteName
     }
   }, [title])
 }

@@ -1,0 +1,74 @@
+import { hash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { Asset } from '../http/asset.ts'
+
+export interface Logo {
+  type: 'image/png' | 'image/svg+xml'
+  body: Buffer
+}
+
+interface Shades {
+  accent: string
+  /** For what a mouse is over. */
+  strong: string
+  /** What is written on it. */
+  ink: string
+}
+
+export type AccentColors = Record<'light' | 'dark', Shades>
+
+/** What the pages of this installation are called and look like. */
+export interface Site {
+  name: string
+  logo: Logo | undefined
+  accent: AccentColors | undefined
+  /** Pages elsewhere, by what they are about. */
+  links: Record<'imprint' | 'privacy' | 'help', string | undefined>
+}
+
+/** The site as pages name it: its files by addresses that change with their content. */
+export interface SiteView extends Pick<Site, 'name' | 'links'> {
+  logo: string | undefined
+  style: string | undefined
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    site: SiteView
+  }
+}
+
+const FOREVER = 'public, max-age=31536000, immutable'
+
+/** Serves logo and colours, and lets all pages know of them. */
+export function serveSite(app: FastifyInstance, { name, links, logo, accent }: Site): void {
+  const style = accent && styleOf(accent)
+  const view = { name, links, logo: logo && logoAddress(logo), style: style && `/assets/site-${digest(style)}.css` }
+  app.decorate('site', view)
+  if (view.style && style) {
+    const asset = new Asset('text/css; charset=utf-8', style, FOREVER)
+    app.get(view.style, (request, reply) => asset.send(request, reply))
+  }
+  if (view.logo && logo)
+    app.get(view.logo, (_, reply) =>
+      reply
+        // Whoever opens the picture by itself runs nothing that may stand in it.
+        .headers({
+          'cache-control': FOREVER,
+          'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        })
+        .type(logo.type)
+        .send(logo.body),
+    )
+}
+
+const digest = (body: string | Buffer) => hash('sha1', body, 'hex').slice(0, 12)
+
+const logoAddress = ({ type, body }: Logo) => `/assets/site-${digest(body)}.${type === 'image/png' ? 'png' : 'svg'}`
+
+const styleOf = ({ light, dark }: AccentColors) => `:root {
+  --accent: light-dark(${light.accent}, ${dark.accent});
+  --accent-strong: light-dark(${light.strong}, ${dark.strong});
+  --on-accent: light-dark(${light.ink}, ${dark.ink});
+}
+`
