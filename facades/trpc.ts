@@ -74,11 +74,12 @@ const handlingWith = (contextOf: FacadeOptions['contextOf'], heartbeat: number) 
     },
   }) satisfies FastifyHandlerOptions<AppRouter, FastifyRequest, FastifyReply>
 
-/** Clients that hear nothing for longer than three heartbeats come back. */
+/** Clients that hear nothing for longer than three heartbeats come back, and hold an answer that streams for broken off. */
 function routerWith(heartbeat: number): AppRouter {
   const { _config: config } = appRouter._def
   const sse = { ping: { enabled: true, intervalMs: heartbeat }, client: { reconnectAfterInactivityMs: 3 * heartbeat } }
-  return { ...appRouter, _def: { ...appRouter._def, _config: { ...config, sse } } }
+  const jsonl = { pingMs: heartbeat }
+  return { ...appRouter, _def: { ...appRouter._def, _config: { ...config, sse, jsonl } } }
 }
 
 /** Gives an answer that is not streamed its length, so that it can be compressed. */

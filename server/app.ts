@@ -17,7 +17,7 @@ import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { req } from '../facades/web/actions/index.ts'
-import type { AppFiles } from '../facades/web/app-files.ts'
+import type { AppSource } from '../facades/web/app-files.ts'
 import { assets } from '../facades/web/assets.ts'
 import { web } from '../facades/web/index.ts'
 import { type Site, serveSite } from '../facades/web/site.ts'
@@ -45,7 +45,7 @@ export interface AppOptions {
   cookieSecrets: string[]
   log: FastifyBaseLogger
   drain: Pick<Drain, 'isDraining' | 'isRefusing'>
-  appFiles: AppFiles
+  appSource: AppSource
   site: Site
 }
 
@@ -99,7 +99,7 @@ async function serveBrowsers(
     await keepSessions(inBrowser, sessionsOf(options))
     await inBrowser.register(req, { ...shared, peekContextOf })
     await inBrowser.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute })
-    await inBrowser.register(web, { contextOf, appFiles: options.appFiles })
+    await inBrowser.register(web, { contextOf, appSource: options.appSource })
     await inBrowser.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
     await inBrowser.register(legacyLinkPreview, api)

@@ -17,20 +17,15 @@ asked.then(() => stopping.abort())
 try {
   const env = await readWholeEnv()
   // Loaded only now: who is told that a setting is wrong does not wait for the whole service.
-  const [{ startService }, { AppFiles }] = await Promise.all([
-    import('./service.ts'),
-    import('../facades/web/app-files.ts'),
-  ])
+  const [{ startService }, { openAppSource }] = await Promise.all([import('./service.ts'), import('./app-source.ts')])
   // One way out, so that the welcome comes after the lines before it.
   const out = new StandardOutput()
   const isTerminal = Boolean(process.stdout.isTTY)
   const isInWords = usesWords(env.LOG_FORMAT, isTerminal)
   const log = createLog(env.LOG_LEVEL, isInWords ? await inWords(out, isTerminal && !env.variables['NO_COLOR']) : out)
-  const appFiles = new AppFiles()
-  // While the database starts, so that the first visitor does not wait for it.
-  appFiles.build().catch((error: unknown) => log.error({ error }, 'the front end could not be built'))
+  const appSource = await openAppSource(env, log)
   const notify = (sentence: string) => log.warn(sentence)
-  const service = await startService({ env, log, appFiles, notify, signal: stopping.signal })
+  const service = await startService({ env, log, appSource, notify, signal: stopping.signal })
   try {
     await welcome(service, { env, isInWords, print: (text) => out.write(text) })
     // Written now, because a killed process does not reach its end.

@@ -9,6 +9,7 @@ import { loadLabels } from './config/labels.ts'
 import { readLimits } from './config/limits.ts'
 import { list } from './config/settings/kinds.ts'
 import type { Env } from './config/settings.ts'
+import { readLogo } from './config/site.ts'
 import { assertHashes, readAccounts } from './login/accounts.ts'
 
 /**
@@ -48,6 +49,7 @@ const readers: Record<string, (value: string, values: NodeJS.ProcessEnv) => Prom
     if (list.parse(methods).includes('local')) await assertHashes()
   },
   ACCOUNTS_FILE: readAccounts,
+  SITE_LOGO: readLogo,
 }
 
 function looks(values: NodeJS.ProcessEnv): Promise<unknown>[] {

@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import { AppFiles } from '../facades/web/app-files.ts'
+import { AppFiles, type AppSource } from '../facades/web/app-files.ts'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import { aiUserOf } from './ai-user.ts'
 import { buildApp } from './app.ts'
+import { appFolder } from './app-source.ts'
 import { readExtApps } from './config/ext-apps.ts'
 import type { Env } from './config/settings.ts'
 import { readSite } from './config/site.ts'
@@ -32,8 +33,8 @@ export interface ServiceOptions {
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
   /** Milliseconds from the start within which each periodic task runs first. */
   firstRunMs?: number | undefined
-  /** The files of the front end; they are built when somebody first asks for one, unless told otherwise. */
-  appFiles?: AppFiles | undefined
+  /** Where the front end comes from; it is built when somebody first asks for it, unless told otherwise. */
+  appSource?: AppSource | undefined
   /** Takes a sentence about why the start waits. */
   notify?: ((sentence: string) => void) | undefined
   /** Ends the wait; what goes on after it is not left half way. */
@@ -139,8 +140,8 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
-    const appFiles = options.appFiles ?? new AppFiles()
-    const app = await buildApp({ ...core, env, log, drain, appFiles, site: await readSite(env) })
+    const appSource = options.appSource ?? new AppFiles(appFolder(env))
+    const app = await buildApp({ ...core, env, log, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     await claimed.release()

@@ -1,14 +1,19 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
+import type { InlineConfig } from 'vite'
+
+/** Where the files of the front end are. */
+export const APP_BASE = '/assets/app/'
 
 const root = join(import.meta.dirname, '../..')
-const folder = join(root, 'node_modules/.cache/svc/app')
+/** Where builds are kept, unless that cannot be written. */
+const cache = join(root, 'node_modules/.cache/svc/app')
 
 /** What the bundle is made of; its types come from further away and leave no trace in it. */
 const sources = [
@@ -23,10 +28,14 @@ const sources = [
 /** Builds of earlier sources are kept so long: pages that were opened before a restart still ask for their files. */
 const KEEP_MS = 24 * 60 * 60 * 1000
 
+/** Where builds are looked for: beside the packages, or where those are only to be read, in a folder of the service. */
+export const buildFolders = (fallback?: string): string[] => (fallback === undefined ? [cache] : [cache, fallback])
+
 /** The folder with the built front end; it is built first if its sources have changed. */
-export async function builtApp(): Promise<string> {
-  const built = join(folder, await fingerprint())
-  if (await exists(join(built, MANIFEST))) return built
+export async function builtApp(folders = buildFolders()): Promise<string> {
+  const name = await fingerprint()
+  for (const folder of folders) if (await exists(join(folder, name, MANIFEST))) return join(folder, name)
+  const built = join(await findWritable(folders), name)
   // In a process of its own, so that the service never holds what the builder takes.
   const builder = spawn(process.execPath, [fileURLToPath(import.meta.url), built], {
     // Whatever the service runs for, its pages get what is made for use.
@@ -42,9 +51,23 @@ export async function builtApp(): Promise<string> {
   return built
 }
 
+async function findWritable(folders: readonly string[]): Promise<string> {
+  for (const folder of folders)
+    try {
+      await mkdir(folder, { recursive: true })
+      await access(folder, constants.W_OK)
+      return folder
+    } catch {
+      // The next one may do.
+    }
+  throw new Error(`The front end cannot be built: none of ${folders.join(', ')} can be written.`)
+}
+
 /** Builds of earlier sources that are still kept. */
-export const earlierBuilds = async (): Promise<string[]> =>
-  (await readdir(folder).catch(() => [])).map((name) => join(folder, name))
+export async function earlierBuilds(folders: readonly string[]): Promise<string[]> {
+  const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [])))
+  return folders.flatMap((folder, at) => (names[at] ?? []).map((name) => join(folder, name)))
+}
 
 export const MANIFEST = '.vite/manifest.json'
 
@@ -84,14 +107,17 @@ async function build(target: string): Promise<void> {
   }
 }
 
+/** What the builder and the server of those who work on the front end have in common. */
+export async function appConfig(): Promise<InlineConfig> {
+  const { default: react } = await import('@vitejs/plugin-react')
+  return { configFile: false, root: join(root, 'facades/web/app'), base: APP_BASE, plugins: [react()] }
+}
+
 async function bundle(outDir: string): Promise<void> {
-  const [{ build }, { default: react }] = await Promise.all([import('vite'), import('@vitejs/plugin-react')])
+  const { build } = await import('vite')
   await build({
-    configFile: false,
-    root: join(root, 'facades/web/app'),
-    base: '/assets/app/',
+    ...(await appConfig()),
     logLevel: 'error',
-    plugins: [react()],
     build: {
       outDir,
       emptyOutDir: false,
@@ -135,7 +161,7 @@ async function compressAll(outDir: string): Promise<void> {
 }
 
 async function dropOldBuilds(newest: string): Promise<void> {
-  for (const path of await earlierBuilds()) {
+  for (const path of await earlierBuilds([dirname(newest)])) {
     const isOld = path !== newest && Date.now() - (await stat(path)).mtimeMs > KEEP_MS
     if (isOld) await rm(path, { recursive: true, force: true })
   }

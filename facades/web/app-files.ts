@@ -6,9 +6,9 @@ import mime from 'mime'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { contentCodings } from '../http/asset.ts'
-import { builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
+import { APP_BASE, buildFolders, builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
 
-/** What the page of the front end loads first, by names that change with the content. */
+/** What the page of the front end loads first, by addresses that change with the content. */
 export interface AppEntry {
   script: string
   styles: string[]
@@ -16,18 +16,38 @@ export interface AppEntry {
   imports: string[]
 }
 
-/** The files of the front end, in folders of builds. */
-export class AppFiles {
+/** Where the front end comes from. */
+export interface AppSource {
+  entry(): Promise<AppEntry>
+  /** Serves its files. */
+  serve(app: FastifyInstance): void
+  /** What its page may do beside what the policy of pages allows, by directive. */
+  relaxations?: Readonly<Record<string, string>>
+}
+
+/** The files of the built front end, in folders of builds. */
+export class AppFiles implements AppSource {
+  readonly #folders: string[]
+
+  /** Takes a folder for builds where the usual one cannot be written. */
+  constructor(fallback?: string) {
+    this.#folders = buildFolders(fallback)
+  }
+
   /** Builds what has changed. */
-  readonly build = lazyPromise(builtApp)
+  readonly build = lazyPromise(() => builtApp(this.#folders))
   readonly entry = lazyPromise(() => this.build().then(readEntry))
+
+  serve(app: FastifyInstance): void {
+    serveAppFiles(app, this)
+  }
 
   /** A file of the newest build, or of an earlier one for a page that was opened before a restart. */
   async read(name: string): Promise<Buffer | undefined> {
     const read = (folder: string) => readFile(join(folder, name)).catch(() => undefined)
     const newest = await read(await this.build())
     if (newest) return newest
-    for (const folder of await earlierBuilds()) {
+    for (const folder of await earlierBuilds(this.#folders)) {
       const body = await read(folder)
       if (body) return body
     }
@@ -48,7 +68,11 @@ async function readEntry(folder: string): Promise<AppEntry> {
   if (!main) throw new Error('The build of the front end has no entry.')
   const chunks = reachable(manifest, main)
   const imports = chunks.map(({ file }) => file).filter((file) => file !== main.file)
-  return { script: main.file, styles: chunks.flatMap(({ css = [] }) => css), imports }
+  return {
+    script: addressOf(main.file),
+    styles: chunks.flatMap(({ css = [] }) => css).map(addressOf),
+    imports: imports.map(addressOf),
+  }
 }
 
 /** A chunk with all that it imports at once. */
@@ -62,13 +86,13 @@ function reachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
   return [...found]
 }
 
-export const addressOf = (file: string) => `/assets/app/${file}`
+const addressOf = (file: string) => APP_BASE + file
 
 const fileName = /^[\w-]+(\.[\w-]+)*\.(js|css|svg|woff2?|ttf)$/
 const endings = { br: '.br', gzip: '.gz' } as const
 
 /** Serves the built files, compressed as they were built. */
-export function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
+function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
   app.get<{ Params: { name: string } }>('/assets/app/:name', async ({ params: { name }, headers }, reply) => {
     if (!fileName.test(name)) throw new Problem('not_found')
     const { body, coding } = await readCompressed(files, name, headers['accept-encoding'])

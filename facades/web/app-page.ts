@@ -4,7 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
-import { type AppEntry, type AppFiles, addressOf } from './app-files.ts'
+import type { AppEntry, AppSource } from './app-files.ts'
 import { html } from './html.ts'
 import { schemeAttribute, siteFiles } from './layout.ts'
 import { colorSchemeOf } from './scheme.ts'
@@ -15,23 +15,29 @@ const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 
 const addresses = ['/chat', '/chat/:slug', '/settings', ...settings.map((section) => `/settings/${section}`)]
 
 /** Everything from this origin; what would make code of a text needs a type that nothing here makes. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "frame-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
+const policy: Readonly<Record<string, string>> = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data: blob:",
+  'font-src': "'self'",
+  'connect-src': "'self'",
+  'frame-src': "'self'",
+  'form-action': "'self'",
+  'base-uri': "'none'",
+  'frame-ancestors': "'none'",
+  'require-trusted-types-for': "'script'",
+  'trusted-types': "'none'",
+}
+
+const writePolicy = (relaxations: AppSource['relaxations']) =>
+  Object.entries({ ...policy, ...relaxations })
+    .map(([directive, sources]) => `${directive} ${sources}`)
+    .join('; ')
 
 /** The page that holds the front end, for people who are signed in. */
-export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, files: AppFiles): void {
+export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, source: AppSource): void {
+  const pagePolicy = writePolicy(source.relaxations)
   const labels = new LabelFiles()
   app.get<{ Params: { name: string } }>('/assets/labels/:name', async (request, reply) => {
     const asset = labels.find(request.params.name, (await contextOf(request, reply)).services.labels)
@@ -41,10 +47,10 @@ export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, files: 
     app.get(address, async (request, reply) => {
       const ctx = await contextOf(request, reply)
       const { view } = await createCaller(ctx).pages.visit({ page: 'chat' })
-      reply.header('cache-control', 'no-store')
+      reply.headers({ 'cache-control': 'no-store', 'content-security-policy': pagePolicy })
       if (view !== 'chat') return reply.redirect(`/${view}?redirectUri=${encodeURIComponent(request.url)}`)
       const { locale, services } = ctx
-      return sendShell(reply, await files.entry(), { locale, labels: labels.addressFor(locale, services.labels) })
+      return sendShell(reply, await source.entry(), { locale, labels: labels.addressFor(locale, services.labels) })
     })
 }
 
@@ -64,18 +70,18 @@ function sendShell(
 <meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
 <meta name="color-scheme" content="${scheme.supported}">
 <title>${site.name}</title>
-${styles.map((file) => html`<link rel="stylesheet" href="${addressOf(file)}">`)}
+${styles.map((file) => html`<link rel="stylesheet" href="${file}">`)}
 ${siteFiles(site)}
-${imports.map((file) => html`<link rel="modulepreload" href="${addressOf(file)}">`)}
+${imports.map((file) => html`<link rel="modulepreload" href="${file}">`)}
 <link rel="preload" href="${labels}" as="fetch" crossorigin>
-<script type="module" src="${addressOf(script)}"></script>
+<script type="module" src="${script}"></script>
 </head>
 <body>
 <div id="app"></div>
 </body>
 </html>
 `
-  return reply.header('content-security-policy', policy).type('text/html; charset=utf-8').send(page.text)
+  return reply.type('text/html; charset=utf-8').send(page.text)
 }
 
 /** What the front end shows of the site. */

@@ -5,7 +5,7 @@ import { entityTag, isKnown } from '../http/conditional.ts'
 import { failureOf } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
-import { type AppFiles, serveAppFiles } from './app-files.ts'
+import type { AppSource } from './app-files.ts'
 import { serveAppPage } from './app-page.ts'
 import { type Page, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
@@ -16,15 +16,15 @@ import { sendPage } from './send-page.ts'
 
 export interface WebOptions {
   contextOf: ContextOf
-  appFiles: AppFiles
+  appSource: AppSource
 }
 
 /** The pages of the first-login ceremony, and the front end behind them. */
-export async function web(app: FastifyInstance, { contextOf, appFiles }: WebOptions) {
+export async function web(app: FastifyInstance, { contextOf, appSource }: WebOptions) {
   await servePictures(app, contextOf)
   serveFiles(app, contextOf)
-  serveAppFiles(app, appFiles)
-  serveAppPage(app, contextOf, appFiles)
+  appSource.serve(app)
+  serveAppPage(app, contextOf, appSource)
   servePreview(app)
   // Where the settings were before.
   app.get('/profile', (_, reply) => reply.redirect('/settings'))

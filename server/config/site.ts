@@ -15,7 +15,8 @@ export async function readSite(env: Env): Promise<Site> {
   }
 }
 
-async function readLogo(file: string): Promise<Logo> {
+/** Throws with a sentence on a file that is no logo. */
+export async function readLogo(file: string): Promise<Logo> {
   const size = await stat(file).then(
     (found) => found.size,
     () => undefined,

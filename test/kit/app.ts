@@ -6,7 +6,7 @@ import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Role } from '../../entities/identity/user.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { createLog } from '../../server/ops/log.ts'
-import { startService } from '../../server/service.ts'
+import { type ServiceOptions, startService } from '../../server/service.ts'
 import { cloneDatabase } from './database.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { publicKeyOf } from './identity/public-key.ts'
@@ -29,7 +29,10 @@ interface UserOptions {
 }
 
 /** The service on a port of its own, in this process, with a database of its own. Settings as in the environment. */
-export async function startApp(settings: Record<string, string> = {}) {
+export async function startApp(
+  settings: Record<string, string> = {},
+  { appSource }: Pick<ServiceOptions, 'appSource'> = {},
+) {
   const database = settings['DATABASE_URL'] ? undefined : await cloneDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'svc-app-'))
   const lines: string[] = []
@@ -57,6 +60,7 @@ export async function startApp(settings: Record<string, string> = {}) {
     temporaryDir: folder,
     beforeSharing: deepFreeze,
     firstRunMs: 3_600_000,
+    appSource,
   })
   let counter = 0
 

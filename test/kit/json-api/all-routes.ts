@@ -10,7 +10,7 @@ export async function allRoutes(svc: TestApp): Promise<[method: string, path: st
     ...svc,
     log: svc.services.log as never,
     drain: createDrain(),
-    appFiles: new AppFiles(),
+    appSource: new AppFiles(),
     site: await readSite(svc.env),
   })
   const tree = app.printRoutes({ commonPrefix: false })

@@ -44,11 +44,12 @@ export const Message = memo(({ step, models, isLast }: MessageProps) => {
 export const TurnMessage = ({ turn, models }: { turn: Turn; models: readonly ChatModel[] }) => {
   const name = modelLabel(turn.model, models)
   const isFailed = turn.phase === 'failed'
+  const isGrowing = turn.phase === 'waiting' || turn.phase === 'answering'
   return (
     <article className="message assistant" aria-label={t('app.message.by', { name })} aria-busy={!isFailed}>
       <h2>{name}</h2>
       {turn.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
-      <AnswerBody answer={turn.answer} isComplete isGrowing />
+      <AnswerBody answer={turn.answer} isComplete={turn.answer.cut === undefined} isGrowing={isGrowing} />
       {isFailed && <Failure error={turn.error} />}
     </article>
   )

@@ -25,7 +25,8 @@ export const Menu = ({ label, className = '', items, note }: MenuProps) => (
       <Icon name="more" />
     </BaseMenu.Trigger>
     <BaseMenu.Portal>
-      <BaseMenu.Positioner sideOffset={4} align="start" className="positioner">
+      {/* A landmark of its own, as it stands outside of those of the page. */}
+      <BaseMenu.Positioner sideOffset={4} align="start" className="positioner" role="region" aria-label={label}>
         <BaseMenu.Popup className="popup">
           {items.map(({ icon, label: name, isDangerous, choose }) => (
             <BaseMenu.Item key={name} className={isDangerous ? 'menu-item danger' : 'menu-item'} onClick={choose}>

@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { ViteDevServer } from 'vite'
+import { APP_BASE, appConfig } from './app-build.ts'
+import type { AppEntry, AppSource } from './app-files.ts'
+
+const ENTRY = '/assets/app-dev.js'
+
+/** The front end as its sources are now, for whoever works on it: a page shows each change at once. */
+export class AppDevServer implements AppSource {
+  /** Vite puts styles into the page and tells of changes over a socket of its own. */
+  readonly relaxations = { 'style-src': "'self' 'unsafe-inline'", 'connect-src': "'self' ws:" }
+  #vite: Promise<ViteDevServer> | undefined
+
+  async entry(): Promise<AppEntry> {
+    return { script: ENTRY, styles: [], imports: [] }
+  }
+
+  serve(app: FastifyInstance): void {
+    app.get(ENTRY, async (_, reply) => reply.type('text/javascript').send(await entryScript()))
+    app.get(`${APP_BASE}*`, async (request, reply) => {
+      this.#vite ??= startVite()
+      const { middlewares } = await this.#vite
+      reply.hijack()
+      middlewares(request.raw, reply.raw, () => reply.raw.writeHead(404).end())
+    })
+    app.addHook('onClose', async () => (await this.#vite)?.close())
+  }
+}
+
+async function startVite(): Promise<ViteDevServer> {
+  const [{ createServer }, config] = await Promise.all([import('vite'), appConfig()])
+  return createServer({
+    ...config,
+    cacheDir: join(config.root ?? '', '../../../node_modules/.cache/svc/vite'),
+    appType: 'custom',
+    // What the sources import is made ready at once, and not found bit by bit.
+    optimizeDeps: { entries: ['main.tsx'] },
+    logLevel: 'warn',
+    server: { middlewareMode: true, fs: { allow: [join(config.root ?? '', '../../..')] }, hmr: { overlay: false } },
+  })
+}
+
+/** What vite would put into a page of its own. */
+async function entryScript(): Promise<string> {
+  const { default: react } = await import('@vitejs/plugin-react')
+  return `${react.preambleCode.replaceAll('__BASE__', APP_BASE)}
+await import('${APP_BASE}@vite/client')
+await import('${APP_BASE}main.tsx')
+`
+}

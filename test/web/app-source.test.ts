@@ -1,0 +1,57 @@
+import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { builtApp } from '../../facades/web/app-build.ts'
+import { AppDevServer } from '../../facades/web/app-dev.ts'
+import { configFor } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { productionSettings } from '../kit/production.ts'
+import { startProcess } from '../kit/service-process.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openSettings } from '../kit/web/pages.ts'
+
+const view = join(import.meta.dirname, '../../facades/web/app/settings/profile-settings.tsx')
+
+describeWith('chromium')('whoever works on the front end', () => {
+  test('sees a change of a source at once, in the page as it is', { timeout: 180_000 }, async () => {
+    await using svc = await startApp({}, { appSource: new AppDevServer() })
+    await using person = await openSettings(svc, 'ada')
+    const { page, complaints } = person
+    await page.getByLabel('About me').fill('not saved yet')
+    const changed = page.waitForEvent('console', (message) => message.text().includes('hot updated'))
+
+    await utimes(view, new Date(), new Date())
+    await changed
+
+    expect(await page.getByLabel('About me').inputValue()).toBe('not saved yet')
+    expect(complaints).toEqual([])
+  })
+})
+
+test('the sources of the front end are not served in production', async () => {
+  const [, ...words] = manifest.scripts.dev.split(' ')
+  await using config = await configFor('http://127.0.0.1:1')
+  await using service = startProcess({ ...productionSettings, AI_CONFIG: config.file, DATABASE_URL: 'postgresql://127.0.0.1:1/none' }, [
+    process.execPath,
+    ...words,
+  ])
+
+  expect(await service.ended).toBe(1)
+  expect(service.said.err).toContain('`npm run dev` serves no production')
+})
+
+test('where the folder of the packages cannot be written, the front end is built in another one', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-front-end-'))
+  try {
+    const built = await builtApp(['/proc/svc/app', folder])
+
+    expect(built.startsWith(folder)).toBe(true)
+    expect(await readdir(built)).toEqual(expect.arrayContaining([expect.stringMatching(/^main-.+\.js\.br$/)]))
+    expect(await builtApp(['/proc/svc/app', folder])).toBe(built)
+    await expect(builtApp(['/proc/svc/app'])).rejects.toThrow(/none of \/proc\/svc\/app can be written/)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

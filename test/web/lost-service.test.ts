@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { answers, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { freePort } from '../kit/free-port.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { openPage } from '../kit/web/chromium.ts'
+import { makeKeys, signIn } from '../kit/web/pages.ts'
+
+/** The service as a process of its own, and somebody who reads an answer there that does not end. */
+async function openAnswer() {
+  await using resources = new AsyncDisposableStack()
+  const provider = resources.use(await startProvider(neverEnds))
+  const config = resources.use(await configFor(provider.url))
+  const database = resources.use(await cloneDatabase())
+  const folder = resources.use(await dataFolder())
+  const settings = { NODE_ENV: 'development', DATABASE_URL: database.url, DATA_DIR: folder.path, AI_CONFIG: config.file }
+  const own = { ...settings, PORT: String(await freePort()) }
+  const service = resources.use(startProcess(own))
+  const url = await service.ready()
+  const password = /Password\s+(\S+)/.exec(service.said.out)?.[1] ?? ''
+  const chromium = resources.use(await openPage(url))
+  const { page } = chromium
+  await page.clock.install()
+  await signIn(page, 'demo', password)
+  await makeKeys(page)
+  await page.click('#on')
+  await page.getByRole('textbox', { name: 'Message' }).fill('Go on and on')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('more more').waitFor()
+  const moved = resources.move()
+  const startAgain = () => moved.use(startProcess(own)).ready()
+  return { page, provider, service, startAgain, [Symbol.asyncDispose]: () => moved.disposeAsync() }
+}
+
+describeWith('chromium')('an answer whose service', () => {
+  test('is killed stays with what came, marked, and is asked for again once the service is back', {
+    timeout: 180_000,
+  }, async () => {
+    await using open = await openAnswer()
+    const { page, provider, service } = open
+
+    service.kill('SIGKILL')
+    await service.ended
+    await page.getByText('The service cannot be reached.').waitFor()
+    expect(await page.getByRole('article').filter({ hasText: 'more more' }).count()).toBe(1)
+    await page.getByText('This answer was interrupted.').waitFor()
+    provider.behave = answers('Here I am again.')
+    await open.startAgain()
+    await page.getByRole('button', { name: 'Try again' }).click()
+
+    await page.getByText('Here I am again.').waitFor()
+  })
+
+  test('is frozen stays with what came, marked, and is asked for again once the service goes on', {
+    timeout: 180_000,
+  }, async () => {
+    await using open = await openAnswer()
+    const { page, provider, service } = open
+
+    service.kill('SIGSTOP')
+    try {
+      const shownLater = (text: string) =>
+        expect
+          .poll(
+            async () => {
+              await page.clock.runFor(20_000)
+              return page.getByText(text).count()
+            },
+            { timeout: 60_000 },
+          )
+          .toBe(1)
+      await shownLater('This answer was interrupted.')
+      expect(await page.getByRole('article').filter({ hasText: 'more more' }).count()).toBe(1)
+      // What came is to be stored, which the service does not answer either.
+      await shownLater('The service cannot be reached.')
+    } finally {
+      service.kill('SIGCONT')
+    }
+    provider.behave = answers('Here I am again.')
+    await page.getByRole('button', { name: 'Try again' }).click()
+
+    await page.getByText('Here I am again.').waitFor()
+  })
+})

@@ -1,0 +1,315 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { builtInLabels } from '../../routers/system/labels/index.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APPS_ON, addApp } from '../kit/apps/ext-app.ts'
+import { addAccount, PASSWORD } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { makeKeys, PASSKEY, settingsShown, signIn } from '../kit/web/pages.ts'
+
+const wide = { width: 1280, height: 900 }
+const narrow = { width: 360, height: 740 }
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp({ ...APPS_ON, ALLOW_USER_TOKEN_CREATION: 'true' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** Whatever a page does that it should not: reports of its policy, errors, failed requests, and requests to others. */
+function watch(page: Page): string[] {
+  const faults: string[] = []
+  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${svc.url}/`) && !/^(data|blob):/.test(request.url())) faults.push(request.url())
+  })
+  page.on('response', (response) => {
+    if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`)
+  })
+  page.on('requestfailed', (request) => {
+    // Leaving a page ends what it was still reading.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED')
+      faults.push(`${request.failure()?.errorText} ${request.url()}`)
+  })
+  return faults
+}
+
+/** The languages, and in each how the views are looked at: over both languages each scheme comes in each size. */
+const looks = {
+  'en-US': [
+    ['light', wide],
+    ['dark', narrow],
+  ],
+  'de-DE': [
+    ['dark', wide],
+    ['light', narrow],
+  ],
+} as const
+type Locale = keyof typeof looks
+
+/** Somebody new before their first page, and what they see judged. */
+async function openViews(locale: Locale, account: string) {
+  const { id } = await addAccount(svc, account, { known: false })
+  const chromium = await openPage(svc.url, { locale })
+  const { page } = chromium
+  const faults = watch(page)
+  const seen = new Set<string>()
+  const labels = builtInLabels[locale === 'en-US' ? 'en_US' : 'de_DE']
+  return {
+    ...chromium,
+    id,
+    seen,
+    /** A text in the language of the page. */
+    t: (key: string, values: Record<string, string> = {}) =>
+      (labels[key] ?? key).replace(/:([a-z]+)\b/g, (word, name: string) => values[name] ?? word),
+    /** Looks at what is shown in both sizes and schemes; `open` shows anew what does not outlast another size. */
+    async judge(what: string, open: (isNarrow: boolean) => Promise<void> = async () => {}) {
+      seen.add(new URL(page.url()).pathname)
+      for (const [colorScheme, size] of looks[locale]) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize(size)
+        await open(size === narrow)
+        expect([what, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([what, size.width])
+        await expectAccessible(page)
+      }
+      await page.setViewportSize(wide)
+      expect([what, faults]).toEqual([what, []])
+    },
+    /** Faults that are meant to be. */
+    forgive: () => faults.splice(0),
+  }
+}
+type Views = Awaited<ReturnType<typeof openViews>>
+
+const sections = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
+
+async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: string) {
+  await page.goto('/login?ended=1')
+  await judge('the sign-in after a session')
+  await page.fill('#account', account)
+  await page.fill('#password', 'wrong')
+  await page.click('#login button')
+  await page.locator('#login .outcome.wrong').waitFor()
+  forgive()
+  await judge('a refused sign-in')
+  await page.goto('/nope')
+  forgive()
+  await judge('a page that is not there')
+  await page.goto('/login')
+  await signIn(page, account)
+  await judge('the welcome')
+  await page.getByRole('link', { name: t('page.register.submit') }).click()
+  await page.waitForURL(/handshake/)
+  await judge('the making of keys')
+  await makeKeys(page)
+  await judge('the recovery code')
+  await page.goto('/handshake')
+  await page.click('summary')
+  await judge('the page that unlocks')
+  await page.getByRole('button', { name: t('page.unlock.reset') }).click()
+  await page.getByRole('dialog').waitFor()
+  await judge('the question before a reset')
+  await page.goto('/logout')
+  await judge('the page that signs out')
+}
+
+async function judgeConsent({ page, judge }: Views, account: string) {
+  const app = await addApp(svc, { name: `Portal ${account}`, needsKeys: false, abilities: ['ai', 'user'] })
+  await page.goto(`/connect/${await app.connectRequest(account)}`)
+  await page.locator('#connect button:not([disabled])').waitFor()
+  await page.check('input[name=keys][value=given]')
+  await judge('the page of consent')
+}
+
+async function judgeChat({ page, judge, t }: Views) {
+  const close = async () => {
+    await page.keyboard.press('Escape')
+    await page.locator('[role=dialog], [role=menu]').first().waitFor({ state: 'detached' })
+  }
+  await page.goto('/chat')
+  await page.getByRole('button', { name: t('app.chat.demo') }).waitFor()
+  await judge('a new chat')
+  await page.getByRole('button', { name: t('app.chat.demo') }).click()
+  await page.getByRole('button', { name: t('app.message.regenerate'), exact: true }).waitFor()
+  await judge('a conversation')
+  await page.getByRole('button', { name: t('app.options') }).click()
+  await page.getByRole('dialog').waitFor()
+  await judge('the options of a conversation')
+  await close()
+  await page.getByRole('combobox', { name: t('app.model.chosen', { name: '' }).trim() }).click()
+  await page.getByRole('combobox', { name: t('app.model.search') }).waitFor()
+  await judge('the models')
+  await page.keyboard.press('Escape')
+  const list = page.getByRole('navigation', { name: t('app.conversations') })
+  const openList = async (isNarrow: boolean) => {
+    if (isNarrow) await page.getByRole('button', { name: t('app.chats') }).click()
+    await list.getByRole('link').first().waitFor()
+  }
+  await judge('the conversations', openList)
+  const openMenu = async (isNarrow: boolean) => {
+    await page.reload()
+    await openList(isNarrow)
+    await list.getByRole('button').first().click()
+    await page.getByRole('menu').waitFor()
+  }
+  await judge('the menu of a conversation', openMenu)
+  await judge('the dialog for a name', async (isNarrow) => {
+    await openMenu(isNarrow)
+    await page.getByRole('menuitem', { name: t('app.rename') }).click()
+    await page.getByRole('textbox', { name: t('app.name') }).waitFor()
+  })
+}
+
+/** Something of everything, so that the settings are full. */
+async function fillSettings(account: string): Promise<void> {
+  await svc.rows(
+    `insert into access_tokens (user_id, name, hash, abilities, created_at)
+     select id, n, md5(n || id) || md5(n), '{ai,user,read,write,keychain}', now()
+       from users, unnest(array['x', repeat('W', 16)]) n where username = $1`,
+    [account],
+  )
+  await svc.rows(
+    `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms, created_at)
+     select gen_random_uuid()::text, id, 'm', 'p', 1200 * n, 340, 'api', 'completed', 10, now() - n * interval '1 day'
+       from users, generate_series(1, 5) n where username = $1`,
+    [account],
+  )
+  await svc.host.limits.set({ name: `of ${account}`, for: `user:${account}`, cap: 1000, unit: 'requests', per: 'day' })
+}
+
+async function judgeSettings({ page, judge, t }: Views, account: string) {
+  await fillSettings(account)
+  for (const section of sections) {
+    await page.goto(`/settings/${section}`)
+    await settingsShown(page)
+    await judge(`the settings: ${section}`)
+  }
+  await page.goto('/settings/tokens')
+  await page.getByLabel(t('app.settings.tokenName')).fill('new')
+  await page.getByRole('button', { name: t('app.settings.tokenMake') }).click()
+  await page.locator('output').first().waitFor()
+  await judge('a new token')
+  await page.locator('.settings-list button').first().click()
+  await page.getByRole('alertdialog').waitFor()
+  await judge('the question before a revocation')
+}
+
+async function judgeInterruptions({ page, judge, t, forgive }: Views, account: string) {
+  const rules = join(svc.folder, 'announcements', 'rules')
+  await mkdir(rules, { recursive: true })
+  await writeFile(join(rules, 'en_US.md'), '## Rules\n\nBe **kind**.')
+  await svc.host.announcements.publish({ title: 'House rules', view: 'rules', force: true, users: [account] })
+  await page.goto('/chat')
+  await page.getByRole('button', { name: t('app.announcement.read'), exact: true }).click()
+  await page.getByRole('dialog').getByText('kind').waitFor()
+  await judge('an announcement')
+  await page.context().clearCookies()
+  await page.getByRole('button', { name: t('page.announcement.accept') }).click()
+  await page.getByRole('alertdialog').waitFor()
+  forgive()
+  await judge('the end of a session')
+}
+
+describeWith('chromium')('every view', () => {
+  test.for(Object.keys(looks) as Locale[])(
+    'in %s fits both sizes, keeps nobody out in either scheme, and asks nobody else for anything',
+    { timeout: 300_000 },
+    async (locale) => {
+      const account = `ada-${locale.slice(0, 2)}`
+      await using views = await openViews(locale, account)
+
+      await judgeBeforeSignIn(views, account)
+      await judgeConsent(views, account)
+      await judgeChat(views)
+      await judgeSettings(views, account)
+      await judgeInterruptions(views, account)
+
+      const unseen = (await addresses()).filter((pattern) => ![...views.seen].some((path) => pattern.test(path)))
+      expect(unseen).toEqual([])
+    },
+  )
+})
+
+/** The addresses of the app and of the pages before it, as the sources have them; where they only lead elsewhere is left out. */
+async function addresses(): Promise<RegExp[]> {
+  const read = (file: string) => readFile(join(import.meta.dirname, '../../facades/web', file), 'utf8')
+  const [routes, pages] = await Promise.all([read('app/routes.tsx'), read('index.ts')])
+  const app = [...routes.matchAll(/path: '([^']+)'/g)].map(([, path]) => path ?? '')
+  const before = [...pages.matchAll(/^ {2}\w+: '(\/[^']*)',$/gm)].map(([, path]) => path ?? '')
+  const all = [...app, ...before].filter((path) => path !== '/' && path !== '/settings')
+  expect(all.length).toBeGreaterThan(8)
+  const shown = all.flatMap((path) =>
+    path === '/settings/$section' ? sections.map((part) => `/settings/${part}`) : path,
+  )
+  return shown.map((path) => new RegExp(`^${path.replace(/[$:]\w+/g, '[^/]+')}$`))
+}
+
+describeWith('chromium')('the keyboard alone', () => {
+  test('leads from the sign-in through the first answer to the settings and out again', async () => {
+    await addAccount(svc, 'kim', { known: false })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    const { keyboard } = page
+    /** Goes on with Tab to what has this name. */
+    const tabTo = async (name: RegExp) => {
+      for (let steps = 0; steps < 60; steps++) {
+        await keyboard.press('Tab')
+        if (name.test(await page.evaluate(focusedName))) return
+      }
+      throw new Error(`The keyboard does not come to ${name}.`)
+    }
+
+    await page.goto('/login')
+    await page.locator('#login button:not([disabled])').waitFor()
+    await tabTo(/^Username/)
+    await keyboard.type('kim')
+    await keyboard.press('Tab')
+    await keyboard.type(PASSWORD)
+    await keyboard.press('Enter')
+    await page.waitForURL(/register/)
+    await tabTo(/^I agree/)
+    await keyboard.press('Enter')
+    await page.locator('#handshake button:not([disabled])').waitFor()
+    await tabTo(/^Passkey/)
+    await keyboard.type(PASSKEY)
+    await tabTo(/^Repeat/)
+    await keyboard.type(PASSKEY)
+    await keyboard.press('Enter')
+    await page.locator('#kept:not([hidden])').waitFor({ timeout: 120_000 })
+    await tabTo(/^I have saved the code/)
+    await keyboard.press('Enter')
+    const message = page.getByRole('textbox', { name: 'Message' })
+    await message.waitFor()
+    if (!(await message.evaluate((field) => field.matches(':focus')))) await tabTo(/^Message$/)
+    await keyboard.type('What is a standard error?')
+    await keyboard.press('Enter')
+    await page.getByText('You wrote 5 words').waitFor()
+    await tabTo(/^Settings$/)
+    await keyboard.press('Enter')
+    await settingsShown(page)
+    await tabTo(/^Appearance$/)
+    await keyboard.press('Enter')
+    await page.waitForURL(/appearance/)
+    await tabTo(/^Deutsch|^English/)
+    await tabTo(/^As the system/)
+    await keyboard.press('ArrowDown')
+    await page.locator('html[data-scheme="light"]').waitFor()
+    await tabTo(/^Sign out$/)
+    await keyboard.press('Enter')
+    await page.waitForURL(/logout/)
+    await page.locator('#logout').waitFor()
+    await tabTo(/^Sign out$/)
+    await tabTo(/^Sign out$/)
+    await keyboard.press('Enter')
+    await page.waitForURL(/login/)
+  })
+})
+
+const focusedName = `(() => {
+  const { activeElement: element } = document
+  return (element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent ?? '').trim()
+})()`
