@@ -1,15 +1,15 @@
-import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import manifest from '../../package.json' with { type: 'json' }
 import { builtApp } from '../../facades/web/app-build.ts'
 import { AppDevServer } from '../../facades/web/app-dev.ts'
+import manifest from '../../package.json' with { type: 'json' }
 import { configFor } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
 import { productionSettings } from '../kit/production.ts'
 import { startProcess } from '../kit/service-process.ts'
-import { describeWith } from '../kit/parts/with-parts.ts'
 import { openSettings } from '../kit/web/pages.ts'
 
 const view = join(import.meta.dirname, '../../facades/web/app/settings/profile-settings.tsx')
@@ -33,10 +33,10 @@ describeWith('chromium')('whoever works on the front end', () => {
 test('the sources of the front end are not served in production', async () => {
   const [, ...words] = manifest.scripts.dev.split(' ')
   await using config = await configFor('http://127.0.0.1:1')
-  await using service = startProcess({ ...productionSettings, AI_CONFIG: config.file, DATABASE_URL: 'postgresql://127.0.0.1:1/none' }, [
-    process.execPath,
-    ...words,
-  ])
+  await using service = startProcess(
+    { ...productionSettings, AI_CONFIG: config.file, DATABASE_URL: 'postgresql://127.0.0.1:1/none' },
+    [process.execPath, ...words],
+  )
 
   expect(await service.ended).toBe(1)
   expect(service.said.err).toContain('`npm run dev` serves no production')
@@ -45,12 +45,17 @@ test('the sources of the front end are not served in production', async () => {
 test('where the folder of the packages cannot be written, the front end is built in another one', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-front-end-'))
   try {
-    const built = await builtApp(['/proc/svc/app', folder])
+    // Not even root makes a folder in a file.
+    await writeFile(join(folder, 'file'), '')
+    const closed = join(folder, 'file', 'app')
+    const open = join(folder, 'open')
 
-    expect(built.startsWith(folder)).toBe(true)
+    const built = await builtApp([closed, open])
+
+    expect(built.startsWith(open)).toBe(true)
     expect(await readdir(built)).toEqual(expect.arrayContaining([expect.stringMatching(/^main-.+\.js\.br$/)]))
-    expect(await builtApp(['/proc/svc/app', folder])).toBe(built)
-    await expect(builtApp(['/proc/svc/app'])).rejects.toThrow(/none of \/proc\/svc\/app can be written/)
+    expect(await builtApp([closed, open])).toBe(built)
+    await expect(builtApp([closed])).rejects.toThrow(/none of .+ can be written/)
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { answers, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { freePort } from '../kit/free-port.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { openChat } from '../kit/web/chat.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { makeKeys, signIn } from '../kit/web/pages.ts'
 
@@ -14,7 +17,12 @@ async function openAnswer() {
   const config = resources.use(await configFor(provider.url))
   const database = resources.use(await cloneDatabase())
   const folder = resources.use(await dataFolder())
-  const settings = { NODE_ENV: 'development', DATABASE_URL: database.url, DATA_DIR: folder.path, AI_CONFIG: config.file }
+  const settings = {
+    NODE_ENV: 'development',
+    DATABASE_URL: database.url,
+    DATA_DIR: folder.path,
+    AI_CONFIG: config.file,
+  }
   const own = { ...settings, PORT: String(await freePort()) }
   const service = resources.use(startProcess(own))
   const url = await service.ready()
@@ -47,7 +55,7 @@ describeWith('chromium')('an answer whose service', () => {
     await page.getByText('This answer was interrupted.').waitFor()
     provider.behave = answers('Here I am again.')
     await open.startAgain()
-    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('article').getByRole('button', { name: 'Try again' }).click()
 
     await page.getByText('Here I am again.').waitFor()
   })
@@ -78,8 +86,53 @@ describeWith('chromium')('an answer whose service', () => {
       service.kill('SIGCONT')
     }
     provider.behave = answers('Here I am again.')
-    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('article').getByRole('button', { name: 'Try again' }).click()
 
     await page.getByText('Here I am again.').waitFor()
+  })
+})
+
+describeWith('chromium')('a session', () => {
+  test('that ends while somebody writes is begun anew in a tab of its own, and they go on', async () => {
+    await using svc = await startApp()
+    await using chat = await openChat(svc, 'ada')
+    const { page } = chat
+    await page.getByRole('textbox', { name: 'Message' }).fill('Half a thought')
+    await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
+
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Your session has ended' })
+    const [tab] = await Promise.all([
+      page.context().waitForEvent('page'),
+      dialog.getByRole('link', { name: 'Sign in again' }).click(),
+    ])
+    await signIn(tab, 'ada')
+    // The keys of this browser are still there.
+    await tab.getByRole('textbox', { name: 'Message' }).waitFor()
+    await page.bringToFront()
+    await dialog.getByRole('button', { name: 'I have signed in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('Half a thought')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('You wrote 3 words').waitFor()
+  })
+
+  test('that ended all others still hears of what the person does elsewhere', async () => {
+    await using svc = await startApp()
+    await using chat = await openChat(svc, 'ben')
+    const { page } = chat
+    await page.goto('/settings/sessions')
+    await openBrowser(svc.url).login('ben')
+    await page.reload()
+    await page.getByRole('button', { name: 'End all others' }).click()
+    await page.getByText('The session has ended.').waitFor()
+
+    const elsewhere = openBrowser(svc.url)
+    await elsewhere.login('ben')
+    const made = await elsewhere.send('POST', '/trpc/conversations.create', { body: { name: 'From elsewhere' } })
+    expect(made.status).toBe(200)
+
+    await page.getByRole('link', { name: 'From elsewhere' }).waitFor()
   })
 })

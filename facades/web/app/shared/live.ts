@@ -22,7 +22,29 @@ export function followChanges(apply: (change: Heard) => void): () => void {
   }
 }
 
-function lead(hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
+
+/** Follows again after a pause where the stream has ended, as it does when the session goes on under another id. */
+async function lead(hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+  let pause = FIRST_PAUSE_MS
+  while (!signal.aborted) {
+    const beganAt = Date.now()
+    await followToEnd(hear, signal)
+    pause = Date.now() - beganAt > LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS)
+    await delay(pause, signal)
+  }
+}
+
+const delay = (milliseconds: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, milliseconds)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+
+function followToEnd(hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const live = follow({
       ...ownStream({ url: location.origin }),

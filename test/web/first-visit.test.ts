@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { cloneDatabase } from '../kit/database.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { openPage } from '../kit/web/chromium.ts'
+import { PASSKEY } from '../kit/web/pages.ts'
+
+describeWith('chromium')('whoever starts the service for the first time', () => {
+  test('comes from what it prints to the first answer with fewer than ten clicks', { timeout: 180_000 }, async () => {
+    await using database = await cloneDatabase()
+    await using folder = await dataFolder()
+    const settings = { NODE_ENV: 'development', DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
+    await using service = startProcess(settings)
+    await service.ready()
+    const { out } = service.said
+    const [, address = '', account = ''] = /^Open (http:\/\/127\.0\.0\.1:\d+) and sign in as (\w+)\./m.exec(out) ?? []
+    const password = /Password\s+(\S+)/.exec(out)?.[1] ?? ''
+    await using chromium = await openPage(address)
+    const { page, complaints } = chromium
+    let clicks = 0
+    await page.exposeFunction('countClick', () => {
+      clicks++
+    })
+    await page.addInitScript("addEventListener('click', () => countClick(), true)")
+
+    await page.goto('/')
+    await page.getByLabel('Username or e-mail address').fill(account)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'I agree, continue' }).click()
+    await page.getByLabel('Passkey', { exact: true }).fill(PASSKEY)
+    await page.getByLabel('Repeat the passkey').fill(PASSKEY)
+    await page.getByRole('button', { name: 'Make my keys' }).click()
+    await page.getByRole('link', { name: 'I have saved the code' }).click({ timeout: 120_000 })
+    await page.getByRole('button', { name: 'What can this page show?' }).click()
+    await page.getByRole('article').getByRole('table').waitFor()
+    await page.getByRole('article').locator('pre').first().waitFor()
+
+    expect(clicks).toBeGreaterThan(3)
+    expect(clicks).toBeLessThan(10)
+    expect(complaints).toEqual([])
+  })
+})
