@@ -6,7 +6,7 @@ import type { ChatModel, Connection, ModelConnection, WholeAnswer } from './chat
 import { CompletionModel } from './completion-model.ts'
 import { demoModel } from './demo/demo.ts'
 import { fetchWithMembers } from './extra-members.ts'
-import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
+import { isThrown, refusalOfWhole } from './failures/refusal.ts'
 import { citingPages, groundedPages, laterPages } from './fetched-pages.ts'
 import { answerFetch, readingAnswer } from './library-answers.ts'
 import type { PartBatch } from './provider-stream.ts'

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Source, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { ChatModel } from './chat-model.ts'
-import { segmentsByPage, withSegments } from './cited/segments.ts'
+import { segmentsByPage, withSegments } from './cited-pages.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 
 /** A model whose answers cite the pages that its provider fetched: the AI SDK tells of these beside the answer only. */

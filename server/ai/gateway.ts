@@ -11,7 +11,7 @@ import type {
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { CallIds } from './call-ids.ts'
 import { upstreamName } from './chat-model.ts'
-import { CitedPages } from './cited/cited-pages.ts'
+import { CitedPages } from './cited-pages.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
 import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'

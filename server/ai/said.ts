@@ -11,9 +11,9 @@ import type {
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
 import type { CallIds } from './call-ids.ts'
-import type { CitedPages } from './cited/cited-pages.ts'
-import { signatureOf } from './prompt/signatures.ts'
-import { tokensOfFound } from './usage/found-tokens.ts'
+import type { CitedPages } from './cited-pages.ts'
+import { signatureOf } from './prompt/said-parts.ts'
+import { tokensOfFound } from './usage/reported.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 

@@ -13,8 +13,7 @@ import {
 import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
 import type { ProviderReason, RefusalReason } from '../../../routers/ports/ai/models.ts'
 import { phaseOf } from '../../net/exchange.ts'
-import { Refusal } from './refusal.ts'
-import { ToldRefusal } from './told-refusal.ts'
+import { Refusal, ToldRefusal } from './refusal.ts'
 
 export interface Attempting {
   userId: number

@@ -1,6 +1,6 @@
 import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import type { Phase } from '../../net/exchange.ts'
-import { refusalOfWhole, type ToldRefusal } from './told-refusal.ts'
+import { refusalOfWhole, type ToldRefusal } from './refusal.ts'
 
 /** What is thrown where an answer cannot be read: the refusal that it is, or that it is none. */
 export function unread(cause: unknown, body?: string): ToldRefusal | UnreadAnswer {

@@ -10,9 +10,7 @@ import type {
   ToolResult,
   UserPart,
 } from '../../../routers/ports/ai/messages.ts'
-import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
-import { saidWithoutMarks } from './said-parts.ts'
-import { optionsOf } from './signatures.ts'
+import { inlined, optionsOf, preamble, saidWithoutMarks, skipped, withoutMarks } from './said-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 
 interface Sending {

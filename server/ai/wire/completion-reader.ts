@@ -1,6 +1,6 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
-import { errorIn } from '../failures/told-refusal.ts'
+import { errorIn } from '../failures/refusal.ts'
 import { completionUsage, sdkUsageOf } from '../usage/reported.ts'
 import type { Progress } from './event-frames.ts'
 import { unifiedReason } from './finish-reason.ts'

@@ -10,7 +10,7 @@ import { storedFiles, upload } from '../../kit/rooms/attachments.ts'
 const run = promisify(execFile)
 
 /** A small disk of its own; only the administrator of a machine may mount one. */
-async function mountSmallDisk(files: string, kib: number) {
+async function mountSmallDisk(files: string, kib: number): Promise<() => Promise<void>> {
   await run('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', files])
   return async () => void (await run('umount', [files]))
 }

@@ -1,8 +1,8 @@
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
-import { errorOf } from '../errors.ts'
-import { citationsOf, finishReasons, type Heading, toolCallOf, usageOf } from './completion.ts'
+import { errorOf } from '../openai-errors.ts'
+import { citationsOf, finishReasons, type Heading, toolCallOf, usageOf } from './chat-response.ts'
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
 export function chunksOf({ custom, ...heading }: Heading, withUsage: boolean): Frames<StreamPart> {

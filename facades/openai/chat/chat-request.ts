@@ -1,13 +1,32 @@
 import { z } from 'zod'
 import { type CallParameters, efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { ignored, passedOn, refused, translated } from '../../ai/members.ts'
+import { ignored, label, passedOn, refused, translated } from '../../ai/members.ts'
 import { set, textOr } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
-import { customFunction, customTool } from '../custom-tools.ts'
-import { labels } from '../labels.ts'
-import { allowedTools, isOwn, narrowed, referencesAmong, toolOrReference } from '../tools.ts'
-import { message, messagesOf } from './messages.ts'
+import {
+  allowedTools,
+  customFunction,
+  customTool,
+  isOwn,
+  narrowed,
+  placeAmong,
+  referencesAmong,
+  toolOrReference,
+} from '../openai-tools.ts'
+import { message, messagePlace, messagesOf } from './chat-messages.ts'
+
+/** Words of the caller about a request, which both APIs have: they go no further. */
+export const labels = {
+  user: label('the provider is told nothing of who asks'),
+  safety_identifier: label('the provider is told nothing of who asks'),
+  metadata: label('nothing is kept that it could mark'),
+  prompt_cache_key: label('the provider decides what it caches'),
+  prompt_cache_options: label('the provider decides what it caches'),
+  prompt_cache_retention: label('the provider decides what it caches'),
+  service_tier: ignored('the contract with the provider decides', 'auto', 'default'),
+  client_metadata: label('nothing is kept that it could mark'),
+}
 
 const functionTool = z.strictObject({
   type: z.literal('function'),
@@ -165,4 +184,14 @@ function parametersOf(asked: ChatRequest): CallParameters {
     ...penalties,
     ...set({ maxTokens, maxTokensName, effort, verbosity, parallelTools, templateOptions }),
   }
+}
+
+type Path = readonly (string | number)[]
+
+/** Where in the request stands what a path of ours leads to. */
+export function chatPlace({ messages, tools, ...asked }: ChatRequest, path: Path): Path {
+  const [root, name] = path
+  if (root === 'parameters' && name === 'maxTokens' && asked.max_completion_tokens != null)
+    return ['max_completion_tokens']
+  return root === 'messages' ? messagePlace(messages, path) : placeAmong(tools, path)
 }

@@ -1,4 +1,4 @@
-import { mediaTypeOf } from '../../../routers/ports/ai/media-types.ts'
+import { mediaTypeOf } from '../../routers/ports/ai/media-types.ts'
 import type {
   AssistantPart,
   FilePart,
@@ -6,9 +6,9 @@ import type {
   Message,
   TextPart,
   ToolResult,
-} from '../../../routers/ports/ai/messages.ts'
-import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './blocks.ts'
-import { fromInput } from './tool-input.ts'
+} from '../../routers/ports/ai/messages.ts'
+import { argumentsIn, INVALID_ARGUMENTS } from '../../routers/ports/ai/tool-calls.ts'
+import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './messages-blocks.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */
 interface Placed<Part> {
@@ -172,3 +172,23 @@ const asText = (text: string, name?: string): FilePart => ({
   data: Buffer.from(text).toString('base64'),
   ...(name && { name: name.slice(0, 255) }),
 })
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Returns the arguments of a call as the object that clients expect; a text that is none is a member of it. */
+export function toInput(text: string): object {
+  const value = argumentsIn(text)
+  if (isObject(value)) return value
+  return value === null ? {} : { [INVALID_ARGUMENTS]: text }
+}
+
+/** Writes the same object for a stream, in the words of the model where it is one. */
+export const toInputJson = (text: string): string =>
+  isObject(argumentsIn(text)) ? text : JSON.stringify(toInput(text))
+
+/** Returns the arguments as the model wrote them, of a call that a client sends back. */
+function fromInput(input: Readonly<Record<string, unknown>>): string {
+  const { [INVALID_ARGUMENTS]: text, ...others } = input
+  return typeof text === 'string' && Object.keys(others).length === 0 ? text : JSON.stringify(input)
+}

@@ -2,11 +2,10 @@ import type { Reasoning, Source, ToolCall } from '../../../routers/ports/ai/mess
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import { set } from '../../ai/parameters.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
-import { customInput } from '../custom-tools.ts'
-import { approvalRequestItem, mcpCallItem } from './approvals.ts'
-import { withProof } from './call-ids.ts'
-import type { ResponseRequest } from './request.ts'
-import type { ToolTable } from './tools.ts'
+import { customInput } from '../openai-tools.ts'
+import { approvalRequestItem, mcpCallItem, withProof } from './responses-approvals.ts'
+import type { ResponseRequest } from './responses-request.ts'
+import type { ToolTable } from './responses-tools.ts'
 
 /** What a response says of what was not asked for, or is never so. */
 const usual = {

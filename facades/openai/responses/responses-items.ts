@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
 import { label } from '../../ai/members.ts'
-import type { AskedMessage, AskedPart } from '../chat/messages.ts'
-import { customArguments } from '../custom-tools.ts'
+import type { AskedMessage, AskedPart } from '../chat/chat-messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
-import { approvalItems, messagesOfApproval } from './approvals.ts'
-import { proofIn } from './call-ids.ts'
-import { nameWithin } from './tools.ts'
+import { customArguments } from '../openai-tools.ts'
+import { approvalItems, messagesOfApproval, proofIn } from './responses-approvals.ts'
+import { nameWithin } from './responses-tools.ts'
 
 /** What a client sends back of an item that it was answered with; but for the id of a call it says nothing to the model. */
 const known = {

@@ -1,12 +1,21 @@
+import type { Reasoning, Source } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
-import { errorOf } from '../errors.ts'
-import { approvalRequestItem, begunCallItem, mcpCallItem } from './approvals.ts'
-import { callItem, ended, Ids, type Response } from './response.ts'
-import { type ItemEvent, type SpokenItem, type SpokenKind, SpokenMessage, SpokenReasoning } from './spoken-items.ts'
-import type { ToolTable } from './tools.ts'
+import { errorOf } from '../openai-errors.ts'
+import { approvalRequestItem, begunCallItem, mcpCallItem } from './responses-approvals.ts'
+import {
+  annotationsOf,
+  callItem,
+  ended,
+  Ids,
+  lengthOf,
+  messageItem,
+  type Response,
+  reasoningItem,
+} from './responses-response.ts'
+import type { ToolTable } from './responses-tools.ts'
 
 /** A call of a tool that runs. */
 interface RunningCall {
@@ -187,5 +196,116 @@ export class ResponseEvents implements Frames<StreamPart> {
 
   #event(...[type, data]: ItemEvent): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...data })}\n\n`
+  }
+}
+
+/** An event without its number. */
+type ItemEvent = [type: string, data: object]
+
+/** An item that is said in pieces, as the events that tell of it. */
+interface SpokenItem {
+  /** Before anything is said. */
+  readonly empty: object
+  begun(): ItemEvent
+  ended(): ItemEvent[]
+  readonly whole: object
+}
+
+/** A kind of such items: made with its id, and its place among the items of the response. */
+interface SpokenKind<Item extends SpokenItem> {
+  /** Of its ids. */
+  readonly prefix: string
+  new (id: string, index: number): Item
+}
+
+class SpokenMessage implements SpokenItem {
+  static readonly prefix = 'msg'
+  readonly #id: string
+  readonly #place: object
+  readonly #annotations: object[] = []
+  #text = ''
+
+  constructor(id: string, output_index: number) {
+    this.#id = id
+    this.#place = { item_id: id, output_index, content_index: 0 }
+  }
+
+  get empty() {
+    return { ...messageItem(this.#id, ''), status: 'in_progress', content: [] }
+  }
+
+  begun(): ItemEvent {
+    const part = { type: 'output_text', text: '', annotations: [], logprobs: [] }
+    return ['response.content_part.added', { ...this.#place, part }]
+  }
+
+  say(text: string): ItemEvent {
+    this.#text += text
+    return ['response.output_text.delta', { ...this.#place, delta: text, logprobs: [] }]
+  }
+
+  /** The item begins at this character of the answer. A page that only an earlier one cites has no place in it. */
+  cite({ places, ...page }: Source, from: number): ItemEvent[] {
+    const here = annotationsOf({ ...page, places }, this.#text, from)
+    return (here.length > 0 ? here : annotationsOf(page, this.#text, from)).map((annotation) => {
+      const annotation_index = this.#annotations.push(annotation) - 1
+      return ['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]
+    })
+  }
+
+  get length(): number {
+    return lengthOf(this.#text)
+  }
+
+  ended(): ItemEvent[] {
+    const [part] = this.whole.content
+    return [
+      ['response.output_text.done', { ...this.#place, text: this.#text, logprobs: [] }],
+      ['response.content_part.done', { ...this.#place, part }],
+    ]
+  }
+
+  get whole() {
+    return messageItem(this.#id, this.#text, this.#annotations)
+  }
+}
+
+class SpokenReasoning implements SpokenItem {
+  static readonly prefix = 'rs'
+  readonly #id: string
+  readonly #place: object
+  #text = ''
+  #signature: string | undefined
+
+  constructor(id: string, output_index: number) {
+    this.#id = id
+    this.#place = { item_id: id, output_index, summary_index: 0 }
+  }
+
+  get empty() {
+    return reasoningItem(this.#id, { text: '' })
+  }
+
+  begun(): ItemEvent {
+    return ['response.reasoning_summary_part.added', { ...this.#place, part: { type: 'summary_text', text: '' } }]
+  }
+
+  /** A signature without a text tells nothing. */
+  say({ text, signature }: Pick<Reasoning, 'text' | 'signature'>): ItemEvent[] {
+    this.#text += text
+    this.#signature ??= signature
+    return text ? [['response.reasoning_summary_text.delta', { ...this.#place, delta: text }]] : []
+  }
+
+  ended(): ItemEvent[] {
+    const part = { type: 'summary_text', text: this.#text }
+    return [
+      ['response.reasoning_summary_text.done', { ...this.#place, text: this.#text }],
+      ['response.reasoning_summary_part.done', { ...this.#place, part }],
+    ]
+  }
+
+  get whole() {
+    return reasoningItem(this.#id, { text: this.#text, signature: this.#signature })
   }
 }

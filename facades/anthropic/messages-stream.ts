@@ -1,11 +1,10 @@
-import type { Reasoning, ToolCall } from '../../../routers/ports/ai/messages.ts'
-import type { StreamPart, WholeAnswer } from '../../ai/types.ts'
-import type { Frames } from '../../http/event-stream.ts'
-import { failureOf } from '../../http/failure.ts'
-import { errorBody } from '../errors.ts'
-import { citationOf } from './cited-text.ts'
-import { callOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './message.ts'
-import { toInputJson } from './tool-input.ts'
+import type { Reasoning, ToolCall } from '../../routers/ports/ai/messages.ts'
+import type { StreamPart, WholeAnswer } from '../ai/types.ts'
+import type { Frames } from '../http/event-stream.ts'
+import { failureOf } from '../http/failure.ts'
+import { errorBody } from './anthropic-errors.ts'
+import { toInputJson } from './messages-conversation.ts'
+import { callOf, citationOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './messages-response.ts'
 
 const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import { label, refused, translated } from '../../ai/members.ts'
-import { customArguments } from '../custom-tools.ts'
 import { fileOrAttachment, imageOf, sentFile } from '../files.ts'
+import { customArguments } from '../openai-tools.ts'
 
 export type AskedMessage = Parameters<Api['ai']['complete']>[0]['messages'][number]
 export type AskedPart = Extract<AskedMessage, { role: 'user' }>['content'][number]

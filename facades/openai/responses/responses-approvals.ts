@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { StreamPart } from '../../ai/types.ts'
-import type { AskedMessage } from '../chat/messages.ts'
-import { proofIn, withoutProof, withProof } from './call-ids.ts'
+import type { AskedMessage } from '../chat/chat-messages.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -103,3 +102,17 @@ export const mcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<
   output: isError ? null : output,
   error: isError ? { type: 'mcp_tool_execution_error', content: output } : null,
 })
+
+/** The id of the item of a call, or of the question about one, in which clients send back unread what the provider wants back with the call. */
+export const withProof = (id: string, signature: string | undefined): string =>
+  signature ? `${id}~${Buffer.from(signature).toString('base64url')}` : id
+
+const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
+
+/** What the provider wants back; undefined where the id says nothing of it. */
+export function proofIn(id: string | null | undefined): string | undefined {
+  const proof = SIGNED.exec(id ?? '')?.[2]
+  return proof && Buffer.from(proof, 'base64url').toString()
+}
+
+const withoutProof = (id: string): string => SIGNED.exec(id)?.[1] ?? id

@@ -1,7 +1,7 @@
 import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
-import { customInput } from '../custom-tools.ts'
+import { customInput } from '../openai-tools.ts'
 
 /** What each chunk of an answer, or the whole of it, says of itself. */
 export interface Heading {

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { Problem } from '../../../routers/core/problems.ts'
-import type { CallParameters, Effort } from '../../../routers/ports/ai/models.ts'
-import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { ignored, label, passedOn, refused, translated } from '../../ai/members.ts'
-import { set } from '../../ai/parameters.ts'
-import type { CoreRequest } from '../../ai/types.ts'
-import { message, type ownTool, texts, tool } from './blocks.ts'
-import { Conversation } from './conversation.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { CallParameters, Effort } from '../../routers/ports/ai/models.ts'
+import type { ToolChoice } from '../../routers/ports/ai/tools.ts'
+import { ignored, label, passedOn, refused, translated } from '../ai/members.ts'
+import { set } from '../ai/parameters.ts'
+import type { CoreRequest } from '../ai/types.ts'
+import { message, type ownTool, texts, tool } from './messages-blocks.ts'
+import { Conversation } from './messages-conversation.ts'
 
 const oneByOne = { disable_parallel_tool_use: z.boolean().nullish() }
 

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fewIssues, issuesOf } from '../../routers/core/issues/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
 import { type Failure, failureOf, isFinal } from '../http/failure.ts'
-import { type ParameterNames, parameterAt } from './parameter-names.ts'
 
 /** An error as OpenAI's clients read it. */
 export interface OpenAiError {
@@ -63,4 +62,50 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
   return reply.code(statusOf(failure, error)).send({ error })
+}
+
+type Path = readonly (string | number)[]
+
+const chat: Record<string, string> = {
+  toolChoice: 'tool_choice',
+  modelTools: 'tools',
+  format: 'response_format',
+  'parameters.topP': 'top_p',
+  'parameters.maxTokens': 'max_tokens',
+  'parameters.parallelTools': 'parallel_tool_calls',
+  'parameters.effort': 'reasoning_effort',
+  'parameters.presencePenalty': 'presence_penalty',
+  'parameters.frequencyPenalty': 'frequency_penalty',
+  'parameters.topK': 'top_k',
+  'parameters.templateOptions': 'chat_template_kwargs',
+  'parameters.web_search': 'web_search_options',
+}
+
+/** What OpenAI calls the members of our requests, by the endpoint. */
+const names = {
+  chat,
+  responses: {
+    ...chat,
+    system: 'instructions',
+    format: 'text.format',
+    'parameters.maxTokens': 'max_output_tokens',
+    'parameters.effort': 'reasoning.effort',
+    'parameters.verbosity': 'text.verbosity',
+    'parameters.web_search': 'tools.web_search',
+    'parameters.thoughts': 'reasoning.summary',
+  } as Record<string, string>,
+}
+type ParameterNames = keyof typeof names
+
+/** A parameter in OpenAI's way of writing, such as `messages[0].content`; undefined for the body as a whole. */
+export function parameterAt(path: Path, endpoint: ParameterNames): string | undefined {
+  if (path.length === 0) return undefined
+  const table = names[endpoint]
+  const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(table, name))
+  if (known) return table[known]
+  const [first, ...rest] = path[0] === 'parameters' ? path.slice(1) : path
+  const root = endpoint === 'responses' && first === 'messages' ? 'input' : first
+  return [root, ...rest]
+    .map((step, at) => (typeof step === 'number' ? `[${step}]` : at === 0 ? step : `.${step}`))
+    .join('')
 }
