@@ -6,7 +6,7 @@ import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
-import { aiUserOf } from './ai-user.ts'
+import { createAiUser } from './ai-user.ts'
 import { buildApp } from './app.ts'
 import { readExtApps } from './config/ext-apps.ts'
 import type { Env } from './config/settings.ts'
@@ -59,7 +59,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
     const limits = { idleInTransaction: env.DATABASE_IDLE_TIMEOUT }
     const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing, limits }
     database = await connect(connection).catch((error) => explainDatabase(error, env))
-    const migrated = await migrate(database, url, aiUserOf(env, log))
+    const migrated = await migrate(database, url, createAiUser(env, log))
     if (use === 'service') {
       // A migration takes as long as it takes.
       await database.close()

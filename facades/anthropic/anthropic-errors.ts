@@ -16,7 +16,7 @@ const types: Partial<Record<number, string>> = {
 const usualType = (status: number) => (status >= 500 ? 'api_error' : 'invalid_request_error')
 
 /** Clients expect 400 for what other faces answer with 422, and 404 for a model. Some repeat a request by any status of 500 and above. */
-function statusOf(failure: Failure): number {
+function chooseStatus(failure: Failure): number {
   const { status, error } = failure
   if (isFinal(failure)) return 400
   if (status !== 422) return status
@@ -25,9 +25,9 @@ function statusOf(failure: Failure): number {
 
 /** As Anthropic writes it, with our own code beside. */
 export function errorBody(failure: Failure, requestId: string) {
-  const status = statusOf(failure)
+  const status = chooseStatus(failure)
   const error = {
-    ...{ type: types[status] ?? usualType(status), message: messageOf(failure), code: failure.code },
+    ...{ type: types[status] ?? usualType(status), message: writeMessage(failure), code: failure.code },
     ...detailsOf(failure),
   }
   return { type: 'error', error, request_id: requestId }
@@ -38,7 +38,7 @@ const detailsOf = ({ error }: Failure): { details?: Problem['meta'] } =>
   error instanceof Problem && Object.keys(error.meta).length > 0 ? { details: error.meta } : {}
 
 /** Where something is wrong with the input, the parameters and what is wrong with each. */
-function messageOf({ error, message }: Failure): string {
+function writeMessage({ error, message }: Failure): string {
   const tooLong = issuesOf(error).find(({ reason }) => reason === 'too_long')
   // Programs make a conversation shorter by these words.
   if (tooLong) return `prompt is too long: it ${tooLong.message}`
@@ -51,7 +51,7 @@ function messageOf({ error, message }: Failure): string {
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = failureOf(thrown)
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
-  return reply.code(statusOf(failure)).send(errorBody(failure, request.id))
+  return reply.code(chooseStatus(failure)).send(errorBody(failure, request.id))
 }
 
 /** What Anthropic calls the members of our requests. */

@@ -9,7 +9,7 @@ import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
 import { parameterAt, sendError } from './anthropic-errors.ts'
 import { countRequest, messageRequest, translateRequest } from './messages-request.ts'
-import { messageOf } from './messages-response.ts'
+import { toMessage } from './messages-response.ts'
 import { MessageEvents } from './messages-stream.ts'
 
 interface AnthropicOptions extends FacadeOptions {
@@ -39,10 +39,10 @@ function modelRoutes(app: FastifyInstance, { contextOf }: AnthropicOptions): voi
   const constraints = { anthropicVersion: 'sent' }
   app.get('/v1/models', { constraints }, async (request, reply) => {
     const page = read(pageQuery, request.query)
-    return pageOf(await offeredModels(await contextOf(request, reply), ['chat']), page)
+    return toModelPage(await offeredModels(await contextOf(request, reply), ['chat']), page)
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
-    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
+    return toModel(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
   })
 }
 
@@ -70,7 +70,7 @@ function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
       ...options,
       input,
       nameOf: parameterAt,
-      whole: (answered) => messageOf(heading, answered),
+      whole: (answered) => toMessage(heading, answered),
       frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
     }).catch((error: unknown) => {
       throw placed(error, placeOf, request.body)
@@ -106,12 +106,12 @@ const pageQuery = z.strictObject({
 })
 
 /** A page of the models: those after one, or those before one. */
-function pageOf(models: readonly OfferedModel[], { limit, after_id, before_id }: z.output<typeof pageQuery>) {
+function toModelPage(models: readonly OfferedModel[], { limit, after_id, before_id }: z.output<typeof pageQuery>) {
   const ids = models.map(({ modelId }) => modelId)
   const from = after_id === undefined ? 0 : ids.indexOf(after_id) + 1
   const to = before_id === undefined ? models.length : Math.max(0, ids.indexOf(before_id))
   const found = models.slice(from, to)
-  const data = (before_id === undefined ? found.slice(0, limit) : found.slice(-limit)).map(modelOf)
+  const data = (before_id === undefined ? found.slice(0, limit) : found.slice(-limit)).map(toModel)
   return {
     data,
     has_more: data.length < found.length,
@@ -120,7 +120,7 @@ function pageOf(models: readonly OfferedModel[], { limit, after_id, before_id }:
   }
 }
 
-const modelOf = ({ modelId, label, created }: OfferedModel) => ({
+const toModel = ({ modelId, label, created }: OfferedModel) => ({
   type: 'model',
   id: modelId,
   display_name: label,

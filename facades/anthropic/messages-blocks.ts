@@ -14,7 +14,7 @@ const textBlock = z.strictObject({
 })
 
 /** A text stands for a list with it alone. */
-const listOf = <Block extends z.ZodType>(block: Block) =>
+const toBlockList = <Block extends z.ZodType>(block: Block) =>
   z
     .preprocess(
       (content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content),
@@ -22,7 +22,7 @@ const listOf = <Block extends z.ZodType>(block: Block) =>
     )
     .meta({ shorthand: 'text' })
 
-export const texts = listOf(textBlock)
+export const texts = toBlockList(textBlock)
 
 const base64 = z.literal('base64', 'is taken as base64 only, as nothing is fetched from elsewhere')
 
@@ -71,7 +71,7 @@ export type InputBlock = z.output<typeof inputBlock>
 const toolResult = z.strictObject({
   type: z.literal('tool_result'),
   tool_use_id: z.string(),
-  content: listOf(inputBlock).nullish(),
+  content: toBlockList(inputBlock).nullish(),
   is_error: z.boolean().nullish(),
   toolset_name: label('its tool is known by its name'),
   ...kept,
@@ -103,10 +103,10 @@ const turn = { reason: label('only what is said goes on'), id: label('only what 
 export const message = z.discriminatedUnion('role', [
   z.strictObject({
     role: z.literal('user'),
-    content: listOf(z.discriminatedUnion('type', [...inputBlocks, toolResult])),
+    content: toBlockList(z.discriminatedUnion('type', [...inputBlocks, toolResult])),
     ...turn,
   }),
-  z.strictObject({ role: z.literal('assistant'), content: listOf(assistantBlock), ...turn }),
+  z.strictObject({ role: z.literal('assistant'), content: toBlockList(assistantBlock), ...turn }),
   z.strictObject({ role: z.literal('system'), content: texts, ...turn }),
 ])
 export type MessageOnWire = z.output<typeof message>

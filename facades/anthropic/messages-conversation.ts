@@ -49,7 +49,7 @@ export class Conversation {
       'messages',
       place.message,
       ...(content === undefined ? [] : [content]),
-      ...(block === undefined ? [] : [block, ...memberOf(this.#onWire[place.message]?.content[block], rest)]),
+      ...(block === undefined ? [] : [block, ...mapBlockPath(this.#onWire[place.message]?.content[block], rest)]),
     ]
   }
 
@@ -64,7 +64,7 @@ export class Conversation {
       said.type === 'tool_result' ? [{ block, part: this.#resultIn(said) }] : [],
     )
     const input = blocks.flatMap(([block, said]) =>
-      said.type === 'tool_result' ? [] : [{ block, part: inputOf(said) }],
+      said.type === 'tool_result' ? [] : [{ block, part: toInputPart(said) }],
     )
     if (results.length > 0) this.#add(at, 'tool', results)
     if (input.length > 0 || results.length === 0) this.#add(at, 'user', filled(input))
@@ -75,7 +75,7 @@ export class Conversation {
     type: 'tool-result',
     id,
     name: this.#toolNames.get(id) ?? 'unknown',
-    content: (content ?? []).map(inputOf),
+    content: (content ?? []).map(toInputPart),
     ...(isError && { isError }),
   })
 
@@ -88,7 +88,7 @@ export class Conversation {
       if (said.type === 'text' && last?.type === 'text') last.text += said.text
       // It goes with the call that follows.
       else if (said.type !== 'redacted_thinking' || blocks[block + 1]?.type !== 'tool_use')
-        placed.push(...partOf(said, blocks[block - 1]).map((part) => ({ block, part })))
+        placed.push(...toAssistantParts(said, blocks[block - 1]).map((part) => ({ block, part })))
     }
     return placed
   }
@@ -106,7 +106,7 @@ const members: Partial<Record<string, Partial<Record<string, readonly string[]>>
   document: fileMembers,
 }
 
-function memberOf(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Path): Path {
+function mapBlockPath(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Path): Path {
   if (member === undefined) return []
   return [...(members[block?.type ?? '']?.[member] ?? [member]), ...rest]
 }
@@ -117,7 +117,7 @@ const textPart = (text: string) => ({ type: 'text' as const, text })
 const filled = <Part>(placed: Placed<Part>[]): Placed<Part | TextPart>[] =>
   placed.length > 0 ? placed : [{ part: textPart(''), block: 0 }]
 
-function partOf(said: AssistantBlock, before: AssistantBlock | undefined): AssistantPart[] {
+function toAssistantParts(said: AssistantBlock, before: AssistantBlock | undefined): AssistantPart[] {
   switch (said.type) {
     case 'text':
       return [textPart(said.text)]
@@ -135,7 +135,7 @@ function partOf(said: AssistantBlock, before: AssistantBlock | undefined): Assis
   }
 }
 
-function inputOf(block: InputBlock): InputPart {
+function toInputPart(block: InputBlock): InputPart {
   switch (block.type) {
     case 'text':
       return textPart(block.text)

@@ -113,9 +113,9 @@ export function translateRequest(asked: Askable): Translated {
     })),
     ...(optionalTools.length > 0 && { optionalTools }),
     isAdaptable: true,
-    ...(choice && { toolChoice: choiceOf(choice) }),
+    ...(choice && { toolChoice: toToolChoice(choice) }),
     ...(format && { format: { schema: format.schema, strict: true } }),
-    parameters: parametersOf(asked),
+    parameters: toParameters(asked),
   }
   // Tools that the provider runs are none of ours.
   const toolPlace = (path: Path): Path => {
@@ -139,17 +139,17 @@ const isOwn = (tool: Tool): tool is OwnTool => (tool.type ?? 'custom') === 'cust
 const searchesAmong = (tools: readonly Tool[]) =>
   (['web_search', 'web_fetch'] as const).filter((name) => tools.some(({ type }) => type?.startsWith(`${name}_`)))
 
-function choiceOf(choice: z.output<typeof toolChoice>): ToolChoice {
+function toToolChoice(choice: z.output<typeof toolChoice>): ToolChoice {
   if (choice.type === 'tool') return { name: choice.name }
   return choice.type === 'any' ? 'required' : choice.type
 }
 
-function parametersOf(asked: Askable): CallParameters {
+function toParameters(asked: Askable): CallParameters {
   const { temperature, top_p: topP, max_tokens: maxTokens, thinking, tool_choice: choice } = asked
   const stop = asked.stop_sequences?.length ? asked.stop_sequences : undefined
   const maxThinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : undefined
   const isOneByOne = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined
-  const effort = effortOf(asked)
+  const effort = readEffort(asked)
   const parallelTools = isOneByOne ? false : undefined
   const thoughts = thinking?.type !== 'disabled' && thinking?.display ? ('auto' as const) : undefined
   const isDecided = thinking?.type === 'adaptive' || thinking?.type === 'between_tools'
@@ -162,5 +162,5 @@ function parametersOf(asked: Askable): CallParameters {
 }
 
 /** A model that is not to think is told so in the only word that all providers have. */
-const effortOf = ({ thinking, output_config: output }: Askable): Effort | undefined =>
+const readEffort = ({ thinking, output_config: output }: Askable): Effort | undefined =>
   thinking?.type === 'disabled' ? 'none' : (output?.effort ?? undefined)

@@ -10,15 +10,15 @@ export interface Heading {
 }
 
 /** An answer as a message of Anthropic's API. */
-export function messageOf(heading: Heading, { content, finish, stopSequence, usage }: WholeAnswer) {
+export function toMessage(heading: Heading, { content, finish, stopSequence, usage }: WholeAnswer) {
   const cited = new CitedText(content)
-  const blocks = content.flatMap((part) => (part.type === 'text' ? cited.blocksOf(part) : blocksOf(part)))
-  return { ...emptyMessage(heading), content: blocks, ...endOf(finish, stopSequence), usage: usageOf(usage) }
+  const blocks = content.flatMap((part) => (part.type === 'text' ? cited.blocksOf(part) : toBlocks(part)))
+  return { ...emptyMessage(heading), content: blocks, ...toStopReason(finish, stopSequence), usage: toUsage(usage) }
 }
 
-function blocksOf(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
+function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
   if (part.type === 'source') return []
-  if (part.type === 'tool-call') return [...proofOf(part), { ...callOf(part), input: toInput(part.input) }]
+  if (part.type === 'tool-call') return [...toSignatureBlocks(part), { ...toToolUse(part), input: toInput(part.input) }]
   // Nobody is asked here.
   if (part.type !== 'reasoning') return []
   const { text: thinking, signature = '' } = part
@@ -37,9 +37,10 @@ export const emptyMessage = ({ id, model }: Heading) => ({
 })
 
 /** What the provider wants back with a call goes before it, in a block that clients send back as it is. */
-export const proofOf = ({ signature }: ToolCall) => (signature ? [{ type: 'redacted_thinking', data: signature }] : [])
+export const toSignatureBlocks = ({ signature }: ToolCall) =>
+  signature ? [{ type: 'redacted_thinking', data: signature }] : []
 
-export const callOf = ({ id, name }: ToolCall) => ({ type: 'tool_use', id, name, input: {} })
+export const toToolUse = ({ id, name }: ToolCall) => ({ type: 'tool_use', id, name, input: {} })
 
 const stopReasons: Record<FinishReason, string> = {
   stop: 'end_turn',
@@ -49,13 +50,13 @@ const stopReasons: Record<FinishReason, string> = {
 }
 
 /** Not every provider says which of the stop sequences ended an answer. */
-export const endOf = (finish: FinishReason, stopSequence: string | undefined) =>
+export const toStopReason = (finish: FinishReason, stopSequence: string | undefined) =>
   finish === 'stop' && stopSequence !== undefined
     ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
     : { stop_reason: stopReasons[finish], stop_sequence: null }
 
 /** Anthropic counts what was cached beside the rest of the input. */
-export const usageOf = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({
+export const toUsage = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({
   input_tokens: Math.max(0, inputTokens - cachedTokens),
   cache_creation_input_tokens: 0,
   cache_read_input_tokens: cachedTokens,
@@ -87,7 +88,7 @@ class CitedText {
     this.#from += characters.length
     return blocks.map(({ text, cited }) => ({
       ...{ type: 'text', text },
-      ...(cited.length > 0 && { citations: cited.map(citationOf) }),
+      ...(cited.length > 0 && { citations: cited.map(toCitation) }),
     }))
   }
 
@@ -104,7 +105,7 @@ const isCitedIn = ({ places = [] }: Source, start: number, end: number): boolean
   places.some((place) => place.start <= start && place.end >= end)
 
 /** What of the page it cites, providers of other kinds do not say. */
-export const citationOf = ({ url, title = '' }: Source) => ({
+export const toCitation = ({ url, title = '' }: Source) => ({
   type: 'web_search_result_location',
   url,
   title,

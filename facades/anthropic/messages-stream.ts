@@ -4,13 +4,21 @@ import type { Frames } from '../http/event-stream.ts'
 import { failureOf } from '../http/failure.ts'
 import { errorBody } from './anthropic-errors.ts'
 import { toInputJson } from './messages-conversation.ts'
-import { callOf, citationOf, emptyMessage, endOf, type Heading, proofOf, usageOf } from './messages-response.ts'
+import {
+  emptyMessage,
+  type Heading,
+  toCitation,
+  toSignatureBlocks,
+  toStopReason,
+  toToolUse,
+  toUsage,
+} from './messages-response.ts'
 
 const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 
 /** An answer as the events of Anthropic's API: blocks that begin, grow and end, one after the other. */
 export class MessageEvents implements Frames<StreamPart> {
-  readonly silence = eventOf('ping', {})
+  readonly silence = writeEvent('ping', {})
   readonly #heading: Heading
   readonly #requestId: string
   #isBegun = false
@@ -29,7 +37,7 @@ export class MessageEvents implements Frames<StreamPart> {
   }
 
   done(): string {
-    return eventOf('message_stop', {})
+    return writeEvent('message_stop', {})
   }
 
   failed(thrown: unknown): string {
@@ -45,13 +53,13 @@ export class MessageEvents implements Frames<StreamPart> {
       case 'tool-call':
         return (
           this.#close() +
-          proofOf(part)
+          toSignatureBlocks(part)
             .map((proof) => this.#whole(proof))
             .join('') +
           this.#call(part)
         )
       case 'source':
-        return this.#in('text') + this.#delta({ type: 'citations_delta', citation: citationOf(part) })
+        return this.#in('text') + this.#delta({ type: 'citations_delta', citation: toCitation(part) })
       case 'approval':
       case 'tool-start':
       case 'tool-run':
@@ -64,7 +72,10 @@ export class MessageEvents implements Frames<StreamPart> {
       case 'usage':
         return (
           this.#close() +
-          eventOf('message_delta', { delta: endOf(this.#end.finish, this.#end.stopSequence), usage: usageOf(part) })
+          writeEvent('message_delta', {
+            delta: toStopReason(this.#end.finish, this.#end.stopSequence),
+            usage: toUsage(part),
+          })
         )
     }
   }
@@ -73,7 +84,7 @@ export class MessageEvents implements Frames<StreamPart> {
   #begin(): string {
     if (this.#isBegun) return ''
     this.#isBegun = true
-    return eventOf('message_start', { message: { ...emptyMessage(this.#heading), usage: usageOf(none) } })
+    return writeEvent('message_start', { message: { ...emptyMessage(this.#heading), usage: toUsage(none) } })
   }
 
   #thought({ text, signature }: Reasoning): string {
@@ -84,7 +95,7 @@ export class MessageEvents implements Frames<StreamPart> {
   }
 
   #call(call: ToolCall): string {
-    const begun = this.#start(callOf(call))
+    const begun = this.#start(toToolUse(call))
     return begun + this.#delta({ type: 'input_json_delta', partial_json: toInputJson(call.input) }) + this.#stop()
   }
 
@@ -104,13 +115,13 @@ export class MessageEvents implements Frames<StreamPart> {
     return this.#stop()
   }
 
-  #start = (block: object) => eventOf('content_block_start', { index: this.#index, content_block: block })
+  #start = (block: object) => writeEvent('content_block_start', { index: this.#index, content_block: block })
 
-  #delta = (delta: object) => eventOf('content_block_delta', { index: this.#index, delta })
+  #delta = (delta: object) => writeEvent('content_block_delta', { index: this.#index, delta })
 
-  #stop = () => eventOf('content_block_stop', { index: this.#index++ })
+  #stop = () => writeEvent('content_block_stop', { index: this.#index++ })
 }
 
-function eventOf(type: string, data: object): string {
+function writeEvent(type: string, data: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 }

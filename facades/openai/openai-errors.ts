@@ -23,7 +23,7 @@ const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
   too_many_requests: ['rate_limit_error', 'rate_limit_exceeded'],
 }
 
-export function errorOf(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
+export function toOpenAiError(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
   const { status, code, message } = failure
   if (code === 'invalid' || code === 'context_length_exceeded') return invalid(failure, names)
   const usualType = status >= 500 && !isFinal(failure) ? 'server_error' : 'invalid_request_error'
@@ -43,11 +43,11 @@ function invalid({ error, message }: Failure, names: ParameterNames): OpenAiErro
     message: `${isTooLong ? "This model's maximum context length is exceeded: " : ''}${told.join(' ') || message}`,
     type: 'invalid_request_error',
     param: first?.param ?? null,
-    code: first ? codeOf(first.issue, error) : null,
+    code: first ? chooseCode(first.issue, error) : null,
   }
 }
 
-function codeOf({ path, reason }: Issue, error: unknown): string {
+function chooseCode({ path, reason }: Issue, error: unknown): string {
   if (reason === 'too_long') return 'context_length_exceeded'
   return error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
 }
@@ -58,7 +58,7 @@ const statusOf = (failure: Failure, { code }: OpenAiError) =>
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = failureOf(thrown)
-  const error = errorOf(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
+  const error = toOpenAiError(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
   return reply.code(statusOf(failure, error)).send({ error })

@@ -36,7 +36,7 @@ export function narrowed<Tool extends object>(
 type Path = readonly (string | number)[]
 
 /** A path within the tools and references of our request as one within those on the wire, where both are one list. */
-export function placeAmong(tools: readonly (object | string)[] | null | undefined, path: Path): Path {
+export function mapToolPath(tools: readonly (object | string)[] | null | undefined, path: Path): Path {
   const [list, at, member, ...rest] = path
   if (typeof at !== 'number' || (list !== 'tools' && list !== 'modelTools')) return path
   const isMeant = (tool: object | string) => isOwn(tool) === (list === 'tools')

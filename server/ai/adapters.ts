@@ -14,7 +14,7 @@ import { compatibleWriter, sdkWriter } from './request-writers.ts'
 import { boundThinking } from './thinking/anthropic.ts'
 import { capabilitiesOf, withoutRival } from './thinking/forced-tools.ts'
 import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
-import { collect, streamOf } from './whole-answer.ts'
+import { collect, toStream } from './whole-answer.ts'
 import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './wire/stream-progress.ts'
 
 interface AdapterDriver {
@@ -50,7 +50,7 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
       const stream = await readingAnswer({
         isForStream: true,
         ask: () => parts(options),
-        askOther: async () => streamOf(await generate(options)),
+        askOther: async () => toStream(await generate(options)),
       })
       return { stream }
     },
@@ -106,10 +106,10 @@ function thoughtful(id: string, model: ChatModel): ChatModel {
 /** The settings of an SDK, without the members that are not set. */
 const given = (connection: ModelConnection, end: StreamEnd) => ({
   fetch: fetchWithMembers(answerFetch(connection, end), connection.extraMembers),
-  ...addressOf(connection),
+  ...sdkAddress(connection),
 })
 
-const addressOf = ({ apiUrl, apiKey }: ModelConnection) => ({
+const sdkAddress = ({ apiUrl, apiKey }: ModelConnection) => ({
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })
@@ -133,7 +133,9 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     model: (id, connection) => {
       const load = async () => (await import('@ai-sdk/openai')).createOpenAI
       const newer = async () => (await load())(given(connection, responseEnd))(id)
-      const older = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) }).chat(id))
+      const older = sdkWriter(connection, async (fetch) =>
+        (await load())({ fetch, ...sdkAddress(connection) }).chat(id),
+      )
       return byOptions(stepwise(newer, responseUsage), new CompletionModel(connection, older))
     },
     listing: listAt('openai', bearer),
@@ -172,7 +174,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   mistral: {
     model: (id, connection) => {
       const load = async () => (await import('@ai-sdk/mistral')).createMistral
-      const write = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) })(id))
+      const write = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...sdkAddress(connection) })(id))
       return new CompletionModel(connection, write)
     },
     listing: listAt('mistral', bearer),

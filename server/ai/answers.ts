@@ -13,7 +13,7 @@ export async function readAnswer(
   watch?: EndWatch,
 ) {
   const { text, error, ...head } = await read(url, request, watch)
-  if (!isAnswer(head)) throw refusalOf(head, text)
+  if (!isAnswer(head)) throw toRefusal(head, text)
   if (error) throw unread(error, text)
   return { ...head, body: text }
 }
@@ -22,15 +22,15 @@ export async function readAnswer(
 export async function openAnswer({ send }: Pick<HttpClient, 'send'>, url: string, request: OutboundRequest) {
   const answer = await send(url, request)
   if (isAnswer(answer)) return answer
-  throw refusalOf(answer, await beginningOf(answer.body))
+  throw toRefusal(answer, await readBeginning(answer.body))
 }
 
 const isAnswer = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCode < 300
-const refusalOf = ({ statusCode, headers }: ResponseHead, body: string) =>
+const toRefusal = ({ statusCode, headers }: ResponseHead, body: string) =>
   new Refusal(statusCode, headers['retry-after'], body)
 
 /** The beginning of what a provider says in a refusal. A longer one is not worth its connection. */
-async function beginningOf(body: Readable): Promise<string> {
+async function readBeginning(body: Readable): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   try {

@@ -30,7 +30,7 @@ export class CitedPages {
     if (this.#told.has(url)) return undefined
     this.#told.add(url)
     for (const segment of segmentsOf(source)) {
-      const span = spanOf(segment, said())
+      const span = findSpan(segment, said())
       if (span) this.#keep(url, [lengthOf(span.before), lengthOf(span.before + span.text)], this.#from)
     }
     const places = this.#places.get(url)
@@ -93,7 +93,7 @@ const segmentsOf = ({ providerMetadata }: LanguageModelV4Source): Segment[] =>
   (providerMetadata?.[OURS]?.['segments'] ?? []) as Segment[]
 
 /** The text of a segment and what stands before it; undefined where it is not there. */
-function spanOf({ startIndex, endIndex, text }: Segment, said: string) {
+function findSpan({ startIndex, endIndex, text }: Segment, said: string) {
   const bytes = Buffer.from(said)
   const start = startIndex ?? 0
   const found = bytes.subarray(start, endIndex).toString()

@@ -12,9 +12,9 @@ import { openAnswer, readAnswer } from './answers.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { unread } from './failures/unread.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
-import { contentOf } from './whole-answer.ts'
+import { joinContent } from './whole-answer.ts'
 import { type Citation, CompletionReader } from './wire/completion-reader.ts'
-import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
+import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
 import type { AssembledCall } from './wire/tool-call-assembler.ts'
 
 export interface CompletionRequest extends OutboundRequest {
@@ -51,7 +51,7 @@ export class CompletionModel implements ChatModel {
   async doStream(options: LanguageModelV4CallOptions) {
     const { url, ...request } = await this.#write(options, true)
     const { body } = await openAnswer(this.#connection, url, request)
-    return { stream: partsOf(body) }
+    return { stream: readParts(body) }
   }
 }
 
@@ -67,15 +67,15 @@ function startWatching() {
 /** Reads an answer that has come as a whole: a document, or a stream in place of one. */
 function readWhole(text: string) {
   const parts = new CompletionParts()
-  const said = framesOf(text).flatMap((frame) => read(parts, frame))
+  const said = parseFrames(text).flatMap((frame) => read(parts, frame))
   const failure = said.find((part) => part.type === 'error')
   if (failure) throw asFirstError(failure.error)
   const { calls, ...end } = parts.end()
-  return { content: [...contentOf(said), ...calls], ...end }
+  return { content: [...joinContent(said), ...calls], ...end }
 }
 
 /** Yields text as it comes, and the rest at the end. */
-async function* partsOf(body: Readable): AsyncGenerator<PartBatch, void> {
+async function* readParts(body: Readable): AsyncGenerator<PartBatch, void> {
   const parts = new CompletionParts()
   let isDone = false
   let document: string | undefined

@@ -14,12 +14,12 @@ import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
 import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
-import { nativeToolsOf } from './native-tools.ts'
+import { toProviderTools } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
-import { promptOf } from './prompt/prompt.ts'
+import { toPrompt } from './prompt/prompt.ts'
 import { saidWithoutMarks, withoutMarks, withoutMarksIn } from './prompt/said-parts.ts'
 import { StoredFiles } from './prompt/stored-files.ts'
-import { proofOf, type Said } from './said.ts'
+import { readSignature, type Said } from './said.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
@@ -33,8 +33,8 @@ export class Conversation {
 
   constructor(call: ModelCall) {
     this.#call = call
-    this.#prompt = promptOf(call.messages, { adapter: call.model.adapter, files: this.#files })
-    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...nativeToolsOf(call)]
+    this.#prompt = toPrompt(call.messages, { adapter: call.model.adapter, files: this.#files })
+    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...toProviderTools(call)]
     this.#options = withoutForgedFormat(callOptions(call))
   }
 
@@ -59,7 +59,7 @@ export class Conversation {
       prompt: this.#prompt,
       abortSignal,
       ...this.#options,
-      ...(tools.length > 0 && { tools, ...choiceOf(choice) }),
+      ...(tools.length > 0 && { tools, ...toSdkToolChoice(choice) }),
     }
   }
 
@@ -78,7 +78,7 @@ export class Conversation {
 
   /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
   questionsOf(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
-    return questionsOf(calls, this.#call.tools)
+    return findPendingApprovals(calls, this.#call.tools)
   }
 
   /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
@@ -116,7 +116,7 @@ const declareCallers = ({ name, description, inputSchema, strict }: CallerTool):
   ...(strict !== undefined && { strict }),
 })
 
-function choiceOf(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
+function toSdkToolChoice(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
   if (choice === undefined) return {}
   return { toolChoice: typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.name } }
 }
@@ -135,7 +135,7 @@ async function runTools(
   const work = async () => {
     for (const [at, call] of waiting) {
       if (signal.aborted) return
-      results[at] = resultOf(call, at < MAX_CALLS_A_ROUND ? await outputOf(call, tools, signal) : tooMany)
+      results[at] = toToolResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooMany)
     }
   }
   await unlessEnded(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
@@ -150,17 +150,17 @@ const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall[
   })
 
 /** What the person is asked before calls run that are fit to run. */
-async function questionsOf(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
+async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
   const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
     const tool = tools.find(({ name }) => name === toolName)
     const given = tool?.approval && tool.input.safeParse(argumentsIn(input))
     const question = given?.success ? await tool?.approval?.question(given.data) : undefined
-    return question && { ...question, ...proofOf(call) }
+    return question && { ...question, ...readSignature(call) }
   })
   return (await Promise.all(asking)).filter((question) => question !== undefined)
 }
 
-const resultOf = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
+const toToolResult = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
   ...{ type: 'tool-result', toolCallId, toolName, output },
 })
 
@@ -168,7 +168,7 @@ const failure = (value: string): Result['output'] => ({ type: 'error-text', valu
 
 const tooMany = failure(`More than ${MAX_CALLS_A_ROUND} tools were called at once.`)
 
-async function outputOf({ toolName, input }: Call, tools: ModelCall['tools'], signal: AbortSignal) {
+async function callTool({ toolName, input }: Call, tools: ModelCall['tools'], signal: AbortSignal) {
   const tool = tools.find(({ name }) => name === toolName)
   if (!tool) return failure('There is no such tool.')
   const { text, isError } = await runTool(tool, input, signal)

@@ -28,13 +28,13 @@ export async function countTokens(client: ProviderClient, call: ModelCall): Prom
     body: JSON.stringify(count.body),
     signal: AbortSignal.any([call.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]),
   })
-  if (answer.statusCode === 200) return counter.answer.parse(JSON.parse(await textOf(answer.body)))
+  if (answer.statusCode === 200) return counter.answer.parse(JSON.parse(await readText(answer.body)))
   // Read to its end, so that the connection can be used again.
   await finished(answer.body.resume()).catch(() => {})
   throw new Refusal(answer.statusCode, answer.headers['retry-after'])
 }
 
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -48,7 +48,7 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
 type Body = Readonly<Record<string, unknown>>
 
 /** How a provider is asked how many tokens a request for an answer takes as input. */
-export interface Counter {
+interface Counter {
   /** The request for a count, by that for an answer; undefined where there is none at its address. */
   request(url: string, body: Body): { url: string; body: Body } | undefined
   answer: z.ZodType<number>

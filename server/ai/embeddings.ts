@@ -21,7 +21,7 @@ interface Embedded {
 const GOOGLE_TEXTS = 100
 
 /** The requests in which a provider takes all of a call; the estimates of their tokens add up to that of the call. */
-export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
+export function splitIntoRequests(call: EmbeddingCall): EmbeddingCall[] {
   const size = call.model.adapter === 'google' ? GOOGLE_TEXTS : call.input.length
   const starts = Array.from({ length: Math.ceil(call.input.length / size) }, (_, at) => at * size)
   let [all, counted] = [0, 0]

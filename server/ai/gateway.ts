@@ -14,7 +14,7 @@ import { upstreamName } from './chat-model.ts'
 import { CitedPages } from './cited-pages.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
-import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
+import { askEmbeddings, assertAll, splitIntoRequests } from './embeddings.ts'
 import { isBrokenOff, isProvidersFault, isTimeout, refusalReason, wouldFailAgain } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
@@ -26,7 +26,7 @@ import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
 import { measureUnread } from './usage/unread.ts'
-import { assertEnd, finishReasonOf, isPaused, reasonOfWhole, stopSequenceIn } from './wire/finish-reason.ts'
+import { assertEnd, isPaused, reasonOfWhole, stopSequenceIn, toFinishReason } from './wire/finish-reason.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
@@ -59,7 +59,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
 async function generate(clients: ProviderClients, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
   using taken = clients.take(call.model)
   const { client } = taken
-  const modelAt = (server: ProviderServer) => modelOf(server, call.model)
+  const modelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
@@ -86,8 +86,8 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
       return {
         content: [...answer, ...unsettled],
-        finish: finishOf(finish, unsettled),
-        ...stopOf(call, providerMetadata),
+        finish: concludeFinish(finish, unsettled),
+        ...findStopSequence(call, providerMetadata),
       }
     await conversation.goOn(said, signal)
     cited.after(said.spoken)
@@ -102,7 +102,7 @@ async function* stream(
 ): AsyncGenerator<readonly AnswerPart[], void> {
   using taken = clients.take(call.model)
   const { client } = taken
-  const modelAt = (server: ProviderServer) => modelOf(server, call.model)
+  const modelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
@@ -122,7 +122,7 @@ async function* stream(
     if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
       return yield [
         ...unsettled,
-        { type: 'finish', reason: finishOf(finish, unsettled), ...stopOf(call, providerMetadata) },
+        { type: 'finish', reason: concludeFinish(finish, unsettled), ...findStopSequence(call, providerMetadata) },
       ]
     yield conversation.runnable(said.calls).map(usedBy('service'))
     await conversation.goOn(said, signal)
@@ -131,7 +131,7 @@ async function* stream(
   throw new EndlessTools()
 }
 
-const modelOf = (server: ProviderServer, model: CallableModel) =>
+const createModel = (server: ProviderServer, model: CallableModel) =>
   withThoughtTags(server.model(upstreamName(model), extraMembers(model)), model)
 
 /** Each request is tried again and paid by itself, so that none is repeated for the failure of another. */
@@ -139,7 +139,7 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   using taken = clients.take(call.model)
   const { signal } = call
   const found: number[][] = []
-  for (const request of requestsOf(call)) {
+  for (const request of splitIntoRequests(call)) {
     const { embeddings, tokens } = await taken.client.attempt(
       ({ connection }) => metered(() => askEmbeddings(connection, request), request, { meter, signal }),
       request,
@@ -153,7 +153,7 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
 
 /** An answer that was cut, or that its provider would not say on, ends with its calls. */
 const isCut = (finish: LanguageModelV4FinishReason): boolean =>
-  !isPaused(finish) && ['length', 'content-filter'].includes(finishReasonOf(finish) ?? '')
+  !isPaused(finish) && ['length', 'content-filter'].includes(toFinishReason(finish) ?? '')
 
 /** What others than the service are to settle: calls of the caller's tools, and questions whether a tool may be called. */
 async function unsettledCalls({ calls }: Said, finish: LanguageModelV4FinishReason, conversation: Conversation) {
@@ -168,13 +168,13 @@ function goesOn({ calls, isEmpty }: Said, finish: LanguageModelV4FinishReason, r
 }
 
 /** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
-function finishOf(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
-  if (isCut(finish)) return finishReasonOf(finish) ?? 'length'
+function concludeFinish(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
+  if (isCut(finish)) return toFinishReason(finish) ?? 'length'
   if (unsettled.length > 0) return 'tool-calls'
   return isPaused(finish) ? 'length' : 'stop'
 }
 
-function stopOf({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
+function findStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
   const stopSequence = stopSequenceIn(metadata, parameters.stop)
   return stopSequence === undefined ? {} : { stopSequence }
 }

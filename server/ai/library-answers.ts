@@ -4,7 +4,7 @@ import { fetchBy, type HttpClient } from '../net/http-client.ts'
 import { openAnswer, readAnswer } from './answers.ts'
 import { refusalOfWhole } from './failures/refusal.ts'
 import { noStream, UnreadAnswer, unread } from './failures/unread.ts'
-import { type Frame, framesOf, type Progress, readFrames, watchEnd } from './wire/event-frames.ts'
+import { type Frame, type Progress, parseFrames, readFrames, watchEnd } from './wire/event-frames.ts'
 import type { StreamEnd } from './wire/stream-progress.ts'
 
 interface Asked {
@@ -39,7 +39,7 @@ export function answerFetch(
   })
   const open = fetchBy(async (url, request) => {
     const answer = await openAnswer(connection, url, request)
-    return { ...answer, body: await eventsOf(answer.body, end) }
+    return { ...answer, body: await openEvents(answer.body, end) }
   })
   return async (input, init) => {
     const asked = asking.getStore()
@@ -51,7 +51,7 @@ export function answerFetch(
 }
 
 /** Reads on until the first event is whole: libraries say nothing before it. */
-async function eventsOf(body: Readable, { progressAt, lastEvent }: StreamEnd): Promise<Readable> {
+async function openEvents(body: Readable, { progressAt, lastEvent }: StreamEnd): Promise<Readable> {
   let progress: Progress = 'running'
   const batches = readFrames(body, () => progress)
   const { value: first = [] } = await batches.next()
@@ -61,7 +61,7 @@ async function eventsOf(body: Readable, { progressAt, lastEvent }: StreamEnd): P
   if (asked) asked.firstEvent = first[0]?.data
   const write = (frames: readonly Frame[]) => {
     for (const { data } of frames) progress = progress === 'over' ? progress : progressAt(data)
-    return Buffer.from(frames.map(eventOf).join(''))
+    return Buffer.from(frames.map(writeEvent).join(''))
   }
   async function* events() {
     try {
@@ -75,19 +75,19 @@ async function eventsOf(body: Readable, { progressAt, lastEvent }: StreamEnd): P
   return Readable.from(events())
 }
 
-const eventOf = ({ event, data }: Frame): string =>
+const writeEvent = ({ event, data }: Frame): string =>
   `${event ? `event: ${event}\n` : ''}data: ${data.replaceAll(/\r?\n/g, '\ndata: ')}\n\n`
 
 /** The text of a stream, with the event that its library waits for. */
 function withEnd(text: string, { progressAt, lastEvent }: StreamEnd): string {
-  const reached = framesOf(text).map(({ data }) => progressAt(data))
+  const reached = parseFrames(text).map(({ data }) => progressAt(data))
   const isWanting = lastEvent && reached.includes('complete') && !reached.includes('over')
-  return isWanting ? `${text}\n\n${eventOf(lastEvent)}` : text
+  return isWanting ? `${text}\n\n${writeEvent(lastEvent)}` : text
 }
 
 function isStream(text: string): boolean {
   try {
-    return framesOf(text).every(({ isDocument }) => !isDocument)
+    return parseFrames(text).every(({ isDocument }) => !isDocument)
   } catch {
     return false
   }
@@ -126,7 +126,7 @@ export async function readingAnswer<T>({ isForStream = false, ask, askOther }: W
 
 async function readOther<T>(form: OtherForm, wasForStream: boolean, askOther: Ways<T>['askOther']): Promise<T> {
   const isForStream = !wasForStream
-  const received = isForStream ? framesOf(form.text).map(eventOf).join('') : form.text
+  const received = isForStream ? parseFrames(form.text).map(writeEvent).join('') : form.text
   try {
     if (!askOther) throw form
     return await asking.run({ isForStream, isAnswered: true, received }, askOther)

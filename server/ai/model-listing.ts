@@ -103,8 +103,8 @@ function listed(one: Entry): ListedModel | undefined {
     one.top_provider?.max_completion_tokens ??
     one.max_tokens
   return {
-    ...{ name, isChat: isChat(one), status: statusOf(one), demand: demandOf(one) },
-    ...{ label, maxInputTokens, maxOutputTokens, price: priceOf(one) },
+    ...{ name, isChat: isChat(one), status: readStatus(one), demand: rateDemand(one) },
+    ...{ label, maxInputTokens, maxOutputTokens, price: readPrice(one) },
     takesImages: (one.architecture?.input_modalities ?? one.input)?.includes('image') ?? false,
   }
 }
@@ -115,14 +115,14 @@ const isChat = ({ supportedGenerationMethods: methods, capabilities }: Entry) =>
 const statuses: Record<string, ListedModel['status']> = { ready: 'online', online: 'online', offline: 'offline' }
 
 /** A model that is listed is there, unless its server says otherwise. */
-const statusOf = ({ status }: Entry) => (status === undefined ? 'online' : (statuses[status] ?? 'unknown'))
+const readStatus = ({ status }: Entry) => (status === undefined ? 'online' : (statuses[status] ?? 'unknown'))
 
 /** Servers that tell it count who waits. */
-const demandOf = ({ demand = 0 }: Entry) => (demand >= 4 ? 'high' : demand >= 2 ? 'medium' : 'low')
+const rateDemand = ({ demand = 0 }: Entry) => (demand >= 4 ? 'high' : demand >= 2 ? 'medium' : 'low')
 
 const perMillion = (cost: number | undefined) => (cost === undefined ? undefined : Number((cost * 1e6).toPrecision(12)))
 
-function priceOf({ pricing }: Entry): Price | undefined {
+function readPrice({ pricing }: Entry): Price | undefined {
   const [input, output] = [perMillion(pricing?.prompt), perMillion(pricing?.completion)]
   if (!pricing || input === undefined || output === undefined) return undefined
   const optional = {

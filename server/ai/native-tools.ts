@@ -31,7 +31,7 @@ const providerTools: Partial<Record<Adapter, Partial<Record<NativeTool, Provider
 /** Providers that are told for each tool how often it may run for one answer. */
 const bounded: ReadonlySet<string> = new Set<Adapter>(['anthropic'])
 
-export const nativeToolsOf = ({ model, nativeTools, nativeToolUses }: ModelCall): LanguageModelV4ProviderTool[] =>
+export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCall): LanguageModelV4ProviderTool[] =>
   nativeTools.flatMap((name) => {
     const tool = providerTools[model.adapter as Adapter]?.[name]
     if (!tool) return []

@@ -102,7 +102,7 @@ export class Said {
 
   /** Without what it thought. */
   get spoken(): string {
-    return textOf(this.#parts)
+    return joinText(this.#parts)
   }
 
   /** Of what tools of its provider found, which is read again in the next round. */
@@ -163,7 +163,7 @@ export class Said {
   }
 
   #note(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {
-    if (citations) this.#cited.note(citations, block.text, textOf(this.#parts.slice(0, this.#parts.indexOf(block))))
+    if (citations) this.#cited.note(citations, block.text, joinText(this.#parts.slice(0, this.#parts.indexOf(block))))
   }
 }
 
@@ -175,16 +175,16 @@ function answered(part: SaidPart): AnsweredPart[] {
   return part.text || signature ? [{ type: 'reasoning', text: part.text, ...(signature && { signature }) }] : []
 }
 
-const textOf = (parts: readonly SaidPart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+const joinText = (parts: readonly SaidPart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
 /** A call as the caller gets it. */
 export const handedOut = (call: LanguageModelV4ToolCall): ToolCall => ({
   ...{ type: 'tool-call', id: call.toolCallId, name: call.toolName, input: call.input },
-  ...proofOf(call),
+  ...readSignature(call),
 })
 
 /** What the provider wants back with a call, where it wants anything. */
-export function proofOf({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) {
+export function readSignature({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) {
   // OpenAI wants nothing back with a call.
   const { openai: _, ...proofs } = providerMetadata ?? {}
   const signature = signatureOf(proofs)

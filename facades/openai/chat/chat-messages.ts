@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import { label, refused, translated } from '../../ai/members.ts'
-import { fileOrAttachment, imageOf, sentFile } from '../files.ts'
+import { fileOrAttachment, sentFile, toImage } from '../files.ts'
 import { customArguments } from '../openai-tools.ts'
 
 export type AskedMessage = Parameters<Api['ai']['complete']>[0]['messages'][number]
@@ -16,12 +16,12 @@ const cached = {
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), ...cached })
 
 /** A text stands for a list with it alone. */
-const listOf = <Part extends z.ZodType>(part: Part) =>
+const toPartList = <Part extends z.ZodType>(part: Part) =>
   z
     .preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part))
     .meta({ shorthand: 'text' })
 
-const texts = listOf(textPart)
+const texts = toPartList(textPart)
 
 const inputPart = z.discriminatedUnion('type', [
   textPart,
@@ -74,10 +74,10 @@ const spokenPart = z.discriminatedUnion('type', [
 
 export const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.enum(['system', 'developer']), content: texts, name }),
-  z.strictObject({ role: z.literal('user'), content: listOf(inputPart), name }),
+  z.strictObject({ role: z.literal('user'), content: toPartList(inputPart), name }),
   z.strictObject({
     role: z.literal('assistant'),
-    content: listOf(spokenPart).nullish(),
+    content: toPartList(spokenPart).nullish(),
     tool_calls: z.array(typed).nullish(),
     reasoning_content: translated(z.string().nullish(), 'a thought of the model'),
     reasoning: translated(z.string().nullish(), 'a thought of the model, as `reasoning_content`'),
@@ -94,18 +94,18 @@ export const message = z.discriminatedUnion('role', [
 type MessageOnWire = z.output<typeof message>
 
 /** The conversation in the terms of the service: a message of each stays one, so that problems name the right one. */
-export function messagesOf(messages: readonly MessageOnWire[]): AskedMessage[] {
+export function toMessages(messages: readonly MessageOnWire[]): AskedMessage[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
   const names = new Map(calls.map((call) => [call.id, nameOf(call)]))
-  return messages.map((message, at) => messageOf(message, at, names))
+  return messages.map((message, at) => toMessage(message, at, names))
 }
 
 const nameOf = (call: ToolCallOnWire) => (call.type === 'custom' ? call.custom.name : call.function.name)
 
-function messageOf(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): AskedMessage {
+function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): AskedMessage {
   switch (message.role) {
     case 'user':
-      return { role: 'user', content: filled(inputOf(message.content, at)) }
+      return { role: 'user', content: filled(toInputParts(message.content, at)) }
     case 'assistant':
       return { role: 'assistant', content: filled(saidIn(message).map(({ part }) => part)) }
     case 'tool': {
@@ -125,11 +125,11 @@ const plain = ({ text }: { text: string }) => ({ type: 'text' as const, text })
 const filled = <Part>(parts: Part[]): (Part | ReturnType<typeof plain>)[] =>
   parts.length > 0 ? parts : [plain({ text: '' })]
 
-const inputOf = (content: InputPartOnWire[], at: number): AskedPart[] =>
+const toInputParts = (content: InputPartOnWire[], at: number): AskedPart[] =>
   content.map((part, index) => {
     const path = ['messages', at, 'content', index]
     if (part.type === 'text') return plain(part)
-    if (part.type === 'image_url') return imageOf(part.image_url.url, [...path, 'image_url', 'url'])
+    if (part.type === 'image_url') return toImage(part.image_url.url, [...path, 'image_url', 'url'])
     return fileOrAttachment(part.file, [...path, 'file'])
   })
 

@@ -9,12 +9,12 @@ import {
   customFunction,
   customTool,
   isOwn,
+  mapToolPath,
   narrowed,
-  placeAmong,
   referencesAmong,
   toolOrReference,
 } from '../openai-tools.ts'
-import { message, messagePlace, messagesOf } from './chat-messages.ts'
+import { message, messagePlace, toMessages } from './chat-messages.ts'
 
 /** Words of the caller about a request, which both APIs have: they go no further. */
 export const labels = {
@@ -122,7 +122,7 @@ export const chatRequest = z.strictObject({
 })
 export type ChatRequest = z.output<typeof chatRequest>
 
-export function coreRequestOf(asked: ChatRequest): CoreRequest {
+export function toAiRequest(asked: ChatRequest): CoreRequest {
   const { model, messages, tool_choice: choice, response_format: format } = asked
   const tools = narrowed(
     asked.tools ?? [],
@@ -131,14 +131,14 @@ export function coreRequestOf(asked: ChatRequest): CoreRequest {
   )
   return {
     model,
-    messages: messagesOf(messages),
+    messages: toMessages(messages),
     ...referencesAmong(tools),
-    tools: tools.filter(isOwn).map(functionOf),
-    ...(choice && { toolChoice: choiceOf(choice) }),
-    ...(format && format.type !== 'text' && { format: formatOf(format) }),
+    tools: tools.filter(isOwn).map(toCallerTool),
+    ...(choice && { toolChoice: toToolChoice(choice) }),
+    ...(format && format.type !== 'text' && { format: toJsonFormat(format) }),
     ...(asked.web_search_options && { optionalTools: ['web_search'] }),
     isAdaptable: true,
-    parameters: parametersOf(asked),
+    parameters: toParameters(asked),
   }
 }
 
@@ -148,25 +148,25 @@ const nameOf = (tool: Tool) => (tool.type === 'custom' ? tool.custom.name : tool
 export const customNames = ({ tools }: ChatRequest): ReadonlySet<string> =>
   new Set((tools ?? []).filter(isOwn).flatMap((tool) => (tool.type === 'custom' ? tool.custom.name : [])))
 
-function functionOf(tool: Tool): CoreRequest['tools'] extends (infer One)[] | undefined ? One : never {
+function toCallerTool(tool: Tool): CoreRequest['tools'] extends (infer One)[] | undefined ? One : never {
   if (tool.type === 'custom') return customFunction(tool.custom)
   const { name, description, parameters, strict } = tool.function
   return { name, inputSchema: parameters ?? { type: 'object', properties: {} }, ...set({ description, strict }) }
 }
 
-function choiceOf(choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice {
+function toToolChoice(choice: NonNullable<ChatRequest['tool_choice']>): ToolChoice {
   if (typeof choice === 'string') return choice
   if (choice.type === 'allowed_tools') return choice.allowed_tools.mode
   return { name: choice.type === 'custom' ? choice.custom.name : choice.function.name }
 }
 
-function formatOf(format: Exclude<NonNullable<ChatRequest['response_format']>, { type: 'text' }>): JsonFormat {
+function toJsonFormat(format: Exclude<NonNullable<ChatRequest['response_format']>, { type: 'text' }>): JsonFormat {
   if (format.type === 'json_object') return {}
   const { name, description, schema, strict } = format.json_schema
   return { name, ...set({ description, schema, strict }) }
 }
 
-function parametersOf(asked: ChatRequest): CallParameters {
+function toParameters(asked: ChatRequest): CallParameters {
   const { temperature, seed, top_p: topP, reasoning_effort: effort, verbosity, stop } = asked
   const { parallel_tool_calls: parallelTools, presence_penalty, frequency_penalty } = asked
   const { chat_template_kwargs: templateOptions } = asked
@@ -189,9 +189,9 @@ function parametersOf(asked: ChatRequest): CallParameters {
 type Path = readonly (string | number)[]
 
 /** Where in the request stands what a path of ours leads to. */
-export function chatPlace({ messages, tools, ...asked }: ChatRequest, path: Path): Path {
+export function mapChatErrorPath({ messages, tools, ...asked }: ChatRequest, path: Path): Path {
   const [root, name] = path
   if (root === 'parameters' && name === 'maxTokens' && asked.max_completion_tokens != null)
     return ['max_completion_tokens']
-  return root === 'messages' ? messagePlace(messages, path) : placeAmong(tools, path)
+  return root === 'messages' ? messagePlace(messages, path) : mapToolPath(tools, path)
 }

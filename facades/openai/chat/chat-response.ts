@@ -14,7 +14,7 @@ export interface Heading {
 }
 
 /** An answer as a chat completion. */
-export function completionOf({ custom, ...heading }: Heading, { content, finish, usage }: WholeAnswer) {
+export function toCompletion({ custom, ...heading }: Heading, { content, finish, usage }: WholeAnswer) {
   const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
   const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
   const calls = content.filter((part) => part.type === 'tool-call')
@@ -23,12 +23,12 @@ export function completionOf({ custom, ...heading }: Heading, { content, finish,
     role: 'assistant',
     content: texts.length > 0 || calls.length === 0 ? texts.join('') : null,
     refusal: null,
-    annotations: sources.flatMap(citationsOf),
+    annotations: sources.flatMap(toCitations),
     ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
-    ...(calls.length > 0 && { tool_calls: calls.map((call) => toolCallOf(call, custom)) }),
+    ...(calls.length > 0 && { tool_calls: calls.map((call) => toToolCall(call, custom)) }),
   }
   const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[finish] }
-  return { ...heading, object: 'chat.completion', choices: [choice], usage: usageOf(usage) }
+  return { ...heading, object: 'chat.completion', choices: [choice], usage: toUsage(usage) }
 }
 
 export const finishReasons: Record<FinishReason, string> = {
@@ -39,7 +39,7 @@ export const finishReasons: Record<FinishReason, string> = {
 }
 
 /** A call of a function, or of a custom tool by its text. */
-export const toolCallOf = ({ id, name, input, signature }: ToolCall, custom: ReadonlySet<string>) => ({
+export const toToolCall = ({ id, name, input, signature }: ToolCall, custom: ReadonlySet<string>) => ({
   id,
   ...(custom.has(name)
     ? { type: 'custom', custom: { name, input: customInput(input) } }
@@ -48,7 +48,7 @@ export const toolCallOf = ({ id, name, input, signature }: ToolCall, custom: Rea
 })
 
 /** One for each place; clients expect one also where the provider says none. */
-export const citationsOf = ({ url, title = '', places = [noPlace] }: Source) =>
+export const toCitations = ({ url, title = '', places = [noPlace] }: Source) =>
   places.map(({ start, end }) => ({
     type: 'url_citation',
     url_citation: { url, title, start_index: start, end_index: end },
@@ -56,7 +56,7 @@ export const citationsOf = ({ url, title = '', places = [noPlace] }: Source) =>
 
 const noPlace = { start: 0, end: 0 }
 
-export const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+export const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,

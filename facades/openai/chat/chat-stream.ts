@@ -1,11 +1,11 @@
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
-import { errorOf } from '../openai-errors.ts'
-import { citationsOf, finishReasons, type Heading, toolCallOf, usageOf } from './chat-response.ts'
+import { toOpenAiError } from '../openai-errors.ts'
+import { finishReasons, type Heading, toCitations, toToolCall, toUsage } from './chat-response.ts'
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
-export function chunksOf({ custom, ...heading }: Heading, withUsage: boolean): Frames<StreamPart> {
+export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): Frames<StreamPart> {
   // Written once: anew for each chunk, it would take several times as long as all the rest.
   const opening = JSON.stringify({ ...heading, object: 'chat.completion.chunk' }).slice(0, -1)
   const opened = (rest: string) => `data: ${opening},${rest}}\n\n`
@@ -25,9 +25,9 @@ export function chunksOf({ custom, ...heading }: Heading, withUsage: boolean): F
         case 'reasoning':
           return part.text ? chunk({ reasoning_content: part.text }) : ''
         case 'tool-call':
-          return chunk({ tool_calls: [{ index: calls++, ...toolCallOf(part, custom) }] })
+          return chunk({ tool_calls: [{ index: calls++, ...toToolCall(part, custom) }] })
         case 'source':
-          return chunk({ annotations: citationsOf(part) })
+          return chunk({ annotations: toCitations(part) })
         case 'approval':
         case 'tool-start':
         case 'tool-run':
@@ -37,11 +37,11 @@ export function chunksOf({ custom, ...heading }: Heading, withUsage: boolean): F
         case 'finish':
           return chunk({}, finishReasons[part.reason])
         case 'usage':
-          return withUsage ? opened(`"choices":[],"usage":${JSON.stringify(usageOf(part))}`) : ''
+          return withUsage ? opened(`"choices":[],"usage":${JSON.stringify(toUsage(part))}`) : ''
       }
     },
     done: () => 'data: [DONE]\n\n',
-    failed: (thrown) => frame({ error: errorOf(failureOf(thrown)) }),
+    failed: (thrown) => frame({ error: toOpenAiError(failureOf(thrown)) }),
   }
 }
 

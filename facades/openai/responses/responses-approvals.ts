@@ -41,10 +41,10 @@ type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
 export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
   switch (item.type) {
     case 'mcp_approval_request':
-      return [calling(callOf(item.id), { ...item, signature: proofIn(item.id) })]
+      return [calling(withoutPrefix(item.id), { ...item, signature: decodeSignature(item.id) })]
     case 'mcp_approval_response': {
       const { approval_request_id: question, approve: allow, reason } = item
-      const said = { type: 'tool-approval' as const, id: callOf(question), allow, ...(reason && { reason }) }
+      const said = { type: 'tool-approval' as const, id: withoutPrefix(question), allow, ...(reason && { reason }) }
       return [{ role: 'tool', content: [said] }]
     }
     case 'mcp_call':
@@ -53,7 +53,7 @@ export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
 }
 
 function ranMessages({ id: own, approval_request_id: question, output, error, ...call }: McpCallItem): AskedMessage[] {
-  const id = question ? callOf(question) : own
+  const id = question ? withoutPrefix(question) : own
   const told = error ? toldIn(error) : output
   const content = told ? [{ type: 'text' as const, text: told }] : []
   const isError = error !== null && error !== undefined
@@ -69,13 +69,13 @@ function calling(id: string, { name, arguments: input, signature }: Calling): As
 const toldIn = ({ content, ...error }: object & { content?: unknown }): string =>
   typeof content === 'string' ? content : JSON.stringify({ content, ...error })
 
-function callOf(question: string): string {
-  const id = withoutProof(question)
+function withoutPrefix(question: string): string {
+  const id = withoutSignature(question)
   return id.startsWith(REQUEST) ? id.slice(REQUEST.length) : id
 }
 
 const questionId = ({ id, signature }: Pick<PartOf<'approval'>, 'id' | 'signature'>): string =>
-  withProof(`${REQUEST}${id}`, signature)
+  encodeSignatureInId(`${REQUEST}${id}`, signature)
 
 export const approvalRequestItem = (question: PartOf<'approval'>) => ({
   id: questionId(question),
@@ -104,15 +104,15 @@ export const mcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<
 })
 
 /** The id of the item of a call, or of the question about one, in which clients send back unread what the provider wants back with the call. */
-export const withProof = (id: string, signature: string | undefined): string =>
+export const encodeSignatureInId = (id: string, signature: string | undefined): string =>
   signature ? `${id}~${Buffer.from(signature).toString('base64url')}` : id
 
 const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
 
 /** What the provider wants back; undefined where the id says nothing of it. */
-export function proofIn(id: string | null | undefined): string | undefined {
+export function decodeSignature(id: string | null | undefined): string | undefined {
   const proof = SIGNED.exec(id ?? '')?.[2]
   return proof && Buffer.from(proof, 'base64url').toString()
 }
 
-const withoutProof = (id: string): string => SIGNED.exec(id)?.[1] ?? id
+const withoutSignature = (id: string): string => SIGNED.exec(id)?.[1] ?? id

@@ -4,7 +4,7 @@ import { label } from '../../ai/members.ts'
 import type { AskedMessage, AskedPart } from '../chat/chat-messages.ts'
 import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
 import { customArguments } from '../openai-tools.ts'
-import { approvalItems, messagesOfApproval, proofIn } from './responses-approvals.ts'
+import { approvalItems, decodeSignature, messagesOfApproval } from './responses-approvals.ts'
 import { nameWithin } from './responses-tools.ts'
 
 /** What a client sends back of an item that it was answered with; but for the id of a call it says nothing to the model. */
@@ -124,17 +124,17 @@ export const item = z
   )
   .meta({ shorthand: 'message' })
 
-export function messagesOf(input: readonly Item[]): AskedMessage[] {
+export function toMessages(input: readonly Item[]): AskedMessage[] {
   const calls = input.filter((one) => one.type === 'function_call' || one.type === 'custom_tool_call')
   const names = new Map(calls.map(({ call_id, name, namespace }) => [call_id, nameWithin(name, namespace)]))
-  return input.flatMap((one, at) => messageOf(one, at, names))
+  return input.flatMap((one, at) => toMessage(one, at, names))
 }
 
 /** The place of the item that the message at this place is made of. */
 export const itemAt = (input: readonly Item[], message: number): number =>
-  input.flatMap((one, at) => messagesOf([one]).map(() => at))[message] ?? message
+  input.flatMap((one, at) => toMessages([one]).map(() => at))[message] ?? message
 
-function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage | AskedMessage[] {
+function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage | AskedMessage[] {
   switch (one.type) {
     case 'message':
       return saidIn(one, at)
@@ -146,7 +146,7 @@ function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): A
       return { role: 'assistant', content: [customCallIn(one)] }
     case 'custom_tool_call_output':
     case 'function_call_output': {
-      const content = inputOf(one.output, ['input', at, 'output'])
+      const content = toInputParts(one.output, ['input', at, 'output'])
       // An attachment in a result is refused further in.
       const name = names.get(one.call_id) ?? 'unknown'
       return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content: content as never }] }
@@ -161,7 +161,7 @@ function messageOf(one: Item, at: number, names: ReadonlyMap<string, string>): A
 }
 
 function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: number): AskedMessage {
-  const said = inputOf(content, ['input', at, 'content'])
+  const said = toInputParts(content, ['input', at, 'content'])
   const input = said.length > 0 ? said : [{ type: 'text' as const, text: '' }]
   // A file of anybody but the user is refused further in.
   if (role === 'user') return { role, content: input }
@@ -170,7 +170,7 @@ function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: numbe
 
 function callIn(item: Extract<Item, { type: 'function_call' }>): AssistantPart {
   const { id, call_id, name, namespace, arguments: input } = item
-  const signature = proofIn(id)
+  const signature = decodeSignature(id)
   return { type: 'tool-call', id: call_id, name: nameWithin(name, namespace), input, ...(signature && { signature }) }
 }
 
@@ -180,7 +180,7 @@ const thoughtIn = ({ summary, encrypted_content: signature }: Extract<Item, { ty
   ...(signature && { signature }),
 })
 
-const inputOf = (content: readonly Part[], path: readonly (string | number)[]): AskedPart[] =>
+const toInputParts = (content: readonly Part[], path: readonly (string | number)[]): AskedPart[] =>
   content.map((one, index) => {
     if (one.type === 'input_image') return imageOrAttachment(one, [...path, index])
     if (one.type === 'input_file') return fileOrAttachment(one, [...path, index])
@@ -189,7 +189,7 @@ const inputOf = (content: readonly Part[], path: readonly (string | number)[]): 
 
 function customCallIn(item: Extract<Item, { type: 'custom_tool_call' }>): AssistantPart {
   const { id, call_id, name, namespace, input } = item
-  const signature = proofIn(id)
+  const signature = decodeSignature(id)
   const call = { type: 'tool-call' as const, id: call_id, name: nameWithin(name, namespace) }
   return { ...call, input: customArguments(input), ...(signature && { signature }) }
 }

@@ -4,9 +4,9 @@ import { ignored, label, passedOn, refused, translated } from '../../ai/members.
 import { set } from '../../ai/parameters.ts'
 import type { CoreRequest } from '../../ai/types.ts'
 import { labels } from '../chat/chat-request.ts'
-import { placeAmong } from '../openai-tools.ts'
-import { type Item, item, itemAt, messagesOf } from './responses-items.ts'
-import { choiceOf, type ToolTable, toolChoice, tools } from './responses-tools.ts'
+import { mapToolPath } from '../openai-tools.ts'
+import { type Item, item, itemAt, toMessages } from './responses-items.ts'
+import { type ToolTable, toolChoice, tools, toToolChoice } from './responses-tools.ts'
 
 const format = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text') }),
@@ -80,19 +80,19 @@ export const responseRequest = z.strictObject({
 })
 export type ResponseRequest = z.output<typeof responseRequest>
 
-export function coreRequestOf(asked: ResponseRequest, table: ToolTable): CoreRequest {
+export function toAiRequest(asked: ResponseRequest, table: ToolTable): CoreRequest {
   const { model, input, instructions, tool_choice: choice, text } = asked
   return {
     model,
     ...(instructions && { system: [{ type: 'text', text: instructions }] }),
-    messages: messagesOf(input),
+    messages: toMessages(input),
     mayAsk: true,
     isAdaptable: true,
     ...(table.references.length > 0 && { modelTools: [...table.references] }),
     ...(table.wantsSearch && { optionalTools: ['web_search'] }),
     tools: table.declared.map(({ tool }) => tool),
-    ...(choice && { toolChoice: choiceOf(choice) }),
-    ...(text?.format && text.format.type !== 'text' && { format: formatOf(text.format) }),
+    ...(choice && { toolChoice: toToolChoice(choice) }),
+    ...(text?.format && text.format.type !== 'text' && { format: toJsonFormat(text.format) }),
     parameters: set({
       temperature: asked.temperature,
       topP: asked.top_p,
@@ -105,7 +105,7 @@ export function coreRequestOf(asked: ResponseRequest, table: ToolTable): CoreReq
   }
 }
 
-function formatOf(wanted: Exclude<z.output<typeof format>, { type: 'text' }>): JsonFormat {
+function toJsonFormat(wanted: Exclude<z.output<typeof format>, { type: 'text' }>): JsonFormat {
   if (wanted.type === 'json_object') return {}
   const { name, description, schema, strict } = wanted
   return { name, schema, ...set({ description, strict }) }
@@ -126,9 +126,9 @@ const members: Partial<Record<Item['type'], Record<string, string>>> = {
 }
 
 /** Where in the request stands what a path of ours leads to; where items that say nothing to the model have no message. */
-export function placeIn({ input, tools }: ResponseRequest, table: ToolTable, path: Path): Path {
+export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: ToolTable, path: Path): Path {
   const [first, message, ...rest] = path
-  if (first !== 'messages') return table.placeOf(path) ?? placeAmong(tools, path)
+  if (first !== 'messages') return table.placeOf(path) ?? mapToolPath(tools, path)
   if (typeof message !== 'number') return ['input']
   const at = itemAt(input, message)
   const item = input[at]

@@ -3,7 +3,7 @@ import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import { set } from '../../ai/parameters.ts'
 import type { Usage, WholeAnswer } from '../../ai/types.ts'
 import { customInput } from '../openai-tools.ts'
-import { approvalRequestItem, mcpCallItem, withProof } from './responses-approvals.ts'
+import { approvalRequestItem, encodeSignatureInId, mcpCallItem } from './responses-approvals.ts'
 import type { ResponseRequest } from './responses-request.ts'
 import type { ToolTable } from './responses-tools.ts'
 
@@ -33,7 +33,7 @@ const usual = {
 }
 
 /** A response before anything is answered, which repeats what was asked for. */
-export function responseOf(id: string, created: number, asked: ResponseRequest) {
+export function startResponse(id: string, created: number, asked: ResponseRequest) {
   const { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools, top_p } =
     asked
   const known = tools?.map((tool) =>
@@ -57,7 +57,7 @@ export function responseOf(id: string, created: number, asked: ResponseRequest) 
     usage: null as object | null,
   }
 }
-export type Response = ReturnType<typeof responseOf>
+export type Response = ReturnType<typeof startResponse>
 
 /** Why a response is not whole, by the reason that its answer ended. */
 const incomplete: Partial<Record<FinishReason, string>> = {
@@ -71,7 +71,7 @@ export function ended(response: Response, output: object[], finish: FinishReason
   const how = reason
     ? { status: 'incomplete', incomplete_details: { reason } }
     : { status: 'completed', completed_at: Math.floor(Date.now() / 1000) }
-  return { ...response, ...how, output, usage: usageOf(usage) }
+  return { ...response, ...how, output, usage: toUsage(usage) }
 }
 
 export function wholeResponse(
@@ -83,7 +83,7 @@ export function wholeResponse(
   const sources = content.filter((part) => part.type === 'source')
   let from = 0
   const messageOf = ({ text }: { text: string }) => {
-    const annotations = sources.flatMap((source) => annotationsOf(source, text, from))
+    const annotations = sources.flatMap((source) => toAnnotations(source, text, from))
     if (sources.length > 0) from += lengthOf(text)
     return messageItem(ids.next('msg'), text, annotations)
   }
@@ -95,11 +95,11 @@ export function wholeResponse(
     return part.type === 'text' ? messageOf(part) : callItem(ids, part, tools)
   })
   const whole = ended(response, output, finish, usage)
-  return failure ? { ...whole, status: 'failed', completed_at: null, error: errorOf(failure) } : whole
+  return failure ? { ...whole, status: 'failed', completed_at: null, error: toResponseError(failure) } : whole
 }
 
 /** As the status of a whole response tells it, which knows few codes. */
-const errorOf = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
+const toResponseError = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
   code: code === 'limit_reached' || code === 'limit_held' ? 'rate_limit_exceeded' : 'server_error',
   message,
 })
@@ -138,7 +138,7 @@ export function callItem(ids: Ids, { id: callId, name, input, signature }: ToolC
   const known = tools.find(name)
   const names = { name: known?.name ?? name, ...(known?.namespace !== undefined && { namespace: known.namespace }) }
   const item = <Type extends string>(prefix: string, type: Type) => ({
-    ...{ id: withProof(ids.next(prefix), signature), type, call_id: callId, ...names, status: 'completed' },
+    ...{ id: encodeSignatureInId(ids.next(prefix), signature), type, call_id: callId, ...names, status: 'completed' },
   })
   return known?.isCustom
     ? { ...item('ctc', 'custom_tool_call'), input: customInput(input) }
@@ -146,7 +146,7 @@ export function callItem(ids: Ids, { id: callId, name, input, signature }: ToolC
 }
 
 /** The citations of a page in a text that begins at this character of the answer. */
-export function annotationsOf({ url, title = '', places }: Source, text: string, from: number): object[] {
+export function toAnnotations({ url, title = '', places }: Source, text: string, from: number): object[] {
   const cited = (start_index: number, end_index: number) => ({
     type: 'url_citation',
     url,
@@ -163,7 +163,7 @@ export function annotationsOf({ url, title = '', places }: Source, text: string,
 
 export const lengthOf = (text: string): number => [...text].length
 
-const usageOf = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   input_tokens: inputTokens,
   input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
   output_tokens: outputTokens,

@@ -3,10 +3,9 @@ import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { failureOf } from '../../http/failure.ts'
-import { errorOf } from '../openai-errors.ts'
+import { toOpenAiError } from '../openai-errors.ts'
 import { approvalRequestItem, begunCallItem, mcpCallItem } from './responses-approvals.ts'
 import {
-  annotationsOf,
   callItem,
   ended,
   Ids,
@@ -14,6 +13,7 @@ import {
   messageItem,
   type Response,
   reasoningItem,
+  toAnnotations,
 } from './responses-response.ts'
 import type { ToolTable } from './responses-tools.ts'
 
@@ -59,7 +59,7 @@ export class ResponseEvents implements Frames<StreamPart> {
   }
 
   failed(thrown: unknown): string {
-    const error = errorOf(failureOf(thrown), 'responses')
+    const error = toOpenAiError(failureOf(thrown), 'responses')
     const { code, message } = error
     const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
     // Some programs read the one, some the other.
@@ -246,8 +246,8 @@ class SpokenMessage implements SpokenItem {
 
   /** The item begins at this character of the answer. A page that only an earlier one cites has no place in it. */
   cite({ places, ...page }: Source, from: number): ItemEvent[] {
-    const here = annotationsOf({ ...page, places }, this.#text, from)
-    return (here.length > 0 ? here : annotationsOf(page, this.#text, from)).map((annotation) => {
+    const here = toAnnotations({ ...page, places }, this.#text, from)
+    return (here.length > 0 ? here : toAnnotations(page, this.#text, from)).map((annotation) => {
       const annotation_index = this.#annotations.push(annotation) - 1
       return ['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]
     })

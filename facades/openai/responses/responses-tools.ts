@@ -117,11 +117,11 @@ function declare(given: Tool, at: number): DeclaredTool[] {
 function declareOne(given: FunctionOrCustom, place: DeclaredTool['place'], namespace?: string): DeclaredTool {
   const name = nameWithin(given.name, namespace)
   const isCustom = given.type === 'custom'
-  const tool = isCustom ? { ...customFunction(given), name } : { ...functionOf(given), name }
+  const tool = isCustom ? { ...customFunction(given), name } : { ...toCallerTool(given), name }
   return { tool, name: given.name, isCustom, place, ...(namespace !== undefined && { namespace }) }
 }
 
-const functionOf = ({ name, description, parameters, strict }: z.output<typeof functionTool>): CallerTool => ({
+const toCallerTool = ({ name, description, parameters, strict }: z.output<typeof functionTool>): CallerTool => ({
   name,
   inputSchema: parameters ?? { type: 'object', properties: {} },
   ...set({ description, strict }),
@@ -131,7 +131,7 @@ const functionOf = ({ name, description, parameters, strict }: z.output<typeof f
 export const nameWithin = (name: string, namespace: string | null | undefined): string =>
   namespace ? `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}` : name
 
-export function choiceOf(choice: Choice): ToolChoice {
+export function toToolChoice(choice: Choice): ToolChoice {
   if (typeof choice === 'string') return choice
   return choice.type === 'allowed_tools' ? choice.mode : { name: nameWithin(choice.name, choice.namespace) }
 }

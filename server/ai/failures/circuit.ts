@@ -119,7 +119,7 @@ export function wouldFailAgain(error: unknown): boolean {
 /** Why the provider refused, and after how many seconds it wants to be asked again, where it says so. */
 export function refusalReason(error: unknown): RefusalReason {
   if (!(error instanceof Refusal || error instanceof ToldRefusal)) return {}
-  const seconds = Math.ceil(retryAfterOf(error) / 1000)
+  const seconds = Math.ceil(readRetryAfter(error) / 1000)
   return {
     ...(error.reason && { reason: error.reason }),
     ...(seconds > 0 && { retryAfterSeconds: Math.min(seconds, MAX_RETRY_AFTER_SECONDS) }),
@@ -149,12 +149,12 @@ const obeying = (backoff: IBackoffFactory<unknown>): IBackoffFactory<IRetryBacko
   next(context) {
     const next = backoff.next(context)
     const { error } = context.result as { error?: unknown }
-    return { ...obeying(next), duration: Math.max(next.duration, retryAfterOf(error)) }
+    return { ...obeying(next), duration: Math.max(next.duration, readRetryAfter(error)) }
   },
 })
 
 const again = retry(
-  handleWhen((error) => isPassing(error) && retryAfterOf(error) <= MAX_RETRY_AFTER_MS),
+  handleWhen((error) => isPassing(error) && readRetryAfter(error) <= MAX_RETRY_AFTER_MS),
   { maxAttempts: 2, backoff: obeying(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
 )
 
@@ -183,7 +183,7 @@ const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']
 const statusOf = (error: unknown) => (error instanceof Refusal ? error.status : undefined)
 
 /** In milliseconds from now; the header has seconds, or a date. */
-function retryAfterOf(error: unknown): number {
+function readRetryAfter(error: unknown): number {
   const header = error instanceof Refusal ? error.retryAfter : undefined
   if (!header) return 0
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()

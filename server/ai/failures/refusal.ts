@@ -19,7 +19,7 @@ export class Refusal extends Error {
     this.status = status
     this.retryAfter = retryAfter ?? delayIn(body)
     this.isOfContent = status === 400 && contentCode.test(body)
-    this.reason = this.isOfContent ? undefined : reasonOf(status, body)
+    this.reason = this.isOfContent ? undefined : recogniseReason(status, body)
   }
 }
 
@@ -44,7 +44,7 @@ export class ToldRefusal extends Error {
     this.isOfContent = contentCodes.has(code)
     const status = this.isOfContent ? 400 : Number(statusCode ?? code)
     this.status = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined
-    this.reason = this.isOfContent ? undefined : reasonOf(this.status, textOf(told))
+    this.reason = this.isOfContent ? undefined : recogniseReason(this.status, writeText(told))
   }
 }
 
@@ -57,7 +57,7 @@ interface Told {
 }
 
 /** All that is told, which is looked through for known words alone. */
-const textOf = (told: Told): string => JSON.stringify({ ...told, message: told.message, cause: undefined })
+const writeText = (told: Told): string => JSON.stringify({ ...told, message: told.message, cause: undefined })
 
 /** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
 export function refusalIn(error: unknown): ToldRefusal | undefined {
@@ -89,12 +89,12 @@ const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : 
 
 /** The error that an answer or an event is, or that a list in its place has: Google writes its errors in one. */
 export function errorIn(answered: unknown): object | undefined {
-  if (!Array.isArray(answered)) return errorOf(answered as Answered | null)
-  return answered.map(errorOf).find((error) => error !== undefined)
+  if (!Array.isArray(answered)) return findError(answered as Answered | null)
+  return answered.map(findError).find((error) => error !== undefined)
 }
 
 /** Servers tell an error as an object, as a text, or as the answer or the event itself. */
-function errorOf(answered: Answered | null | undefined): object | undefined {
+function findError(answered: Answered | null | undefined): object | undefined {
   const { error = answered?.object === 'error' ? answered : undefined } = answered ?? {}
   return typeof error === 'string' && error ? { message: error } : ((error || undefined) as object | undefined)
 }
@@ -152,7 +152,7 @@ const byStatus: Partial<Record<number, ProviderReason>> = {
 }
 
 /** Why a provider refused, by its status and what it says; undefined where it is none of these. */
-function reasonOf(status: number | undefined, told: string): ProviderReason | undefined {
+function recogniseReason(status: number | undefined, told: string): ProviderReason | undefined {
   const text = told.slice(0, MAX_TEXT)
   const found = patterns.find(
     ({ statuses, words }) => (!statuses || status === undefined || statuses.includes(status)) && words.test(text),

@@ -10,7 +10,7 @@ import type {
   ToolResult,
   UserPart,
 } from '../../../routers/ports/ai/messages.ts'
-import { inlined, optionsOf, preamble, saidWithoutMarks, skipped, withoutMarks } from './said-parts.ts'
+import { inlined, preamble, saidWithoutMarks, skipped, toProviderOptions, withoutMarks } from './said-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 
 interface Sending {
@@ -20,7 +20,7 @@ interface Sending {
 }
 
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
-export function promptOf(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
+export function toPrompt(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
   const said = messages.filter((message) => !isSystem(message) && !isSilent(message))
   const system = messages.filter((message) => isSystem(message) && !isSilent(message))
@@ -119,7 +119,7 @@ function withoutEmpty<P extends Part>(parts: readonly P[]): readonly P[] {
 
 function asSent(part: UserPart, files: StoredFiles) {
   if (part.type === 'skipped') return { type: 'text' as const, text: skipped(part.name, part.reason) }
-  return part.type === 'stored-file' ? fileOf(part, files.wordFor(part.content)) : asInput(part)
+  return part.type === 'stored-file' ? toFilePart(part, files.wordFor(part.content)) : asInput(part)
 }
 
 const asInput = (part: InputPart) => (part.type === 'text' ? unmarked(part) : asFile(part))
@@ -139,11 +139,11 @@ const hasBlocks = (messages: readonly Message[]): boolean =>
 /** A document that is text is read as such by every model. */
 function asFile(part: FilePart) {
   const { mime, data, name } = part
-  if (!isInlined(mime)) return fileOf(part, data)
+  if (!isInlined(mime)) return toFilePart(part, data)
   return { type: 'text' as const, text: inlined(Buffer.from(data, 'base64').toString(), mime, name) }
 }
 
-const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
+const toFilePart = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
   type: 'file' as const,
   mediaType: mime,
   data: { type: 'data' as const, data },
@@ -153,7 +153,7 @@ const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
 /** Calls have their arguments as text. */
 function asSaid(part: AssistantPart) {
   if (part.type === 'text') return { type: 'text' as const, text: part.text }
-  const providerOptions = optionsOf(part.signature)
+  const providerOptions = toProviderOptions(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
   const { id, name: toolName, input } = part
   return { type: 'tool-call' as const, toolCallId: withoutMarks(id), toolName, input, providerOptions }

@@ -43,16 +43,16 @@ export const preamble =
 
 /** Tells the model that it is not given a file, and why. */
 export const skipped = (name: string, reason: string): string =>
-  `[SVC_META_SKIPPED_ATTACHMENTS]\n${headOf(name)} ${reason}\n[/SVC_META_SKIPPED_ATTACHMENTS]`
+  `[SVC_META_SKIPPED_ATTACHMENTS]\n${toHeadline(name)} ${reason}\n[/SVC_META_SKIPPED_ATTACHMENTS]`
 
 /** The name of a file on one line. */
-const headOf = (name: string): string => withoutMarks(name.replaceAll(/[`\s]+/g, ' ').trim())
+const toHeadline = (name: string): string => withoutMarks(name.replaceAll(/[`\s]+/g, ' ').trim())
 
 /** The text of a file within a message. The fence is longer than any in the text, so that the text cannot end it. */
 export function inlined(text: string, mime: string, name = ''): string {
   const longest = (text.match(/`{3,}/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2)
   const fence = '`'.repeat(longest + 1)
-  const called = headOf(name)
+  const called = toHeadline(name)
   const head = `${called || 'A file'} (${mime}, ${Buffer.byteLength(text)} bytes)`
   const body = `${fence}${called}\n${withoutMarks(text)}\n${fence}`
   return `[SVC_META_INLINED_ATTACHMENTS]\n${head}\n${body}\n[/SVC_META_INLINED_ATTACHMENTS]`
@@ -67,15 +67,15 @@ const AS_IT_CAME = '__svc_arguments'
 /** The arguments of a call as the SDK of a provider is given them, to send them as the model wrote them; without marks of blocks. */
 function argumentsFor(adapter: string, text: string): unknown {
   const value = argumentsIn(text)
-  return takeText.has(adapter) ? textOf(text, value) : objectOf(text, value)
+  return takeText.has(adapter) ? keepText(text, value) : parseObject(text, value)
 }
 
-function objectOf(text: string, value: unknown): unknown {
+function parseObject(text: string, value: unknown): unknown {
   if (isObject(value)) return withoutMarksIn(value)
   return value === null ? {} : { [INVALID_ARGUMENTS]: withoutMarks(text) }
 }
 
-function textOf(text: string, value: unknown): unknown {
+function keepText(text: string, value: unknown): unknown {
   if (value === undefined) return { [AS_IT_CAME]: withoutMarks(text) }
   const written = mayHaveMark.test(text) ? JSON.stringify(withoutMarksIn(value)) : text.trim() || '{}'
   // The SDK takes no member of the name of a prototype for JSON.
@@ -121,7 +121,7 @@ export function signatureOf(metadata: SharedV4ProviderMetadata = {}): string | u
 }
 
 /** What each SDK hands back to its provider. */
-export function optionsOf(signature: string | undefined): SharedV4ProviderOptions {
+export function toProviderOptions(signature: string | undefined): SharedV4ProviderOptions {
   const options: SharedV4ProviderOptions = {}
   for (const [index, proof] of (signature ?? '').split(' ').entries()) {
     const [provider, member] = places[index] ?? []

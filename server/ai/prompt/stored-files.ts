@@ -37,7 +37,7 @@ export function withStoredFiles(request: OutboundRequest): OutboundRequest {
   if (!files || typeof request.body !== 'string') return request
   const pieces = files.piecesOf(request.body)
   const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
-  const body = Readable.from(bytesOf(pieces), { objectMode: false })
+  const body = Readable.from(readBytes(pieces), { objectMode: false })
   // Whoever sends it is told.
   body.on('error', () => {})
   return { ...request, headers: { ...request.headers, 'content-length': `${length}` }, body }
@@ -47,7 +47,7 @@ const lengthOf = (piece: string | StoredBytes) =>
   typeof piece === 'string' ? Buffer.byteLength(piece) : base64Length(piece.bytes)
 
 /** Opens a file when those before it have been taken. */
-async function* bytesOf(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
+async function* readBytes(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
   for (const piece of pieces)
     if (typeof piece === 'string') yield Buffer.from(piece)
     else yield* read(piece)

@@ -51,7 +51,7 @@ function withinTotal(input: number | undefined, output: number | undefined, tota
 }
 
 /** What an answer took, as the AI SDK tells it: it would take a missing count for zero. */
-export function sdkUsageOf(tokens: ReportedTokens = {}): LanguageModelV4Usage {
+export function toSdkUsage(tokens: ReportedTokens = {}): LanguageModelV4Usage {
   const { input, output, cached, cacheWrite, reasoning, total } = tokens
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead: cached, cacheWrite },
@@ -165,16 +165,16 @@ export const sdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4Usag
 
 /** About how many tokens of input a provider makes of what a tool of its own found. */
 export function tokensOfFound({ toolName, result }: LanguageModelV4ToolResult): number {
-  const tokens = tokensOf(result)
+  const tokens = readTokens(result)
   return toolName === 'web_fetch' ? Math.min(tokens, MAX_PAGE_TOKENS) : tokens
 }
 
-function tokensOf(value: unknown): number {
+function readTokens(value: unknown): number {
   if (typeof value === 'string') return tokensIn(value)
   if (typeof value !== 'object' || value === null) return 0
   const { type, data, encryptedContent, ...others } = value as Record<string, unknown>
-  const rest = Object.values(others).reduce<number>((sum, one) => sum + tokensOf(one), 0)
-  return rest + (type === 'base64' ? tokensOfPages(bytesOf(data)) : tokensOf(data)) + bytesOf(encryptedContent) / 4
+  const rest = Object.values(others).reduce<number>((sum, one) => sum + readTokens(one), 0)
+  return rest + (type === 'base64' ? tokensOfPages(bytesOf(data)) : readTokens(data)) + bytesOf(encryptedContent) / 4
 }
 
 /** A sealed text and a document are base64. */

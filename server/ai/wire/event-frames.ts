@@ -74,7 +74,7 @@ const waits: Record<Progress, number | undefined> = {
 }
 
 /** Reads the frames of a text that has come as a whole, or the document that it is. */
-export function framesOf(text: string): readonly Frame[] {
+export function parseFrames(text: string): readonly Frame[] {
   if (/^\s*[[{]/.test(text)) return [{ data: text, isDocument: true }]
   const parser = new FrameParser()
   return untilDone([...parser.feed(text), ...parser.end()])
