@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read, readRequest } from '../ai/body.ts'
-import { placed } from '../ai/error-paths.ts'
+import { remapIssues } from '../ai/error-paths.ts'
 import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
@@ -54,7 +54,7 @@ function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
       const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
       return { input_tokens: inputTokens, estimated }
     } catch (error) {
-      throw placed(error, placeOf, request.body)
+      throw remapIssues(error, placeOf, request.body)
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
     }
@@ -73,7 +73,7 @@ function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
       whole: (answered) => toMessage(heading, answered),
       frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
     }).catch((error: unknown) => {
-      throw placed(error, placeOf, request.body)
+      throw remapIssues(error, placeOf, request.body)
     })
   })
 }

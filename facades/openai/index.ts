@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { readRequest } from '../ai/body.ts'
-import { placed } from '../ai/error-paths.ts'
+import { remapIssues } from '../ai/error-paths.ts'
 import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
@@ -76,7 +76,7 @@ function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
       nameOf: (path) => parameterAt(path, 'chat'),
       whole: (answered) => toCompletion(heading, answered),
       frames: asked.stream ? toChunks(heading, asked.stream_options?.include_usage === true) : undefined,
-    }).catch(inTheirWords(request, (path) => mapChatErrorPath(asked, path)))
+    }).catch(withClientPaths(request, (path) => mapChatErrorPath(asked, path)))
   })
 }
 
@@ -91,15 +91,15 @@ function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
       nameOf: (path) => parameterAt(path, 'responses'),
       whole: (answered) => wholeResponse(tools, response, answered),
       frames: asked.stream ? new ResponseEvents(response, tools) : undefined,
-    }).catch(inTheirWords(request, (path) => mapResponsesErrorPath(asked, tools, path)))
+    }).catch(withClientPaths(request, (path) => mapResponsesErrorPath(asked, tools, path)))
   })
 }
 
 /** Throws an error about our request as one about theirs. */
-const inTheirWords =
-  ({ body }: FastifyRequest, placeOf: Parameters<typeof placed>[1]) =>
+const withClientPaths =
+  ({ body }: FastifyRequest, placeOf: Parameters<typeof remapIssues>[1]) =>
   (error: unknown): never => {
-    throw placed(error, placeOf, body)
+    throw remapIssues(error, placeOf, body)
   }
 
 /** In seconds since 1970. */

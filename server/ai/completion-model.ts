@@ -8,9 +8,9 @@ import type {
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import type { OutboundRequest } from '../net/http-client.ts'
-import { openAnswer, readAnswer } from './answers.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
-import { unread } from './failures/unread.ts'
+import { toUnparsable } from './failures/unparsable-response.ts'
+import { openAnswer, readAnswer } from './provider-response.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
 import { joinContent } from './whole-answer.ts'
 import { type Citation, CompletionReader } from './wire/completion-reader.ts'
@@ -44,7 +44,7 @@ export class CompletionModel implements ChatModel {
     try {
       return readWhole(body)
     } catch (error) {
-      throw unread(error, body)
+      throw toUnparsable(error, body)
     }
   }
 
@@ -90,7 +90,7 @@ async function* readParts(body: Readable): AsyncGenerator<PartBatch, void> {
     const { calls, ...end } = parts.end()
     yield [...calls, { type: 'finish', ...end }]
   } catch (error) {
-    throw document === undefined ? error : unread(error, document)
+    throw document === undefined ? error : toUnparsable(error, document)
   }
 }
 

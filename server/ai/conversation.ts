@@ -14,12 +14,12 @@ import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
 import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
+import { type AssistantMessage, readSignature } from './assistant-message.ts'
 import { toProviderTools } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
 import { toPrompt } from './prompt/prompt.ts'
-import { saidWithoutMarks, withoutMarks, withoutMarksIn } from './prompt/said-parts.ts'
+import { sanitizeParts, withoutMarks, withoutMarksIn } from './prompt/sanitize-parts.ts'
 import { StoredFiles } from './prompt/stored-files.ts'
-import { readSignature, type Said } from './said.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
@@ -64,7 +64,7 @@ export class Conversation {
   }
 
   /** The calls that the caller is to answer: where there are any, the service answers none of the others. */
-  callersOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+  clientToolCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
     const callers = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
     // Not every provider can be told that there may be one call alone.
@@ -77,15 +77,15 @@ export class Conversation {
   }
 
   /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
-  questionsOf(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
+  pendingApprovals(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
     return findPendingApprovals(calls, this.#call.tools)
   }
 
   /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
-  async goOn(said: Said, signal: AbortSignal): Promise<void> {
+  async appendTurn(said: AssistantMessage, signal: AbortSignal): Promise<void> {
     const content = await runTools(said.calls, this.#call, signal)
     const { adapter } = this.#call.model
-    this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => saidWithoutMarks(part, adapter)) })
+    this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => sanitizeParts(part, adapter)) })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
     const added = [said.text, ...said.calls.map(({ input }) => input), ...results]

@@ -83,9 +83,9 @@ const listing = z
     z.object({ data: z.array(entry).max(MAX_LISTED) }).transform(({ data }) => data),
     z.object({ models: z.array(entry).max(MAX_LISTED) }).transform(({ models }) => models),
   ])
-  .transform((entries) => entries.flatMap((one) => listed(one) ?? []))
+  .transform((entries) => entries.flatMap((one) => toListedModel(one) ?? []))
 
-function listed(one: Entry): ListedModel | undefined {
+function toListedModel(one: Entry): ListedModel | undefined {
   const name = one.id ?? one.name?.replace(/^models\//, '')
   if (!name) return undefined
   const label = one.display_name ?? one.displayName ?? (one.id ? one.name : undefined)

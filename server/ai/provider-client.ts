@@ -8,8 +8,8 @@ import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { type Attempting, type CircuitEvents, Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
-import { refusedEnd } from './failures/refusal.ts'
-import { withArguments } from './prompt/said-parts.ts'
+import { toContentFilterFinish } from './failures/refusal.ts'
+import { withArguments } from './prompt/sanitize-parts.ts'
 import { withStoredFiles } from './prompt/stored-files.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
@@ -159,7 +159,7 @@ function createServer(
   }
   return {
     model: memoize((modelId, extraMembers) =>
-      tellingRefusals(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
+      withRefusalFinish(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     ),
     guard: new Guard(circuit, events),
     connection,
@@ -182,13 +182,13 @@ function memoize(make: ProviderServer['model']): ProviderServer['model'] {
 }
 
 /** A model whose provider may refuse a question before it answers: a whole answer ends so, as others tell it within theirs. */
-function tellingRefusals(model: ChatModel): ChatModel {
+function withRefusalFinish(model: ChatModel): ChatModel {
   return {
     doGenerate: async (options) => {
       try {
         return await model.doGenerate(options)
       } catch (error) {
-        return { content: [], ...refusedEnd(error) }
+        return { content: [], ...toContentFilterFinish(error) }
       }
     },
     doStream: (options) => model.doStream(options),

@@ -67,7 +67,7 @@ interface ThoughtPiece {
   text: string
 }
 
-const tags = [
+const toTags = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
   ['[THINK]', '[/THINK]'],
@@ -99,12 +99,12 @@ class ThoughtSplitter {
 
   #open(): void {
     const begun = this.#held.trimStart()
-    const tag = tags.find(([opening]) => begun.startsWith(opening))
+    const tag = toTags.find(([opening]) => begun.startsWith(opening))
     if (tag) {
       this.#held = begun.slice(tag[0].length)
       this.#closing = tag[1]
       this.#step = 'thinking'
-    } else if (!tags.some(([opening]) => opening.startsWith(begun))) this.#step = 'answer'
+    } else if (!toTags.some(([opening]) => opening.startsWith(begun))) this.#step = 'answer'
   }
 
   #think(): string {

@@ -4,7 +4,7 @@ import type { CallableModel, CallParameters, Circumstances, UnsentParameter } fr
 import type { Log } from '../../routers/ports/log.ts'
 import { upstreamName } from './chat-model.ts'
 import { longestAnswer } from './parameters.ts'
-import { toProviderOptions } from './prompt/said-parts.ts'
+import { toProviderOptions } from './prompt/sanitize-parts.ts'
 import { hasRoomToThink, isSigned } from './thinking/anthropic.ts'
 import { capabilitiesOf, mustCallTool, unheld } from './thinking/forced-tools.ts'
 import { type Body, bodyOf, type Question, type Sampling, sentIn } from './trial-request.ts'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { issuesOf } from '../../../routers/core/issues/issues.ts'
 import { Problem } from '../../../routers/core/problems.ts'
 import { readRequest } from '../../ai/body.ts'
-import { placed } from '../../ai/error-paths.ts'
+import { remapIssues } from '../../ai/error-paths.ts'
 import { failureOf } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
@@ -44,7 +44,7 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
         await at.api.rooms.ask({ id: at.room.id, ...asked })
         return { success: true }
       } catch (error) {
-        if (!issuesOf(error).some(({ path: [root] }) => root === 'model')) throw placed(error, fieldInRoomAt)
+        if (!issuesOf(error).some(({ path: [root] }) => root === 'model')) throw remapIssues(error, fieldInRoomAt)
         return reply.code(400).send({ success: false, error: NO_MODEL, code: 'invalid', requestId: sent.id })
       }
     },

@@ -3,7 +3,7 @@ import { Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { answer } from '../../ai/answer.ts'
 import { readRequest } from '../../ai/body.ts'
-import { placed } from '../../ai/error-paths.ts'
+import { remapIssues } from '../../ai/error-paths.ts'
 import type { WholeAnswer } from '../../ai/types.ts'
 import { failureOf } from '../../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
@@ -34,7 +34,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     try {
       return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
     } catch (error) {
-      if (!providersFailures.includes(failureOf(error).code)) throw placed(error, fieldAt)
+      if (!providersFailures.includes(failureOf(error).code)) throw remapIssues(error, fieldAt)
       return inTheirWords(error)
     }
   })

@@ -30,7 +30,7 @@ const contentCode = /"code"\s*:\s*"content_(?:filter|policy_violation)"/
  * A provider's word in an answer that it gives none, whole or before any of a stream: nothing is paid. It says little of the
  * server, since a question can bring it about. The provider's message is left out, as it may quote the conversation.
  */
-export class ToldRefusal extends Error {
+export class ProviderError extends Error {
   override name = 'ToldRefusal'
   /** As if it were told in place of the answer; undefined where the provider has no number for it. */
   readonly status: number | undefined
@@ -60,10 +60,10 @@ interface Told {
 const writeText = (told: Told): string => JSON.stringify({ ...told, message: told.message, cause: undefined })
 
 /** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
-export function refusalIn(error: unknown): ToldRefusal | undefined {
+export function refusalIn(error: unknown): ProviderError | undefined {
   const told = TypeValidationError.isInstance(error) ? errorIn(error.value) : error
   const isTold = typeof told === 'object' && told !== null && (!(told instanceof Error) || isThrown(told))
-  return isTold ? new ToldRefusal(told) : undefined
+  return isTold ? new ProviderError(told) : undefined
 }
 
 interface Answered {
@@ -77,9 +77,9 @@ const answers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddin
 const bills = ['usage', 'usageMetadata']
 
 /** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
-export function refusalOfWhole(whole: unknown): ToldRefusal | undefined {
+export function refusalOfWhole(whole: unknown): ProviderError | undefined {
   const told = errorIn(whole)
-  return told && ![whole].flat().some(isMore) ? new ToldRefusal(told) : undefined
+  return told && ![whole].flat().some(isMore) ? new ProviderError(told) : undefined
 }
 
 const isMore = (answered: unknown) =>
@@ -165,8 +165,8 @@ const delayIn = (told: string): string | undefined =>
   /"retryDelay"\s*:\s*"(\d{1,6})(?:\.\d+)?s"/.exec(told.slice(0, MAX_TEXT))?.[1]
 
 /** The end of an answer to a question that is refused for what is in it; throws any other error. What it took is not said. */
-export function refusedEnd(error: unknown) {
-  const isRefusal = error instanceof Refusal || error instanceof ToldRefusal
+export function toContentFilterFinish(error: unknown) {
+  const isRefusal = error instanceof Refusal || error instanceof ProviderError
   if (!isRefusal || !error.isOfContent) throw error
   return {
     finishReason: { unified: 'content-filter' as const, raw: 'content_filter' },

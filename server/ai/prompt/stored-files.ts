@@ -19,7 +19,7 @@ export class StoredFiles {
 
   /** Has the files sent by whatever `send` asks: the AI SDK hands on the text and nothing else. */
   sendBy<T>(send: () => Promise<T>): Promise<T> {
-    return this.#files.length > 0 ? sending.run(this, send) : send()
+    return this.#files.length > 0 ? filesInBody.run(this, send) : send()
   }
 
   /** What is sent in the place of a text: pieces of it, and files between them. */
@@ -29,11 +29,11 @@ export class StoredFiles {
   }
 }
 
-const sending = new AsyncLocalStorage<StoredFiles>()
+const filesInBody = new AsyncLocalStorage<StoredFiles>()
 
 /** The request with the bytes of stored files in its body, in the size that it announces: not every provider takes another. */
 export function withStoredFiles(request: OutboundRequest): OutboundRequest {
-  const files = sending.getStore()
+  const files = filesInBody.getStore()
   if (!files || typeof request.body !== 'string') return request
   const pieces = files.piecesOf(request.body)
   const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
@@ -73,10 +73,10 @@ async function* inBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGe
     const all = rest.length > 0 ? Buffer.concat([rest, part]) : part
     const whole = all.length - (all.length % 3)
     rest = all.subarray(whole)
-    if (whole > 0) yield encoded(all.subarray(0, whole))
+    if (whole > 0) yield encodePieces(all.subarray(0, whole))
   }
   if (read !== bytes) throw new Error('a stored file has not the size that it was written with')
-  if (rest.length > 0) yield encoded(rest)
+  if (rest.length > 0) yield encodePieces(rest)
 }
 
-const encoded = (bytes: Buffer) => Buffer.from(bytes.toString('base64'), 'latin1')
+const encodePieces = (bytes: Buffer) => Buffer.from(bytes.toString('base64'), 'latin1')

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import { fetchBy, type HttpClient } from '../net/http-client.ts'
-import { openAnswer, readAnswer } from './answers.ts'
 import { refusalOfWhole } from './failures/refusal.ts'
-import { noStream, UnreadAnswer, unread } from './failures/unread.ts'
+import { noStream, toUnparsable, UnparsableResponse } from './failures/unparsable-response.ts'
+import { openAnswer, readAnswer } from './provider-response.ts'
 import { type Frame, type Progress, parseFrames, readFrames, watchEnd } from './wire/event-frames.ts'
 import type { StreamEnd } from './wire/stream-progress.ts'
 
@@ -16,7 +16,7 @@ interface Asked {
   readonly received?: string
 }
 
-const asking = new AsyncLocalStorage<Asked>()
+const currentRequest = new AsyncLocalStorage<Asked>()
 
 /** `fetch` for a library. Throws what is no answer, so that it reads none, and notes any other for whoever asks by it. */
 export function answerFetch(
@@ -42,7 +42,7 @@ export function answerFetch(
     return { ...answer, body: await openEvents(answer.body, end) }
   })
   return async (input, init) => {
-    const asked = asking.getStore()
+    const asked = currentRequest.getStore()
     if (asked?.received !== undefined) return new Response(asked.received)
     const answer = await (asked?.isForStream ? open : read)(input, init)
     if (asked) asked.isAnswered = true
@@ -57,7 +57,7 @@ async function openEvents(body: Readable, { progressAt, lastEvent }: StreamEnd):
   const { value: first = [] } = await batches.next()
   const document = first.find(({ isDocument }) => isDocument)?.data
   if (document !== undefined) throw refusalOfWhole(JSON.parse(document)) ? noStream(document) : new OtherForm(document)
-  const asked = asking.getStore()
+  const asked = currentRequest.getStore()
   if (asked) asked.firstEvent = first[0]?.data
   const write = (frames: readonly Frame[]) => {
     for (const { data } of frames) progress = progress === 'over' ? progress : progressAt(data)
@@ -111,16 +111,16 @@ interface Ways<T> {
 }
 
 /** Asks by a library, which neither says whether an answer came nor throws its errors in one way. */
-export async function readingAnswer<T>({ isForStream = false, ask, askOther }: Ways<T>): Promise<T> {
+export async function readEitherForm<T>({ isForStream = false, ask, askOther }: Ways<T>): Promise<T> {
   const asked: Asked = { isForStream, isAnswered: false }
   try {
-    return await asking.run(asked, ask)
+    return await currentRequest.run(asked, ask)
   } catch (error) {
     // The AI SDK wraps what looks like a failure to connect.
     const { cause } = (error ?? {}) as Error
-    if (cause instanceof UnreadAnswer) throw cause
+    if (cause instanceof UnparsableResponse) throw cause
     if (error instanceof OtherForm) return readOther(error, isForStream, askOther)
-    throw asked.isAnswered ? unread(error, asked.firstEvent) : error
+    throw asked.isAnswered ? toUnparsable(error, asked.firstEvent) : error
   }
 }
 
@@ -129,8 +129,29 @@ async function readOther<T>(form: OtherForm, wasForStream: boolean, askOther: Wa
   const received = isForStream ? parseFrames(form.text).map(writeEvent).join('') : form.text
   try {
     if (!askOther) throw form
-    return await asking.run({ isForStream, isAnswered: true, received }, askOther)
+    return await currentRequest.run({ isForStream, isAnswered: true, received }, askOther)
   } catch (error) {
-    throw unread(error, form.text)
+    throw toUnparsable(error, form.text)
   }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Adds members to a request body; where both have a member, objects are merged and other values stay as they are. */
+export function addMembers(written: object, extra: Members): Members {
+  const body = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined))
+  const merged = Object.entries(extra).map(([name, value]): [string, unknown] => {
+    const own = body[name]
+    return [name, isObject(own) && isObject(value) ? addMembers(own, value) : (own ?? value)]
+  })
+  return { ...body, ...Object.fromEntries(merged) }
+}
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Adds members to each body that goes out; an SDK drops what it does not know. */
+export function fetchWithMembers(fetch: HttpClient['fetch'], extra: Members): HttpClient['fetch'] {
+  if (Object.keys(extra).length === 0) return fetch
+  return (url, init) => fetch(url, { ...init, body: JSON.stringify(addMembers(JSON.parse(String(init?.body)), extra)) })
 }

@@ -3,7 +3,7 @@ import type { ResponseHead } from '../net/exchange.ts'
 import type { HttpClient, OutboundRequest } from '../net/http-client.ts'
 import { type EndWatch, MAX_REFUSAL_BYTES } from '../net/response-text.ts'
 import { Refusal } from './failures/refusal.ts'
-import { unread } from './failures/unread.ts'
+import { toUnparsable } from './failures/unparsable-response.ts'
 
 /** All of an answer. Throws a refusal, and an answer that breaks off, with as much of it as came. */
 export async function readAnswer(
@@ -14,7 +14,7 @@ export async function readAnswer(
 ) {
   const { text, error, ...head } = await read(url, request, watch)
   if (!isAnswer(head)) throw toRefusal(head, text)
-  if (error) throw unread(error, text)
+  if (error) throw toUnparsable(error, text)
   return { ...head, body: text }
 }
 

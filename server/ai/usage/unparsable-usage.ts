@@ -1,6 +1,6 @@
 import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import type { UsageMeter } from '../../../routers/ports/ai/usage-meter.ts'
-import { usageOfWhole } from './reported.ts'
+import { usageOfWhole } from './reported-usage.ts'
 
 /** What models say, in the members that the providers have for it; `reasoning_details` has thoughts as `text`. */
 const said =
@@ -10,7 +10,7 @@ const said =
 const MAX_READ = 1_000_000
 
 /** Counts what can be read of an answer that came and is none. */
-export function measureUnread(error: unknown, meter: UsageMeter): void {
+export function measureUnparsable(error: unknown, meter: UsageMeter): void {
   const { responseBody } = error as { responseBody?: unknown }
   if (typeof responseBody !== 'string') return
   for (const text of textsIn(responseBody.slice(0, MAX_READ))) meter.receive(text, 'answer')

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type {
   LanguageModelV4Citation,
   LanguageModelV4Content,
@@ -10,10 +11,9 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
-import type { CallIds } from './call-ids.ts'
 import type { CitedPages } from './cited-pages.ts'
-import { signatureOf } from './prompt/said-parts.ts'
-import { tokensOfFound } from './usage/reported.ts'
+import { signatureOf } from './prompt/sanitize-parts.ts'
+import { tokensOfFound } from './usage/reported-usage.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
@@ -25,42 +25,42 @@ interface Block {
   metadata: SharedV4ProviderMetadata | undefined
 }
 
-type SaidPart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source
+type MessagePart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source
 
 type AnsweredPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
 
 /** What all rounds of an answer share. */
-interface SaidSoFar {
+interface AnswerState {
   cited: CitedPages
   callIds: CallIds
 }
 
 /** What a model says in one round. */
-export class Said {
-  readonly #parts: SaidPart[] = []
+export class AssistantMessage {
+  readonly #parts: MessagePart[] = []
   readonly #cited: CitedPages
   readonly #callIds: CallIds
 
-  constructor({ cited, callIds }: SaidSoFar) {
+  constructor({ cited, callIds }: AnswerState) {
     this.#cited = cited
     this.#callIds = callIds
   }
 
   /** Of an answer that comes in one piece. */
-  static whole(content: readonly LanguageModelV4Content[], before: SaidSoFar): Said {
-    const said = new Said(before)
+  static whole(content: readonly LanguageModelV4Content[], before: AnswerState): AssistantMessage {
+    const said = new AssistantMessage(before)
     for (const part of content) {
       if (part.type === 'text' || part.type === 'reasoning') {
         const block = { type: part.type, id: '', text: part.text, metadata: part.providerMetadata }
         said.#parts.push(block)
         if (part.type === 'text') said.#note(block, part.citations)
-      } else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.hear(part)
+      } else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.append(part)
     }
     return said
   }
 
   /** Keeps a part of a stream, and returns what of it is handed out at once. */
-  hear(part: LanguageModelV4StreamPart): AnswerPart | undefined {
+  append(part: LanguageModelV4StreamPart): AnswerPart | undefined {
     switch (part.type) {
       case 'text-delta':
         this.#block('text', part).text += part.delta
@@ -80,7 +80,7 @@ export class Said {
       }
       case 'tool-call':
         this.#parts.push(part.providerExecuted ? part : this.#called(part))
-        return part.providerExecuted ? usedBy('provider')(part) : undefined
+        return part.providerExecuted ? toToolUse('provider')(part) : undefined
       case 'tool-result':
         this.#parts.push(part)
         return undefined
@@ -116,7 +116,7 @@ export class Said {
     for (const part of this.#parts) {
       const last = answer.at(-1)
       if (part.type === 'text' && last?.type === 'text') last.text += part.text
-      else answer.push(...answered(part))
+      else answer.push(...toAnsweredParts(part))
     }
     return answer
   }
@@ -133,12 +133,12 @@ export class Said {
       if (part.type === 'tool-call') {
         const { type, toolCallId, toolName, providerExecuted, providerMetadata } = part
         const executed = providerExecuted && { providerExecuted }
-        return [{ type, toolCallId, toolName, input: part.input, ...executed, ...back(providerMetadata) }]
+        return [{ type, toolCallId, toolName, input: part.input, ...executed, ...toProviderOptions(providerMetadata) }]
       }
-      if (part.type === 'tool-result') return [providersResult(part)]
+      if (part.type === 'tool-result') return [toProviderResult(part)]
       const { type, text, metadata } = part
       // Providers refuse a text of spaces alone.
-      return text.trim() || metadata ? [{ type, text, ...back(metadata) }] : []
+      return text.trim() || metadata ? [{ type, text, ...toProviderOptions(metadata) }] : []
     })
   }
 
@@ -152,7 +152,7 @@ export class Said {
     const known = this.#parts.findLast((part): part is Block => part.type === type && part.id === id)
     const block: Block = known ?? { type, id, text: '', metadata: undefined }
     if (!known) this.#parts.push(block)
-    if (providerMetadata) block.metadata = merged(block.metadata, providerMetadata)
+    if (providerMetadata) block.metadata = mergeMetadata(block.metadata, providerMetadata)
     return block
   }
 
@@ -167,7 +167,7 @@ export class Said {
   }
 }
 
-function answered(part: SaidPart): AnsweredPart[] {
+function toAnsweredParts(part: MessagePart): AnsweredPart[] {
   if (part.type === 'source') return [part]
   if (part.type === 'text') return part.text ? [{ type: 'text', text: part.text }] : []
   if (part.type !== 'reasoning') return []
@@ -175,10 +175,11 @@ function answered(part: SaidPart): AnsweredPart[] {
   return part.text || signature ? [{ type: 'reasoning', text: part.text, ...(signature && { signature }) }] : []
 }
 
-const joinText = (parts: readonly SaidPart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+const joinText = (parts: readonly MessagePart[]) =>
+  parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
 /** A call as the caller gets it. */
-export const handedOut = (call: LanguageModelV4ToolCall): ToolCall => ({
+export const toToolCall = (call: LanguageModelV4ToolCall): ToolCall => ({
   ...{ type: 'tool-call', id: call.toolCallId, name: call.toolName, input: call.input },
   ...readSignature(call),
 })
@@ -191,21 +192,39 @@ export function readSignature({ providerMetadata }: Pick<LanguageModelV4ToolCall
   return signature ? { signature } : {}
 }
 
-export const usedBy =
+export const toToolUse =
   (by: ToolUse['by']) =>
   ({ toolCallId: id, toolName: name }: LanguageModelV4ToolCall): ToolUse => ({ type: 'tool-use', id, name, by })
 
 /** What a tool of the provider returned, which it wants back as it was. */
-function providersResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
+function toProviderResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
   const output = { type: isError ? ('error-json' as const) : ('json' as const), value: result }
-  return { type: 'tool-result' as const, toolCallId, toolName, output, ...back(providerMetadata) }
+  return { type: 'tool-result' as const, toolCallId, toolName, output, ...toProviderOptions(providerMetadata) }
 }
 
-const back = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }
+const toProviderOptions = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }
 
 /** What a provider says of a thought comes bit by bit. */
-function merged(known: SharedV4ProviderMetadata = {}, more: SharedV4ProviderMetadata): SharedV4ProviderMetadata {
+function mergeMetadata(known: SharedV4ProviderMetadata = {}, more: SharedV4ProviderMetadata): SharedV4ProviderMetadata {
   return Object.fromEntries(
     Object.entries({ ...known, ...more }).map(([provider, of]) => [provider, { ...known[provider], ...of }]),
   )
 }
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+/** Mistral takes no other length. */
+const LENGTH = 9
+
+/** Gives each call of an answer an id of its own, where its server gives several one, or none. */
+export class CallIds {
+  readonly #known = new Set<string>()
+
+  distinct(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
+    let id = call.toolCallId.trim()
+    while (!id || this.#known.has(id)) id = randomId()
+    this.#known.add(id)
+    return id === call.toolCallId ? call : { ...call, toolCallId: id }
+  }
+}
+
+const randomId = () => Array.from({ length: LENGTH }, () => letters[randomInt(letters.length)]).join('')
