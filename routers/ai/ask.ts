@@ -16,17 +16,17 @@ import { embed } from './embed.ts'
 import { withFallbacks } from './fallback.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { modelCallOf } from './model-call.ts'
-import { adaptRequest } from './request/adapt.ts'
-import { Attachments } from './request/attached.ts'
-import { problemsOf, tooMuchInput } from './request/checks.ts'
-import { filesIn } from './request/files-in.ts'
+import { adaptRequest } from './request/adapt-request.ts'
+import { Attachments } from './request/attachments.ts'
+import { countFiles } from './request/count-files.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
-import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
-import { ofQuestion, question, requestOf, withAllProblems } from './request/question.ts'
-import { unaskableReferences } from './request/references.ts'
+import { estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
 import { type AiRequest, request, streamRequest } from './request/request.ts'
+import { question, toAiRequest, toQuestionPath, withAllProblems } from './request/simple-request.ts'
+import { unaskableReferences } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-calls.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
+import { tooMuchInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget } from './reservation.ts'
 import { ownTools, selectedOwnTools } from './tools.ts'
 
@@ -58,8 +58,8 @@ async function checked(ctx: Asking, given: AiRequest, { find, told, room, questi
     { files, viewer: viewerOf(ctx), room, maxBytes: settings.maxPromptFiles },
     asked.messages,
   )
-  const inputTokens = inputTokensOf(asked)
-  const issues = problemsOf(asked, model, inputTokens, ctx.services.textExtractor)
+  const inputTokens = estimateInputTokens(asked)
+  const issues = validateRequest(asked, model, inputTokens, ctx.services.textExtractor)
   if (model) issues.push(...(await unsentParameters(ctx, asked, model)), ...(await attachments.find(model)))
   // For a conversation it may be allowed already.
   if (model && !questionPlace && asked.conversation === undefined)
@@ -84,12 +84,12 @@ async function callOf(
   const offering = { model, asked, approvals }
   const tools = ownTools(ctx, offering)
   const sent =
-    attachments.isEmpty && said === read ? known.inputTokens : inputTokensOf({ ...asked, messages: [...said] })
-  const inputTokens = sent + tokensOfTools(tools)
+    attachments.isEmpty && said === read ? known.inputTokens : estimateInputTokens({ ...asked, messages: [...said] })
+  const inputTokens = sent + estimateToolTokens(tools)
   const issues = tooMuchInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(told) })
   const messages = approvals.allowed.take(said, () => selectedOwnTools(ctx, offering))
-  return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens, files: await filesIn(said) })
+  return modelCallOf(ctx, { asked, model, said: messages, tools, inputTokens, files: await countFiles(said) })
 }
 
 const retold = (error: Problem, told: Told) =>
@@ -156,7 +156,7 @@ export const aiRouter = router({
   ask: asking
     .meta(about('Ask a model for its whole answer.', textAnswer))
     .mutation(async ({ ctx, input }) =>
-      toTextAnswer(await (await begin(ctx, requestOf(input), { told: ofQuestion })).answer()),
+      toTextAnswer(await (await begin(ctx, toAiRequest(input), { told: toQuestionPath })).answer()),
     ),
 
   stream: asking
@@ -167,7 +167,7 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) =>
-      (await begin(ctx, requestOf(input), { told: ofQuestion, questionPlace: 'amid' })).stream([
+      (await begin(ctx, toAiRequest(input), { told: toQuestionPath, questionPlace: 'amid' })).stream([
         'delta',
         'approval',
         'usage',

@@ -8,14 +8,13 @@ import { Approvals } from './approvals/approvals.ts'
 import { type Asking, consumeAiQuota } from './asking.ts'
 import { logFailure } from './call-failure.ts'
 import { modelCallOf } from './model-call.ts'
-import { adaptRequest } from './request/adapt.ts'
-import { problemsOf } from './request/checks.ts'
-import { filesIn } from './request/files-in.ts'
+import { adaptRequest } from './request/adapt-request.ts'
+import { countFiles } from './request/count-files.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
-import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
-import { mostInputOf } from './request/most-input.ts'
+import { estimateInputTokens, estimateToolTokens, maxInputTokens } from './request/input-tokens.ts'
 import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
 import { withUniqueCallIds } from './request/unique-calls.ts'
+import { validateRequest } from './request/validate-request.ts'
 import { ownTools } from './tools.ts'
 
 /** Tokenizers differ, and whoever goes by a count must not run short. */
@@ -37,7 +36,7 @@ export const countTokens = userWith('ai')
     const [model] = await ctx.services.sql(findCallableModel, [given.model, ctx.usage, 'chat'])
     const unique = { ...given, messages: [...withUniqueCallIds(given.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
-    const issues = [...problemsOf(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]
+    const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
     using held = new DisposableStack()
@@ -52,8 +51,8 @@ export const countTokens = userWith('ai')
 
 /** Files count as much as providers count for them at most. */
 async function estimateOf({ model, messages, inputTokens }: ModelCall): Promise<number> {
-  const files = await filesIn(messages)
-  return Math.ceil(MARGIN * inputTokens + mostInputOf({ model, files }, inputTokens) - inputTokens)
+  const files = await countFiles(messages)
+  return Math.ceil(MARGIN * inputTokens + maxInputTokens({ model, files }, inputTokens) - inputTokens)
 }
 
 function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall {
@@ -64,7 +63,7 @@ function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall 
   })
   const tools = ownTools(ctx, { model, asked, approvals })
   const said = approvals.allowed.take(asked.messages as ReadMessage[])
-  const inputTokens = inputTokensOf(asked) + tokensOfTools(tools)
+  const inputTokens = estimateInputTokens(asked) + estimateToolTokens(tools)
   return modelCallOf(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
 }
 

@@ -5,12 +5,12 @@ import type { Approvals } from './approvals/approvals.ts'
 import type { Asking } from './asking.ts'
 import { MeteredCall } from './metered-call.ts'
 import { mostUsesOf } from './native-uses.ts'
-import { adaptRequest } from './request/adapt.ts'
-import { problemsOf } from './request/checks.ts'
-import { tokensOfTools } from './request/input-tokens.ts'
-import { selectedNative } from './request/references.ts'
+import { adaptRequest } from './request/adapt-request.ts'
+import { estimateToolTokens } from './request/input-tokens.ts'
 import type { AiRequest } from './request/request.ts'
+import { selectedNative } from './request/tool-references.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
+import { validateRequest } from './request/validate-request.ts'
 import { maxOutputOf, tryReserve } from './reservation.ts'
 import { ownTools } from './tools.ts'
 
@@ -23,11 +23,11 @@ async function buildFallbackCall(
   if (!model) return undefined
   const asked = adaptRequest(ctx, given, model)
   const tools = ownTools(ctx, { model, asked, approvals })
-  const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
+  const inputTokens = call.inputTokens - estimateToolTokens(call.tools) + estimateToolTokens(tools)
   const nativeTools = selectedNative(model, asked)
   const other: ModelCall = { ...call, model, tools, nativeTools, inputTokens, parameters: asked.parameters }
   const problems = [
-    ...problemsOf({ ...asked, messages: [...call.messages] }, model, inputTokens),
+    ...validateRequest({ ...asked, messages: [...call.messages] }, model, inputTokens),
     ...(await unsentParameters(ctx, asked, model)),
   ]
   return problems.length === 0 && isPaidAlike(call, other) ? other : undefined

@@ -12,7 +12,7 @@ import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { mostUsesOf } from './native-uses.ts'
 import { oneByOne } from './one-by-one.ts'
-import { mostInputOf } from './request/most-input.ts'
+import { maxInputTokens } from './request/input-tokens.ts'
 import { maxOutputOf } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
@@ -63,7 +63,7 @@ export class MeteredCall {
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
       mostUses: mostUsesOf(call),
       // The meter may outlive the call, and must not keep what was asked.
-      mostInput: (estimate) => mostInputOf({ model, files }, estimate),
+      mostInput: (estimate) => maxInputTokens({ model, files }, estimate),
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)

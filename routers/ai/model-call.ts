@@ -3,8 +3,8 @@ import type { AskedFiles, CallableModel, ModelCall } from '../ports/ai/models.ts
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Asking } from './asking.ts'
 import { callSignal } from './call-signal.ts'
-import { selectedNative } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
+import { selectedNative } from './request/tool-references.ts'
 
 interface CallParts {
   asked: AiRequest

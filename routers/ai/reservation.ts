@@ -5,7 +5,7 @@ import { QuotaExceeded, type Reservation, type SubjectId, type UsageCall } from 
 import type { Asking } from './asking.ts'
 import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
 import { quotaProblem, remainingOf, type Unknown } from './quota-exceeded.ts'
-import { mostInputOf } from './request/most-input.ts'
+import { maxInputTokens } from './request/input-tokens.ts'
 
 /** Reserves the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function reserveBudget(
@@ -44,7 +44,7 @@ export async function tryReserve(
   const isAnswer = 'parameters' in asked
   const output = isAnswer ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
   const uses = isAnswer ? mostUsesOf(asked) : neverUsed
-  const mostInput = (isAnswer ? mostInputOf(asked, input) : input) + uses.pageTokens
+  const mostInput = (isAnswer ? maxInputTokens(asked, input) : input) + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,

@@ -7,8 +7,8 @@ import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { boundedTool, FunctionError } from './extension-tools.ts'
-import { selectedNative, selectedTools } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
+import { selectedNative, selectedTools } from './request/tool-references.ts'
 
 type CallableTool = CallableModel['tools'][number]
 type McpTool = CallableTool & { mcp: NonNullable<CallableTool['mcp']> }

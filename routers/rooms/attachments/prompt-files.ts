@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { filesForPrompt } from '../../../entities/rooms/attachment.sql.ts'
 import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
-import { pagesOf } from '../../ai/request/pdf-pages.ts'
+import { countPdfPages } from '../../ai/request/pdf-pages.ts'
 import { atMost } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
@@ -46,7 +46,7 @@ class PageCounts {
   readonly #counts = new LRUCache<string, { pages: number | undefined }>(atMost(MAX_COUNTED))
 
   async of(name: string, open: () => Readable): Promise<number | undefined> {
-    const known = this.#counts.get(name) ?? { pages: await pagesOf(open()) }
+    const known = this.#counts.get(name) ?? { pages: await countPdfPages(open()) }
     this.#counts.set(name, known)
     return known.pages
   }

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { findCallableModel } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { Issue } from '../../core/problems.ts'
 import { middleware } from '../../core/trpc.ts'
-import { problemsOf } from './checks.ts'
-import { inputTokensOf } from './input-tokens.ts'
+import { estimateInputTokens } from './input-tokens.ts'
 import { text } from './parts.ts'
-import { toolReferences } from './references.ts'
 import { type AiRequest, conversation, MAX_MESSAGES, model } from './request.ts'
+import { toolReferences } from './tool-references.ts'
+import { validateRequest } from './validate-request.ts'
 
 const message = z.strictObject({
   role: z.enum(['system', 'user', 'assistant'], {
@@ -29,7 +29,7 @@ export const question = z.strictObject({
 })
 type Question = z.output<typeof question>
 
-export const requestOf = ({ model, messages, tools, conversation }: Question): AiRequest => ({
+export const toAiRequest = ({ model, messages, tools, conversation }: Question): AiRequest => ({
   model,
   messages: messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content.text }] })),
   tools: [],
@@ -39,7 +39,7 @@ export const requestOf = ({ model, messages, tools, conversation }: Question): A
 })
 
 /** What is wrong with the request that was made of a question, by the names of the question. */
-export const ofQuestion = ({ path: [first, ...rest], ...issue }: Issue): Issue => ({
+export const toQuestionPath = ({ path: [first, ...rest], ...issue }: Issue): Issue => ({
   ...issue,
   path: first === undefined ? [] : [first === 'modelTools' ? 'tools' : first, ...rest],
 })
@@ -63,9 +63,9 @@ export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => 
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
   const asked = readable.parse(await getRawInput())
   const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
-  const request = requestOf(asked)
-  const further = problemsOf(request, model, inputTokensOf(request))
-    .map(ofQuestion)
+  const request = toAiRequest(asked)
+  const further = validateRequest(request, model, estimateInputTokens(request))
+    .map(toQuestionPath)
     .filter(({ path }) => path[0] !== 'model' || asked.model !== '')
     .map((issue) => ({ code: 'custom' as const, input: undefined, ...issue, path: [...issue.path] }))
   const cause = new z.ZodRealError([...further, ...result.error.cause.issues])

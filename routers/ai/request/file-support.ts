@@ -3,12 +3,12 @@ import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
 import type { ReadText } from '../../ports/files/text-extractor.ts'
 import { listGaps } from '../../ports/files/text-notes.ts'
-import { NO_FILES, untakenFile } from './checks.ts'
 import { imageTypes } from './parts.ts'
+import { NO_FILES, unsupportedFile } from './validate-request.ts'
 
 /** Whether the model is given the file as it is, and not the text in it. */
 export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
-  (imageTypes.includes(mime) || mime === 'application/pdf') && untakenFile({ mime }, model, []).length === 0
+  (imageTypes.includes(mime) || mime === 'application/pdf') && unsupportedFile({ mime }, model, []).length === 0
 
 type Misfit = Pick<Issue, 'message' | 'reason'>
 
@@ -30,7 +30,7 @@ export const noText = (notes: ReadText['notes']): string =>
 export const unreadableMessage = (failure: keyof typeof failures): string => failures[failure]
 
 /** Why this model cannot be given the file; `pending` where it may be given it later. */
-export function problemWith(file: PromptFile, model: CallableModel): Misfit | undefined {
+export function findMisfit(file: PromptFile, model: CallableModel): Misfit | undefined {
   if (file.clientEncrypted) return { message: 'is encrypted by a browser, so that no model can read it' }
   if (model.settings?.fileUpload === false) return { message: NO_FILES }
   if (takesBytes(file, model)) return undefined

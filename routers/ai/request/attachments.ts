@@ -4,7 +4,7 @@ import type { FilePart, SkippedPart, StoredFilePart } from '../../ports/ai/messa
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
 import type { StoredBytes } from '../../ports/ai/stored-bytes.ts'
-import { problemWith, takesBytes } from './file-fit.ts'
+import { findMisfit, takesBytes } from './file-support.ts'
 import type { AskedMessage, ReadMessage } from './request.ts'
 
 /** Attachments of one request, by their names. */
@@ -47,7 +47,7 @@ export class Attachments {
 
   /** Finds them, and says what is wrong with them. Throws where the text of one is still being read. */
   async find(model: CallableModel): Promise<Issue[]> {
-    const places = placesOf(this.#messages)
+    const places = findPlaces(this.#messages)
     const names = [...new Set(places.map(({ name }) => name))]
     if (names.length > MAX_ATTACHMENTS) return [tooMany]
     const known = names.length > 0 ? await this.#known(names) : undefined
@@ -63,7 +63,7 @@ export class Attachments {
 
   /** Keeps in mind how the model is given a file, or why it is not; an issue where that refuses the request. */
   #choose({ name, path, isOptional }: Place, file: PromptFile | undefined, model: CallableModel): Issue[] {
-    const wrong = file ? problemWith(file, model) : { message: 'is not an attachment that you may use' }
+    const wrong = file ? findMisfit(file, model) : { message: 'is not an attachment that you may use' }
     if (file && !wrong) this.#want(name, file, model)
     if (!wrong) return []
     if (!isOptional || wrong.reason === 'pending') return [{ path, ...wrong }]
@@ -151,7 +151,7 @@ interface Place {
   isOptional: boolean
 }
 
-const placesOf = (messages: readonly AskedMessage[]): Place[] =>
+const findPlaces = (messages: readonly AskedMessage[]): Place[] =>
   messages.flatMap(({ content }, at) =>
     content.flatMap((part, index) =>
       part.type === 'attachment'
@@ -162,11 +162,11 @@ const placesOf = (messages: readonly AskedMessage[]): Place[] =>
 
 /** Of base64, three bytes are four characters. */
 const inlineBytes = (messages: readonly AskedMessage[]): number =>
-  messages.reduce((sum, { content }) => content.reduce((all, part) => all + inlineBytesOf(part), sum), 0)
+  messages.reduce((sum, { content }) => content.reduce((all, part) => all + countInlineBytes(part), sum), 0)
 
-function inlineBytesOf(part: AskedMessage['content'][number]): number {
+function countInlineBytes(part: AskedMessage['content'][number]): number {
   if (part.type === 'file') return (part.data.length * 3) / 4
-  return part.type === 'tool-result' ? part.content.reduce((sum, inner) => sum + inlineBytesOf(inner), 0) : 0
+  return part.type === 'tool-result' ? part.content.reduce((sum, inner) => sum + countInlineBytes(inner), 0) : 0
 }
 
 const storedPart = ({ mime, name }: PromptFile, content: StoredBytes): StoredFilePart => ({

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
 import type { AskedFiles } from '../../ports/ai/models.ts'
-import { tokensOfFile } from './input-tokens.ts'
-import { pagesOf } from './pdf-pages.ts'
+import { estimateFileTokens } from './input-tokens.ts'
+import { countPdfPages } from './pdf-pages.ts'
 import type { AskedMessage } from './request.ts'
 
 /** As many pages as any provider reads of a document, and the bytes that each has at least, where they cannot be counted. */
@@ -13,7 +13,7 @@ const MIN_PAGE_BYTES = 1000
 const SLICE = 4 * 65_536
 
 /** What the images and documents of a request are: of these providers may count more than we estimate. */
-export async function filesIn(messages: readonly AskedMessage[]): Promise<AskedFiles> {
+export async function countFiles(messages: readonly AskedMessage[]): Promise<AskedFiles> {
   const files: AskedFiles = { images: 0, pages: 0, estimate: 0 }
   for (const { content } of messages) for (const file of filesAmong(content)) await add(file, files)
   return files
@@ -22,9 +22,9 @@ export async function filesIn(messages: readonly AskedMessage[]): Promise<AskedF
 async function add(file: FilePart | StoredFilePart, files: AskedFiles): Promise<void> {
   const isImage = file.mime.startsWith('image/')
   if (!isImage && file.mime !== 'application/pdf') return
-  files.estimate += tokensOfFile(file)
+  files.estimate += estimateFileTokens(file)
   if (isImage) files.images++
-  else files.pages += await pagesIn(file)
+  else files.pages += await countPages(file)
 }
 
 function* filesAmong(parts: readonly AskedMessage['content'][number][]): Generator<FilePart | StoredFilePart, void> {
@@ -33,17 +33,17 @@ function* filesAmong(parts: readonly AskedMessage['content'][number][]): Generat
     else if (part.type === 'file' || part.type === 'stored-file') yield part
 }
 
-async function pagesIn(file: FilePart | StoredFilePart): Promise<number> {
+async function countPages(file: FilePart | StoredFilePart): Promise<number> {
   const [pages, bytes] =
     file.type === 'file'
-      ? [await pagesOf(slicesOf(file.data)), (file.data.length / 4) * 3]
+      ? [await countPdfPages(readSlices(file.data)), (file.data.length / 4) * 3]
       : // Whoever sends it is told why it cannot be read.
         [await file.content.pages().catch(() => undefined), file.content.bytes]
   return Math.min(MAX_PAGES, pages ?? Math.ceil(bytes / MIN_PAGE_BYTES))
 }
 
 /** The bytes of a file, between which other requests have their turn. */
-async function* slicesOf(base64: string): AsyncGenerator<Buffer, void> {
+async function* readSlices(base64: string): AsyncGenerator<Buffer, void> {
   for (let at = 0; at < base64.length; at += SLICE) {
     yield Buffer.from(base64.slice(at, at + SLICE), 'base64')
     await setImmediate()

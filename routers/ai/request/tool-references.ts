@@ -61,7 +61,7 @@ export function unaskableReferences(model: CallableModel, references: readonly s
 
 /** The tool, or what is wrong with the reference. */
 function resolve(model: CallableModel, reference: string): Tool | { native: NativeTool } | string {
-  const read = partsOf(reference)
+  const read = parseReference(reference)
   if (!read) return 'must be <name>, capability:<key>:<name> or capability:<key>:auto'
   const { key, name, settings } = read
   if (settings !== undefined && !isEmptyObject(settings)) return 'has settings, which no tool of this service takes'
@@ -94,7 +94,7 @@ interface Parts {
   settings: string | undefined
 }
 
-function partsOf(reference: string): Parts | undefined {
+function parseReference(reference: string): Parts | undefined {
   const isByCapability = reference.startsWith('capability:')
   const form = isByCapability ? /^capability:([^:]+):([^:]+)(?::(.*))?$/s : /^()([^:]+)(?::(.*))?$/s
   const [whole, key, name, settings] = form.exec(reference) ?? []
