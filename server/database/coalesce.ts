@@ -28,7 +28,7 @@ export function coalesce(run: Sql): Sql {
   }
 }
 
-/** The calls of one statement whose values differ in nothing but the ids and the callers. */
+/** The calls of one statement whose values differ in nothing but the ids. */
 class Coalesced {
   readonly #run: Sql
   readonly #statement: Statement<unknown>
@@ -72,17 +72,13 @@ class Coalesced {
   }
 }
 
-/** The values of all calls, with one list of ids and one of callers. */
-function together(statement: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
-  if (others.length === 0) return first
-  const joined = (at: number) => [...new Set([first, ...others].flatMap((values) => values[at]))]
-  return listsOf(statement).reduce((values, at) => values.with(at, joined(at)), first)
+/** The values of all calls, with one list of ids. */
+function together({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
+  if (others.length === 0 || idsAt === undefined) return first
+  return first.with(idsAt, [...new Set([first, ...others].flatMap((values) => values[idsAt]))])
 }
 
-/** The positions of the values in which callers may differ. */
-const listsOf = ({ idsAt, callersAt }: Statement<unknown>) => [idsAt, callersAt].filter((at) => at !== undefined)
-
-function keyOf(statement: Statement<unknown>, values: Values): string {
-  const shared = listsOf(statement).reduce((some, at) => some.with(at, null), values)
-  return `${statement.name || statement.text} ${JSON.stringify(shared)}`
+function keyOf({ name, text, idsAt }: Statement<unknown>, values: Values): string {
+  const shared = idsAt === undefined ? values : values.with(idsAt, null)
+  return `${name || text} ${JSON.stringify(shared)}`
 }

@@ -3,7 +3,7 @@ import type { ContextOf } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { type Authenticate, authenticateBearer, createAuthenticate } from './authenticate.ts'
+import { type Authenticate, createAuthenticate } from './authenticate.ts'
 import type { Authenticator } from './credentials.ts'
 import { localeOf } from './request-locale.ts'
 
@@ -57,7 +57,7 @@ async function waysToAuthenticate({ settings, sql, loginSources }: Services, aut
     header: (await loginSources()).header,
     lifetime: settings.sessionLifetime,
   }
-  const byToken: Authenticate = (request) => authenticateBearer(authenticator, request)
+  const byToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
   return {
     bySession: createAuthenticate(options),
     peeking: createAuthenticate(options, { renews: false }),
@@ -71,19 +71,15 @@ async function makeContext(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const refuse = (error: unknown) => {
+  const authenticated = await authenticate(request, reply).catch((error: unknown) => {
     throw toProblem(error, request.id)
-  }
-  const authenticated = await authenticate(request, reply).catch(refuse)
+  })
   const locale = localeOf(request, authenticated.browser?.session?.locale)
   const { raw } = reply
   const hangUp = () => void raw.destroy()
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
   const hangUpUnread = () => void (isUnread() && hangUp())
-  const { lookUpCaller: lookUp } = authenticated
-  const lookUpCaller = lookUp && (() => lookUp().catch(refuse))
-  const signal = goneSignal(reply)
-  const call = { ...authenticated, lookUpCaller, locale, requestId: request.id, signal, hangUp, hangUpUnread }
+  const call = { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp, hangUpUnread }
   request.context = createContext(services, call)
   return request.context
 }
