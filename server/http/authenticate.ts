@@ -27,7 +27,7 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
     if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
-    if (renews) await browser.renew()
+    if (renews) browser.renew()
     return { caller: session ? callerOf(session.subject) : { type: 'guest' }, usage: 'main', browser }
   }
 }

@@ -94,7 +94,7 @@ function toProblem(error: unknown, requestId: string): Problem {
 /** Aborts when the answer is complete or its connection closed: what is not begun by then, nobody will take. */
 function goneSignal({ raw }: FastifyReply): () => AbortSignal {
   let gone: AbortController | undefined
-  const end = () => gone?.abort(GONE)
+  const end = () => gone?.abort(new DOMException('The answer has ended.', 'AbortError'))
   return () => {
     if (gone) return gone.signal
     gone = new AbortController()
@@ -103,9 +103,3 @@ function goneSignal({ raw }: FastifyReply): () => AbortSignal {
     return gone.signal
   }
 }
-
-/**
- * Made once: an error of its own for each request would take longer than all else about the signal. Frozen, since all
- * callers share it.
- */
-const GONE = Object.freeze(new DOMException('The answer has ended.', 'AbortError'))

@@ -6,7 +6,6 @@ import { LRUCache } from 'lru-cache'
 import {
   endSession,
   findSessions,
-  renewSession,
   replaceSession,
   type SessionRow,
   startRegistration,
@@ -73,11 +72,10 @@ export function createSessionStore(
   }
 }
 
-/** Lets the time of a session run anew, adds one, or moves one that was stored under another id. Tells which ended by that. */
+/** Adds a session, or moves one that was stored under another id. Returns which ended by that. */
 async function write(sql: Sql, record: RequestSession, handle: string): Promise<{ saved: boolean; ended: string[] }> {
   const { subject, method, signedInAt, csrfToken, userAgent = null, locale = null } = record
   const renewedAt = new Date(record.renewedAt)
-  if (record.handle === handle) return { saved: (await sql(renewSession, [handle, renewedAt])).length > 0, ended: [] }
   const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
   if ('registering' in subject)
     return started(await sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS]))
