@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 
 type Values = readonly unknown[]
 
@@ -16,7 +16,7 @@ const MAX_KEYS = 1000
  * are under way. The rows are as fresh as if each had called alone: the run begins after the last of them called.
  */
 export function coalesce(run: Sql): Sql {
-  const known = new LRUCache<string, Coalesced>(atMost(MAX_KEYS))
+  const known = new LRUCache<string, Coalesced>(maxEntries(MAX_KEYS))
   return <Row>(statement: Statement<Row>, values: Values = []) => {
     const key = keyOf(statement, values)
     let coalesced = known.get(key)

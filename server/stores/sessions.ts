@@ -12,7 +12,7 @@ import {
   startSession,
 } from '../../entities/identity/session.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type CredentialWatch, sessionCredential } from '../../routers/ports/credential-watch.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
@@ -116,7 +116,7 @@ const MAX_AGE_MS = 5000
  * alone that grant nothing by themselves, and that change no session.
  */
 export function recentSessions(store: SessionStore): SessionStore {
-  const recent = new LRUCache<string, Promise<Found>>({ ...atMost(MAX_RECENT), ttl: MAX_AGE_MS })
+  const recent = new LRUCache<string, Promise<Found>>({ ...maxEntries(MAX_RECENT), ttl: MAX_AGE_MS })
   const find = (id: string) =>
     new Promise<Found>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
   const remember = (id: string) => {
