@@ -139,7 +139,8 @@ const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => 
   lifetime: settings.sessionLifetime,
 })
 
-const sessionsOf = ({ services, cookieSecrets }: AppOptions): SessionOptions => ({
+const sessionsOf = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
+  ...cookiesOf(env, services),
   store: createSessionStore(services.sql, services.settings.sessionLifetime, services.credentials),
   secrets: cookieSecrets,
   counts: sessionCounts(new URL(services.settings.baseUrl).origin),

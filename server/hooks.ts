@@ -1,4 +1,4 @@
-import { claimLimits, returnLimits } from '../routers/ai/limits/claim-limits.ts'
+import { claimNamedLimits, returnNamedLimits } from '../routers/ai/limits/claim-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'
@@ -13,8 +13,8 @@ import { acceptPolicy, requireAcceptance } from '../routers/system/announcements
 export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {
   const hooks = createHooks()
   hooks.on('user-type-changed', lockKeychain)
-  hooks.on('name-taken', claimLimits)
-  hooks.on('name-freed', returnLimits)
+  hooks.on('name-taken', claimNamedLimits)
+  hooks.on('name-freed', returnNamedLimits)
   hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', letGoOfAttachments)
   hooks.on('user-keys-changed', requireNewKeysOf)

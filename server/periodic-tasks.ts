@@ -1,5 +1,5 @@
 import { deleteExpiredConnectRequests } from '../entities/apps/ext-app-connect-request.sql.ts'
-import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
+import { deleteEndedStreams } from '../entities/views/change-log.sql.ts'
 import type { Api } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'

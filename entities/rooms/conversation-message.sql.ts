@@ -1,4 +1,4 @@
-import { AI_USER_ID } from '../identity/user.ts'
+import { AI_USER_ID, User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import { attachmentIdentifier, type FileType } from './attachment.ts'
 import type { conversationRoles, MessageMetadata } from './conversation-message.ts'
@@ -44,7 +44,7 @@ const columns = `m.id::text as id, m.conversation_id::text as "conversationId", 
   ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
 
 const author = `join conversations c on c.id = m.conversation_id
-  join users u on u.id = case m.role when 'assistant' then ${AI_USER_ID} else c.user_id end`
+  join ${User.tableName} u on u.id = case m.role when 'assistant' then ${AI_USER_ID} else c.user_id end`
 
 /**
  * Values: the conversation's id, the number before which to end as two, how many at most, and after how many bytes to end. The

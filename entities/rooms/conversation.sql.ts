@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 
 export interface ConversationRow {
@@ -52,7 +53,7 @@ export interface LockedConversation {
 export const lockConversation = statement<LockedConversation>(
   'lock-conversation',
   `select c.id, c.message_count as "messageCount", octet_length(coalesce(c.system_prompt, '')) as "promptBytes"
-    from users u join conversations c on c.user_id = u.id
+    from ${User.tableName} u join conversations c on c.user_id = u.id
     where c.slug = $1 and u.id = $2 and c.discarded_at is null for no key update`,
 )
 

@@ -8,7 +8,7 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { parseJson } from '../http/json-text.ts'
 import { previewPath } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
-import { bodyLimitOf, type ContextOf, confirming, type FacadeOptions } from '../http/procedures.ts'
+import { bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
 import { varyBy } from '../http/vary.ts'
 import { appLogos } from './app-logos.ts'
 import type { DocumentContext } from './document.ts'
@@ -76,7 +76,7 @@ async function serveRoutes(
   const optionsOf = (route: Route) => ({
     method: route.method,
     url: route.url,
-    ...confirming(route.procedure, { route } as object),
+    config: { route } as object,
     bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
     ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
     handler: (request: FastifyRequest, reply: FastifyReply) =>

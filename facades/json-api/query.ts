@@ -19,7 +19,6 @@ export interface ParsedQuery {
   fields: Map<string, Set<string>>
 }
 
-const emptyQuery: ParsedQuery = Object.freeze({ input: Object.freeze({}), fields: new Map() })
 
 const family = /^(page|filter|fields)\[([^[\]]+)\]$/
 /** Read by the choice of language, in server/http. */
@@ -50,7 +49,7 @@ export function acceptedBy({ method, answers, procedure }: Route): readonly stri
 const takesPage = (procedure: AnyTRPCProcedure) => inputsOf(procedure).some(({ shape }) => 'page' in shape)
 
 export function parseQuery(search: string, route: Route, documentContext: DocumentContext): Readonly<ParsedQuery> {
-  if (search === '') return emptyQuery
+  if (search === '') return { input: {}, fields: new Map() }
   const query: ParsedQuery = { input: {}, fields: new Map() }
   const issues: Issue[] = []
   const seen = new Set<string>()

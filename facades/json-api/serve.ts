@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
+import { callTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { callProcedure } from '../../routers/core/call-procedure.ts'
 import type { Context } from '../../routers/core/context.ts'
 import type { FileContent } from '../../routers/core/file-content.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
+import { appRouter } from '../../routers/index.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
 import type { WireNames } from '../http/names.ts'
@@ -147,12 +148,18 @@ async function call(
   form?: unknown,
 ): Promise<Called> {
   const { documentContext, route } = routeContext
-  const { name: path, procedure, takesFile } = route
+  const { takesFile } = route
   const query = parseQuery(searchOf(request), route, documentContext)
   ctx.asks = asksBy(query, documentContext)
   const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
   const input = inputOf(route, documentContext.members, query, request, body)
-  return { output: await callProcedure(procedure, { ctx, path, input }), query }
+  return { output: await callProcedure(route, ctx, input), query }
+}
+
+const callProcedure = ({ name: path, procedure }: ServedRoute, ctx: Context, input: unknown): Promise<unknown> => {
+  const { type } = procedure._def
+  const getRawInput = async () => input
+  return callTRPCProcedure({ router: appRouter, path, type, ctx, getRawInput, signal: undefined, batchIndex: 0 })
 }
 
 /** Which attributes the query asks for, or gets unasked. */

@@ -10,7 +10,7 @@ import { streamParts, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
 import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
 import { ownApprovals } from './approvals/own-approvals.ts'
-import { type Asking, aiQuotaOnce, prepared } from './asking.ts'
+import { type Asking, aiQuotaOnce } from './asking.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { withFallbacks } from './fallback.ts'
@@ -112,7 +112,7 @@ export function begin(
   const { conversation } = given
   const asked = { ...given, messages: [...withUniqueCallIds(given.messages)] }
   const consumeQuota = aiQuotaOnce(ctx)
-  return prepared(ctx, async (ctx, find) => {
+  return ctx.services.callableModels.prepare(async (find) => {
     const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
     const accepted = await checked(ctx, asked, { find, told, room, questionPlace })
     await consumeQuota()
@@ -130,16 +130,9 @@ export function begin(
 const beginRequest = (ctx: Asking, asked: AiRequest) =>
   begin(ctx, asked, { questionPlace: asked.mayAsk ? 'last' : undefined })
 
-const asking = userWith('ai')
-  .meta({ ...takes('AI request'), confirmsCaller: true })
-  .use(withAllProblems)
-  .input(question)
-const requesting = userWith('ai')
-  .meta({ ...takes('AI request with files'), confirmsCaller: true })
-  .input(request)
-const requestingStream = userWith('ai')
-  .meta({ ...takes('AI request with files'), confirmsCaller: true })
-  .input(streamRequest)
+const asking = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
+const requesting = userWith('ai').meta(takes('AI request with files')).input(request)
+const requestingStream = userWith('ai').meta(takes('AI request with files')).input(streamRequest)
 
 const offered = z.array(
   z.object({

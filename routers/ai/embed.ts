@@ -7,7 +7,7 @@ import type { Adapter } from '../ports/ai/adapters.ts'
 import { embedded, tokensToEmbed } from '../ports/ai/embeddings.ts'
 import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { type Asking, aiQuotaOnce, prepared } from './asking.ts'
+import { type Asking, aiQuotaOnce } from './asking.ts'
 import { BudgetedMeter } from './budgeted-meter.ts'
 import { CallRecord } from './call-record.ts'
 import { callSignal } from './call-signal.ts'
@@ -42,7 +42,7 @@ const embeddings = z.object({
 })
 
 export const embed = userWith('ai')
-  .meta({ ...takes('AI request with files'), confirmsCaller: true })
+  .meta(takes('AI request with files'))
   .input(embedding)
   .meta(
     about('Turn texts into numbers, so that those of texts that mean the same are close to each other.', embeddings),
@@ -52,7 +52,7 @@ export const embed = userWith('ai')
 async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
   const consumeQuota = aiQuotaOnce(ctx)
   const [userId, signal] = [ctx.caller.person.id, callSignal(ctx)]
-  const { call, reservation } = await prepared(ctx, async (ctx, find) => {
+  const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
     const model = await find(asked.model, ctx.usage, 'embedding')
     const issues = model
       ? problemsWith(asked, model)

@@ -11,7 +11,6 @@ import { BudgetedMeter } from './budgeted-meter.ts'
 import { callFailure } from './call-failure.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { mostUsesOf } from './native-uses.ts'
-import { oneByOne } from './one-by-one.ts'
 import { maxInputTokens } from './request/input-tokens.ts'
 import { maxOutputOf } from './reservation.ts'
 
@@ -119,7 +118,7 @@ export class MeteredCall {
     }
     // Nobody ends a generator whose reader goes away before it reads.
     this.#call.signal.addEventListener('abort', () => void batches.return(), { once: true })
-    return oneByOne(first, batches)
+    return flattenBatches(first, batches)
   }
 
   /** Parts that came together stay together: a step per part would cost more than the part. */
@@ -198,5 +197,17 @@ export class MeteredCall {
   get #usage(): Usage {
     const { input, output, cached, reasoning } = this.#meter.tokens
     return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
+  }
+}
+
+/** The parts of batches, of which the first was taken already. */
+async function* flattenBatches<Part>(
+  first: IteratorResult<readonly Part[], void>,
+  rest: AsyncGenerator<readonly Part[], void>,
+): AsyncGenerator<Part, void> {
+  try {
+    for (let step = first; !step.done; step = await rest.next()) yield* step.value
+  } finally {
+    await rest.return()
   }
 }

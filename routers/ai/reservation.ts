@@ -60,15 +60,12 @@ export async function tryReserve(
   }
   const reserved = await ctx.services.usageLedger.reserve({
     catalogue: model.catalogue,
-    // Who asked for the call that this one takes the place of was let in then.
-    callerVersion: (!replaces && token?.ownerVersion) || null,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: unlessInfinite(mostInput + output),
     ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
   })
-  ctx.callerContext.noteConfirmed()
   if (!(reserved instanceof QuotaExceeded)) ctx.hints.limits = remainingOf(reserved)
   return reserved
 }

@@ -1,12 +1,6 @@
 import { z } from 'zod'
-import {
-  oldestUsageDay,
-  reportUsage,
-  rollUpUsage,
-  summariseUsage,
-  usageBy,
-  usageGroupings,
-} from '../../entities/ai/usage-report.sql.ts'
+import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
+import { usageBy, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
 import { ownLimits } from './own-limits.ts'

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { findAppName, lockApp } from '../../entities/apps/ext-app.sql.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { RecordOf } from '../resource/record.ts'
 import type { Version } from '../verbs/lock.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
@@ -80,7 +80,7 @@ async function assertChangedHere(em: EntityManager, { id, ifVersion, active, ...
 }
 
 async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
-  const [app] = await runNamed(em, lockApp, [id])
+  const [app] = await runStatement(em, lockApp, [id])
   if (app?.inFile)
     throw new Problem('conflict', {
       detail: 'This app stands in the file that EXT_APPS names. Change it there; only `active` can be changed here.',
@@ -88,7 +88,7 @@ async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
 }
 
 async function nameOf(em: EntityManager, id: number): Promise<string> {
-  const [app] = await runNamed(em, findAppName, [id])
+  const [app] = await runStatement(em, findAppName, [id])
   return app?.name ?? ''
 }
 
@@ -111,6 +111,6 @@ export async function endLinksOfOtherKey(
   id: number,
   publicKey: string,
 ): Promise<void> {
-  const [app] = await runNamed(em, lockApp, [id])
+  const [app] = await runStatement(em, lockApp, [id])
   if (app && app.publicKey !== publicKey) await endAllLinks({ em, changes }, id)
 }

@@ -13,7 +13,7 @@ import { User } from '../../entities/identity/user.ts'
 import { changing } from '../core/changes.ts'
 import { actorOf } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { translateConstraintError } from '../verbs/constraint-errors.ts'
@@ -67,12 +67,12 @@ function assertOffered(app: AppToConnect, { passkey, abilities = [] }: Consent):
 
 /** Nobody removes the app, or changes its key, before the link is there. */
 async function holdApp(em: EntityManager, { id, publicKey }: AppToConnect): Promise<void> {
-  const [held] = await runNamed(em, shareApp, [Number(id)])
+  const [held] = await runStatement(em, shareApp, [Number(id)])
   if (held?.key !== publicKey) throw new Problem('connect_request_invalid')
 }
 
 async function answer(em: EntityManager, { hash, expiresAt }: OpenedRequest, userId: number): Promise<void> {
-  const [answered] = await runNamed(em, useConnectRequest, [hash, userId, expiresAt])
+  const [answered] = await runStatement(em, useConnectRequest, [hash, userId, expiresAt])
   if (!answered) throw new Problem('connect_request_invalid')
 }
 
@@ -81,10 +81,10 @@ async function endEarlier(
   { appId, extAppUserId }: OpenedRequest,
   userId: number,
 ): Promise<string[]> {
-  const [link] = await runNamed(em, lockLink, [Number(appId), extAppUserId])
+  const [link] = await runStatement(em, lockLink, [Number(appId), extAppUserId])
   if (link && link.userId !== userId && !link.expired) throw new Problem('linked_elsewhere')
   if (!link) return []
-  await runNamed(em, deleteToken, [link.tokenId])
+  await runStatement(em, deleteToken, [link.tokenId])
   return [tokenCredential(link.tokenId)]
 }
 

@@ -14,7 +14,7 @@ import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { host, router } from '../core/trpc.ts'
 import type { ListedModel } from '../ports/ai/listed-model.ts'
 import { timeLimitMs } from '../ports/duration.ts'
@@ -63,8 +63,8 @@ async function importModels(
   const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
   return changing(ctx, async (em, changes) => {
-    await runNamed(em, waitForTurn, [locks.syncModels])
-    const steps = await plan(await runNamed(em, listKnownModels, []))
+    await runStatement(em, waitForTurn, [locks.syncModels])
+    const steps = await plan(await runStatement(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))
       if (step.id) await em.nativeUpdate(AiModel, { id }, valuesOf(step))
@@ -140,11 +140,11 @@ const outageProcedures = {
     .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await changing(ctx, async (em, changes) => {
-        await runNamed(em, waitForTurn, [locks.modelStatus])
+        await runStatement(em, waitForTurn, [locks.modelStatus])
         const longest = Math.max(first, LONGEST_MS)
-        const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
+        const [outage] = await runStatement(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []
-        const changed = await runNamed(em, setModelsOffline, [provider])
+        const changed = await runStatement(em, setModelsOffline, [provider])
         for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
         return changed
       })

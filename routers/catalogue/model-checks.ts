@@ -3,7 +3,7 @@ import { closeEndedOutages, listOutages } from '../../entities/catalogue/provide
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 
 interface ModelCheck {
   modelId: string
@@ -26,12 +26,12 @@ export async function checkModels(ctx: Context, only?: readonly string[]): Promi
   const listed = checks.flat()
   return changing(ctx, async (em, changes) => {
     // An outage comes before this, or after.
-    await runNamed(em, waitForTurn, [locks.modelStatus])
-    await runNamed(em, closeEndedOutages, [meant])
-    const outages = new Map((await runNamed(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
+    await runStatement(em, waitForTurn, [locks.modelStatus])
+    await runStatement(em, closeEndedOutages, [meant])
+    const outages = new Map((await runStatement(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
     const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))
     const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]
-    const changed = await runNamed(em, setModelStatus, values)
+    const changed = await runStatement(em, setModelStatus, values)
     for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
     return seen.map(({ id: _, ...told }) => told)
   })

@@ -7,7 +7,7 @@ import {
   setPrices,
 } from '../../entities/catalogue/model-price.sql.ts'
 import { changing } from '../core/changes.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { host, router } from '../core/trpc.ts'
 import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
@@ -22,10 +22,10 @@ export const pricesRouter = router({
   import: host.input(priceList).mutation(async ({ ctx, input }) => {
     const prices = pricesOf(input)
     const { changed, known } = await changing(ctx, async (em, changes) => {
-      const changed = await runNamed(em, setPrices, [JSON.stringify(prices)])
+      const changed = await runStatement(em, setPrices, [JSON.stringify(prices)])
       for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
       const listed = [input.asOf ?? dayBefore(0), JSON.stringify(prices)]
-      return { changed, known: await runNamed(em, confirmPrices, listed) }
+      return { changed, known: await runStatement(em, confirmPrices, listed) }
     })
     const names = new Set(known.map(({ model }) => model))
     const unknown = prices.filter(({ model }) => !names.has(model)).map(({ model }) => model)

@@ -10,7 +10,7 @@ import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { Services } from '../core/services.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
@@ -39,7 +39,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
   return changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
-    await runNamed(em, waitForTurn, [locks.syncModels])
+    await runStatement(em, waitForTurn, [locks.syncModels])
     const noteModel = noteWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)

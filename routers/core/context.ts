@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import type { Caller } from './caller.ts'
-import { CallerContext, type LookUpCaller } from './caller-context.ts'
+import { CallerContext } from './caller-context.ts'
 import type { ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
 import type { Services } from './services.ts'
@@ -12,8 +12,6 @@ export interface Call {
   caller?: Caller | undefined
   /** Set where the call itself makes a guest the caller, of which the hooks are told. */
   cause?: TypeChangeCause | undefined
-  /** Set where the caller was seen lately, and not looked up for this call. */
-  lookUpCaller?: LookUpCaller | undefined
   usage?: UsageType | undefined
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
@@ -68,7 +66,6 @@ export function createContext(services: Services, call: Call): Context {
   const {
     caller,
     cause,
-    lookUpCaller,
     usage = 'main',
     origin = 'wire',
     requestId,
@@ -79,10 +76,7 @@ export function createContext(services: Services, call: Call): Context {
   } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
-  const callerContext = new CallerContext(services.hooks, hints, {
-    caller: cause ? undefined : caller,
-    lookUp: lookUpCaller,
-  })
+  const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
   if (caller && cause) callerContext.become(caller, cause)
   let own: EntityManager | undefined
   return {

@@ -7,7 +7,7 @@ import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { errorShape } from './error-shape.ts'
-import { isUnavailable, unavailableOr } from './outage.ts'
+import { unavailableOr } from './outage.ts'
 import { Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
@@ -39,11 +39,6 @@ export interface ProcedureMeta {
   body?: BodySize
   /** Whether a file comes with its input, or is its answer. */
   file?: 'in' | 'out'
-  /**
-   * Whether the database confirms who calls before it does or tells anything, so that the caller may be one that was seen
-   * lately.
-   */
-  confirmsCaller?: boolean
   /** Whether its answer comes piece by piece. */
   streams?: boolean
   /** Whether it waits for what is outside of this service. */
@@ -122,7 +117,6 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const isActing = how.ability === 'write' || how.ability === 'ai'
   return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
     using _turn = await takeTurn(ctx, access, meta)
-    if (!meta?.confirmsCaller) await ctx.callerContext.confirm()
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
     if (isActing) await announceActing(ctx)
@@ -130,9 +124,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
     const known = current === ctx.caller ? undefined : { caller: current }
     const result = await next({ ctx: known as unknown as Known })
-    const failure = result.ok ? undefined : unavailableOr(result.error)
-    await confirmBeforeTelling(ctx, failure)
-    if (failure) throw failure
+    if (!result.ok) throw unavailableOr(result.error)
     return result
   })
 }
@@ -155,11 +147,6 @@ async function takeTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta |
     ctx.hints.retryAfterSeconds = RETRY_SECONDS
     throw error
   }
-}
-
-/** Nothing is told to whom nobody confirmed; but where the database is out of reach, nobody waits for it once more. */
-export async function confirmBeforeTelling({ callerContext }: Context, failure: unknown): Promise<void> {
-  if (!isUnavailable(failure)) await callerContext.confirm()
 }
 
 /** Listeners may refuse it. */

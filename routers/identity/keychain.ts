@@ -4,7 +4,7 @@ import { measureKeychain } from '../../entities/identity/user-keychain-value.sql
 import { keyTypes } from '../../entities/identity/user-keychain-value.ts'
 import type { Hooks } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 
 const key = z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters')
@@ -90,7 +90,7 @@ export async function withinQuota(
 }
 
 async function sizeOf(em: EntityManager, userId: number): Promise<Size> {
-  const [size] = await runNamed(em, measureKeychain, [userId])
+  const [size] = await runStatement(em, measureKeychain, [userId])
   return size ?? { entries: 0, bytes: 0 }
 }
 

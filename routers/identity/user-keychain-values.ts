@@ -13,7 +13,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { USERDATA } from '../ports/vault.ts'
 import { attribute, resource } from '../resource/declare.ts'
@@ -113,18 +113,18 @@ async function update(
   await changing(ctx, async (em, changes) => {
     // Two browsers of one person take turns; keys come after the rooms that they open, as everybody locks them.
     if (publicKey) await changePublicKey(ctx, { userId, em, changes }, publicKey)
-    else await runNamed(em, lockPublicKey, [userId])
+    else await runStatement(em, lockPublicKey, [userId])
     await withinQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
       if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
-      if (set.length > 0) await runNamed(em, upsertKeychainValues, [userId, JSON.stringify(set)])
-      if (remove.length > 0) await runNamed(em, deleteKeychainValues, [userId, JSON.stringify(remove)])
+      if (set.length > 0) await runStatement(em, upsertKeychainValues, [userId, JSON.stringify(set)])
+      if (remove.length > 0) await runStatement(em, deleteKeychainValues, [userId, JSON.stringify(remove)])
     })
   })
 }
 
 async function changePublicKey(ctx: Context, person: ChangedPerson, publicKey: string): Promise<void> {
   const { em, userId } = person
-  const [user] = await runNamed(em, lockPublicKey, [userId])
+  const [user] = await runStatement(em, lockPublicKey, [userId])
   await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
   if (publicKey === user?.publicKey) return
   await consumeProfileChange(ctx, userId)

@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 
 export interface ChangeListener {
   /** Takes what one transaction changed, in the order of its streams. */

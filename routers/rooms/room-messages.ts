@@ -18,7 +18,7 @@ import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -160,7 +160,7 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
   const erase = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomOf(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
-    const [erased] = await runNamed(em, eraseMessage, [roomMessages.ids.keyOf(id)])
+    const [erased] = await runStatement(em, eraseMessage, [roomMessages.ids.keyOf(id)])
     if (!erased) return
     await dropAttachmentsOf({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
@@ -175,7 +175,8 @@ async function findStream({ services }: Context, { id }: Version): Promise<Strea
   return found && `room:${found.room}`
 }
 
-const lockRoomOf = (em: EntityManager, { id }: Version) => runNamed(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
+const lockRoomOf = (em: EntityManager, { id }: Version) =>
+  runStatement(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
 
 /** More than anybody looks at, and few enough for a page of messages. */
 const MAX_READERS = 200

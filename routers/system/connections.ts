@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { pictureIdentifier } from '../../entities/identity/picture.ts'
+import { User } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { connectionOf } from '../apps/app-connection.ts'
 import { endLinksOf } from '../apps/end-links.ts'
@@ -74,7 +75,7 @@ type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string |
 const findKnown = coalescedStatement<KnownUser>(
   'find-connection-user',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
-     from users u where id = $1`,
+     from ${User.tableName} u where id = $1`,
 )
 
 export const connectionsRouter = router({

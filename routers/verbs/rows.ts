@@ -1,6 +1,4 @@
-import { type ConfirmedRows, confirmingCallers, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
-import { CallerChanged } from '../core/caller-context.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
@@ -82,17 +80,8 @@ export class RowReader {
     return { items, total: first?.total ?? 0 }
   }
 
-  async #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
-    const { callerContext, services } = this.#ctx
-    const { unconfirmed } = callerContext
-    if (!unconfirmed) return services.sql(statement, values(given))
-    const own = values(given)
-    const caller = textOfCaller(unconfirmed)
-    const [found] = await services.sql(confirmingCallers(statement, own.length), [...own, [caller]])
-    const { changed, rows } = found as ConfirmedRows<Row>
-    if (changed.includes(caller)) throw new CallerChanged()
-    callerContext.noteConfirmed()
-    return rows
+  #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
+    return this.#ctx.services.sql(statement, values(given))
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */

@@ -24,23 +24,10 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
   return async (request, reply) => {
     const { authorization } = request.headers
     const session = storedSession(request)
-    if (!session && authorization !== undefined) return await authenticateBearer(authenticator, request)
+    if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
-    if (renews) await browser.renew()
+    if (renews) browser.renew()
     return { caller: session ? callerOf(session.subject) : { type: 'guest' }, usage: 'main', browser }
   }
-}
-
-/** A longer body is worth a look-up: it counts for the caller until it has been read. */
-const MAX_UNCONFIRMED_BYTES = 64_000
-
-/** Where the route says that the database confirms who calls, a caller who was seen lately will do. */
-export function authenticateBearer(
-  authenticator: Authenticator,
-  { headers, routeOptions }: Pick<FastifyRequest, 'headers' | 'routeOptions'>,
-): Promise<Authenticated> {
-  const isShort = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) <= MAX_UNCONFIRMED_BYTES
-  const mayRecall = isShort && routeOptions.config.confirmsCaller === true
-  return authenticator.authenticateBearer(headers.authorization, { mayRecall })
 }

@@ -3,7 +3,7 @@ import type { ContextOf } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { type Authenticate, authenticateBearer, createAuthenticate } from './authenticate.ts'
+import { type Authenticate, createAuthenticate } from './authenticate.ts'
 import type { Authenticator } from './credentials.ts'
 import { localeOf } from './request-locale.ts'
 
@@ -57,7 +57,7 @@ async function waysToAuthenticate({ settings, sql, loginSources }: Services, aut
     header: (await loginSources()).header,
     lifetime: settings.sessionLifetime,
   }
-  const byToken: Authenticate = (request) => authenticateBearer(authenticator, request)
+  const byToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
   return {
     bySession: createAuthenticate(options),
     peeking: createAuthenticate(options, { renews: false }),
@@ -71,19 +71,15 @@ async function makeContext(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const refuse = (error: unknown) => {
+  const authenticated = await authenticate(request, reply).catch((error: unknown) => {
     throw toProblem(error, request.id)
-  }
-  const authenticated = await authenticate(request, reply).catch(refuse)
+  })
   const locale = localeOf(request, authenticated.browser?.session?.locale)
   const { raw } = reply
   const hangUp = () => void raw.destroy()
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
   const hangUpUnread = () => void (isUnread() && hangUp())
-  const { lookUpCaller: lookUp } = authenticated
-  const lookUpCaller = lookUp && (() => lookUp().catch(refuse))
-  const signal = goneSignal(reply)
-  const call = { ...authenticated, lookUpCaller, locale, requestId: request.id, signal, hangUp, hangUpUnread }
+  const call = { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp, hangUpUnread }
   request.context = createContext(services, call)
   return request.context
 }
@@ -98,7 +94,7 @@ function toProblem(error: unknown, requestId: string): Problem {
 /** Aborts when the answer is complete or its connection closed: what is not begun by then, nobody will take. */
 function goneSignal({ raw }: FastifyReply): () => AbortSignal {
   let gone: AbortController | undefined
-  const end = () => gone?.abort(GONE)
+  const end = () => gone?.abort(new DOMException('The answer has ended.', 'AbortError'))
   return () => {
     if (gone) return gone.signal
     gone = new AbortController()
@@ -107,9 +103,3 @@ function goneSignal({ raw }: FastifyReply): () => AbortSignal {
     return gone.signal
   }
 }
-
-/**
- * Made once: an error of its own for each request would take longer than all else about the signal. Frozen, since all
- * callers share it.
- */
-const GONE = Object.freeze(new DOMException('The answer has ended.', 'AbortError'))

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { type Job, PgBoss } from 'pg-boss'
 import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
-import { runNamed } from '../../routers/core/run-named.ts'
+import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
@@ -53,7 +53,7 @@ export class DatabaseJobQueue implements JobQueue {
 
   async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {
     await this.prepare()
-    const lost = await runNamed(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
+    const lost = await runStatement(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
     const jobs = lost.map(({ input }) => ({ ...this.#optionsOf(name), data: input }))
     if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: within(em, '') })
     return jobs.length
@@ -132,7 +132,7 @@ const carryOut =
 /** Runs what plans a job in the transaction of the caller. */
 const within = (em: EntityManager, name: string) => ({
   executeSql: async (text: string, values: unknown[] = []) => ({
-    rows: await runNamed(em, statement(name, text), values),
+    rows: await runStatement(em, statement(name, text), values),
   }),
 })
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 
 interface Window {
@@ -9,7 +9,7 @@ interface Window {
 
 /** Counts in this process, for at most `maxKeys` keys: the one not used for longest goes first. */
 export function limiterInProcess(maxKeys = 200_000): RateLimiter {
-  const windows = new LRUCache<string, Window>(atMost(maxKeys))
+  const windows = new LRUCache<string, Window>(maxEntries(maxKeys))
   const nameOf = (key: string, limit: number, seconds: number) => `${limit} ${seconds} ${key}`
   const lasting = (name: string) => {
     const window = windows.get(name)

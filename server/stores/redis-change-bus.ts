@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'

@@ -6,14 +6,13 @@ import { LRUCache } from 'lru-cache'
 import {
   endSession,
   findSessions,
-  renewSession,
   replaceSession,
   type SessionRow,
   startRegistration,
   startSession,
 } from '../../entities/identity/session.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type CredentialWatch, sessionCredential } from '../../routers/ports/credential-watch.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
@@ -73,11 +72,10 @@ export function createSessionStore(
   }
 }
 
-/** Lets the time of a session run anew, adds one, or moves one that was stored under another id. Tells which ended by that. */
+/** Adds a session, or moves one that was stored under another id. Returns which ended by that. */
 async function write(sql: Sql, record: RequestSession, handle: string): Promise<{ saved: boolean; ended: string[] }> {
   const { subject, method, signedInAt, csrfToken, userAgent = null, locale = null } = record
   const renewedAt = new Date(record.renewedAt)
-  if (record.handle === handle) return { saved: (await sql(renewSession, [handle, renewedAt])).length > 0, ended: [] }
   const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
   if ('registering' in subject)
     return started(await sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS]))
@@ -118,7 +116,7 @@ const MAX_AGE_MS = 5000
  * alone that grant nothing by themselves, and that change no session.
  */
 export function recentSessions(store: SessionStore): SessionStore {
-  const recent = new LRUCache<string, Promise<Found>>({ ...atMost(MAX_RECENT), ttl: MAX_AGE_MS })
+  const recent = new LRUCache<string, Promise<Found>>({ ...maxEntries(MAX_RECENT), ttl: MAX_AGE_MS })
   const find = (id: string) =>
     new Promise<Found>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
   const remember = (id: string) => {

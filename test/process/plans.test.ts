@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
-import {
-  oldestUsageDay,
-  rollUpUsage,
-  summariseUsage,
-  usageBy,
-  usageGroupings,
-} from '../../entities/ai/usage-report.sql.ts'
+import { oldestUsageDay, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { recordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
+import { usageBy, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, resource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -123,7 +118,7 @@ test('a statement of the catalogue is planned once in each connection, whatever 
   const look = () =>
     svc.rows<{ statement: string; custom: number; generic: number }>(
       `select statement, custom_plans::int as custom, generic_plans::int as generic
-           from pg_prepared_statements, pg_sleep(0.3) where name like '% confirmed'`,
+           from pg_prepared_statements, pg_sleep(0.3) where statement like '%(select $%'`,
     )
 
   const kept = (await Promise.all([look(), look()])).flat()

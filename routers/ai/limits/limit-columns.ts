@@ -1,6 +1,7 @@
-import { findNamed, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
+import { unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
 import type { LimitSubject } from '../../../entities/ai/usage-limit.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
+import { findNamed } from '../../../entities/views/limit-subject.sql.ts'
 import { Problem } from '../../core/problems.ts'
 import { targetOf } from '../../ports/ai/limit-target.ts'
 import { type LimitEntry, type LimitsConfig, limitColumns } from '../../ports/ai/limits-config.ts'

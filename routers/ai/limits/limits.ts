@@ -1,19 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
-import {
-  type ActiveLimit,
-  limitSubjectExists,
-  listActiveLimits,
-  listLimits,
-  showLimit,
-  unknownTimeZones,
-} from '../../../entities/ai/usage-limit.sql.ts'
+import { type ActiveLimit, listActiveLimits, unknownTimeZones } from '../../../entities/ai/usage-limit.sql.ts'
 import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { recordedCalls, summedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
+import { limitSubjectExists, listLimits, showLimit } from '../../../entities/views/limit-subject.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction } from '../../core/run-named.ts'
+import { inTransaction } from '../../core/run-statement.ts'
 import { host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'

@@ -5,7 +5,7 @@ import { listServers, type ServerSummary } from '../../../entities/catalogue/mcp
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { host, router } from '../../core/trpc.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
@@ -40,8 +40,8 @@ function addressOf(url: string, { transport }: Pick<ServerSummary, 'transport'>)
 /** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
 const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
   changing(ctx, async (em, changes) => {
-    await runNamed(em, lockTool, [name])
-    const definition = (await runNamed(em, listServerTools, [])).find((tool) => tool.name === name)
+    await runStatement(em, lockTool, [name])
+    const definition = (await runStatement(em, listServerTools, [])).find((tool) => tool.name === name)
     if (!definition) throw new Problem('not_found')
     if (definition.hash !== hash) throw new Problem('precondition_failed')
     const tool = await em.findOneOrFail(AiTool, { name }, { refresh: true })

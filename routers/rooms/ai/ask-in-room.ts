@@ -10,7 +10,7 @@ import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { Message } from '../../ports/ai/messages.ts'
 import { ANSWER_LEASE_MS, type Told } from '../../ports/room-answers.ts'
 import { unknown } from '../../verbs/lock.ts'
@@ -56,7 +56,7 @@ async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclos
     assertKeyInUse(ctx, asked.keyEpoch, writer)
     const { disclosures: most } = ctx.services.settings.rooms
     const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS, most]
-    const [begun] = await runNamed(em, beginDisclosure, values)
+    const [begun] = await runStatement(em, beginDisclosure, values)
     const { id, dropped } = begun as { id: number; dropped: number[] }
     for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)

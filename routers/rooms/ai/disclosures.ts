@@ -13,7 +13,7 @@ import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { untilFewer } from '../../verbs/until-fewer.ts'
 import { enterRoom, noSuchRoom } from '../room-access.ts'
@@ -51,10 +51,10 @@ export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typ
   const [room, key] = [Number(id), Number(disclosure)]
   const cancel = async (em: EntityManager, changes: ChangeRecorder) => {
     const { member } = await enterRoom(ctx, em, room, ['admin', 'editor', 'viewer'])
-    const [found] = await runNamed(em, findDisclosure, [key, room])
+    const [found] = await runStatement(em, findDisclosure, [key, room])
     if (!found) throw new Problem('not_found')
     if (found.user !== ctx.caller.person.id && member.role !== 'admin') throw new Problem('not_permitted')
-    const [ended] = await runNamed(em, endDisclosure, [key, 'cancelled', null, null])
+    const [ended] = await runStatement(em, endDisclosure, [key, 'cancelled', null, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', key)
   }
   await changing(ctx, cancel, `room:${room}`)
@@ -66,7 +66,7 @@ export async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
   const [lost] = await ctx.services.sql(findLostDisclosure)
   if (!lost) return { ended: 0 }
   return changing(ctx, async (em, changes) => {
-    const ended = await runNamed(em, endLostDisclosures, [])
+    const ended = await runStatement(em, endLostDisclosures, [])
     for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
     return { ended: ended.length }
   })
@@ -81,7 +81,7 @@ export async function deleteOldRows(ctx: Context): Promise<{ deleted: number }> 
   if (months === undefined) return { deleted: 0 }
   return untilFewer(BATCH, () =>
     changing(ctx, async (em, changes) => {
-      const gone = await runNamed(em, deleteOldDisclosures, [months, BATCH])
+      const gone = await runStatement(em, deleteOldDisclosures, [months, BATCH])
       for (const { id, room } of gone) changes.add([`room:${room}`], 'deleted', 'room-disclosures', id)
       return gone
     }),

@@ -4,7 +4,7 @@ import { filesForPrompt } from '../../../entities/rooms/attachment.sql.ts'
 import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { countPdfPages } from '../../ai/request/pdf-pages.ts'
-import { atMost } from '../../core/load/cache-size.ts'
+import { maxEntries } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
@@ -43,7 +43,7 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
 
 /** How many pages documents have, by the names of their files, which never change. */
 class PageCounts {
-  readonly #counts = new LRUCache<string, { pages: number | undefined }>(atMost(MAX_COUNTED))
+  readonly #counts = new LRUCache<string, { pages: number | undefined }>(maxEntries(MAX_COUNTED))
 
   async of(name: string, open: () => Readable): Promise<number | undefined> {
     const known = this.#counts.get(name) ?? { pages: await countPdfPages(open()) }

@@ -4,7 +4,7 @@ import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { FileContent } from '../../core/file-content.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { ExtractedText } from '../../ports/files/text-extractor.ts'
 import { withNotes } from '../../ports/files/text-notes.ts'
@@ -39,7 +39,7 @@ async function outcomeOf(ctx: Context, file: StoredFile, extracted: ExtractedTex
 
 const settle = (ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome): Promise<void> =>
   changing(ctx, async (em, changes) => {
-    const settled = await runNamed(em, settleText, [id, state, failure, truncated, sealed, JSON.stringify(notes)])
+    const settled = await runStatement(em, settleText, [id, state, failure, truncated, sealed, JSON.stringify(notes)])
     for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
   })
 

@@ -6,7 +6,7 @@ import type { Sql } from '../../../entities/sql/statement.ts'
 import type { Context } from '../../core/context.ts'
 import { inTime, tooLarge } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction, runNamed } from '../../core/run-named.ts'
+import { inTransaction, runStatement } from '../../core/run-statement.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
@@ -80,7 +80,7 @@ interface Kept {
 function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
   const writing = ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
-    await runNamed(em, lockPerson, [person])
+    await runStatement(em, lockPerson, [person])
     const { pending } = await assertWithinQuota(ctx, inTransaction(em), person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
     const mayHaveText = !clientEncrypted && ctx.services.textExtractor.mayRead(kind.mime)

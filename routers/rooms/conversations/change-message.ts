@@ -12,7 +12,7 @@ import {
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { assertWithinQuota, type Changing, full, lockOwn, noteConversation } from './conversation.ts'
 import { dropFilesOf, linkFiles, settleFiles } from './files.ts'
@@ -45,14 +45,14 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
 
 async function assertFollows(em: EntityManager, conversation: number, { parent }: NewMessage): Promise<void> {
   if (parent === null || parent === 0) return
-  const [found] = await runNamed(em, findMessageToChange, [conversation, parent, 0])
+  const [found] = await runStatement(em, findMessageToChange, [conversation, parent, 0])
   if (!found) throw new Problem('not_found', { issues: [{ path: ['parent'], message: 'is the number of no message' }] })
 }
 
 async function insert(em: EntityManager, conversation: number, message: NewMessage) {
   const { thread, role, model, content, metadata, isComplete, parent } = message
   const values = [conversation, thread, role, model, content, textOf(metadata), isComplete, bytesOf(message), parent]
-  const [written] = await runNamed(em, insertConversationMessage, values)
+  const [written] = await runStatement(em, insertConversationMessage, values)
   if (!written)
     throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })
   return written
@@ -73,7 +73,7 @@ export async function changeMessage(
     await assertWithinQuota(ctx, em, { bytes: bytesOf(after) - bytesOf(before) })
     const { id, role, model, content, metadata, isComplete } = after
     const values = [id, role, model, content, textOf(metadata), isComplete, bytesOf(after)]
-    await runNamed(em, updateConversationMessage, values)
+    await runStatement(em, updateConversationMessage, values)
     await settleFiles(ctx, { em, changes }, { id, files }, attachments)
     noteMessage(ctx, { em, changes }, 'updated', { slug, number })
     return id
@@ -90,14 +90,14 @@ export async function removeMessage(
     const { id: conversation } = await lockOwn(ctx, em, slug)
     const { id } = await find(em, conversation, number)
     await dropFilesOf({ em, changes }, id)
-    await runNamed(em, deleteConversationMessage, [id])
+    await runStatement(em, deleteConversationMessage, [id])
     noteMessage(ctx, { em, changes }, 'deleted', { slug, number })
   })
   return { slug, number }
 }
 
 async function find(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
-  const [found] = await runNamed(em, findMessageToChange, [conversation, ...partsOf(number)])
+  const [found] = await runStatement(em, findMessageToChange, [conversation, ...partsOf(number)])
   if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
   return found
 }

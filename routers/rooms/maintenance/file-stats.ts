@@ -1,5 +1,5 @@
-import { countPictures } from '../../../entities/identity/picture.sql.ts'
 import { countFiles, type FileCount, largestOwners } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { countPictures } from '../../../entities/views/picture.sql.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
 

@@ -3,7 +3,7 @@ import { findCounters, openCounters } from '../../../entities/ai/usage-counter.s
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-claims.ts'
-import { atMost } from '../../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../../routers/core/load/cache-size.ts'
 import type { ReserveRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 
 export type CounterClaim = Claim<ActiveLimit> & { counter: number }
@@ -16,7 +16,7 @@ const MAX_COUNTERS = 20_000
  */
 export class LimitCache {
   readonly #sql: Sql
-  readonly #counters = new LRUCache<string, number>(atMost(MAX_COUNTERS))
+  readonly #counters = new LRUCache<string, number>(maxEntries(MAX_COUNTERS))
   #limits = new LimitIndex<ActiveLimit>([])
   #version: number | undefined
 

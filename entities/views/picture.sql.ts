@@ -1,12 +1,16 @@
+import { User } from '../identity/user.ts'
+import { joinedRooms, Room } from '../rooms/room.ts'
+import { compile, type SqlPredicate } from '../sql/scope.ts'
 import { unboundedStatement } from '../sql/statement.ts'
+import { knownUsers } from './known-users.ts'
 
-const tables = ['users', 'rooms'] as const
+const tables = [User.tableName, Room.tableName]
 
 /** A row that has a picture. */
 export interface PictureRow {
   /** The storage key of the picture. */
   name: string
-  table: (typeof tables)[number]
+  table: string
   id: number
 }
 
@@ -38,5 +42,21 @@ const counted = (table: string) => `(select count(*)::float8 from ${table} where
 
 /** How many people and rooms have a picture. */
 export const countPictures = unboundedStatement<{ people: number; rooms: number }>(
-  `select ${counted('users')} as people, ${counted('rooms')} as rooms`,
+  `select ${counted(User.tableName)} as people, ${counted(Room.tableName)} as rooms`,
 )
+
+/** Finds whether the viewer sees a row whose picture has a storage key. */
+const seen = (table: string, scope: SqlPredicate, unrestricted: boolean) =>
+  compile<{ key: string }>(
+    { unrestricted, plannedOnce: true },
+    (sql) => `select p.avatar as key from ${table} p
+      where p.avatar collate "C" = ${sql.valueOf('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
+  )
+
+const ofJoinedRooms = seen(Room.tableName, joinedRooms, false)
+
+/** By what a picture shows, and whether the viewer sees every row: pictures of rooms are for members alone. */
+export const seenPictures = {
+  profile_avatars: { all: seen(User.tableName, knownUsers, true), scoped: seen(User.tableName, knownUsers, false) },
+  room_avatars: { all: ofJoinedRooms, scoped: ofJoinedRooms },
+}

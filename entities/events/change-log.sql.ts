@@ -1,5 +1,4 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
-import { messageNumber } from './room-message.ts'
 
 /** A row of the change log. */
 export interface LoggedChange {
@@ -9,9 +8,9 @@ export interface LoggedChange {
   kind: string
   subject: string
   at: string
-  /** Of a message, the number by which older front ends ask for it. */
+  /** The number by which older front ends ask for what changed, where it has one. */
   number: string | null
-  /** Of an answer that a model gives in a room, whether it is under way. */
+  /** How an answer that a model gives goes on, where one changed. */
   status: AnswerStatus | null
 }
 
@@ -30,14 +29,11 @@ const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walf
     'change_streams'::regclass::oid, (select epoch from change_epochs order by at desc limit 1))), 12)
   from pg_control_system() c)`
 
-/** The number of the message that a row of the log is about. */
-const numberIn = (row: string) => `case when ${row}.kind like 'room-messages.%'
-    then (select ${messageNumber('x')} from room_messages x where x.id = ${row}.subject::int) end`
-
-/** How the answer stands that the row of the log is about. */
-const statusIn = (row: string) => `case when ${row}.kind like 'room-disclosures.%'
-    then (select json_build_object('model', d.model, 'isGenerating', d.state = 'answering', 'error', d.error)
-            from room_disclosures d where d.id = ${row}.subject::int) end`
+/** What areas add to the changes of their types: SQL for a column of a row of the log, null where the row is of another type. */
+export interface ChangeDetails {
+  number: (change: string) => string
+  status: (change: string) => string
+}
 
 /**
  * Writes the changes in the expression `given` (n, stream, kind, subject, number, status) to the log, and selects them as they are logged.
@@ -59,15 +55,6 @@ export const recording = (given: string) => `counted as (
          (select g.number from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as number,
          (select g.status from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as status
     from logged order by stream, seq`
-
-/** Values: the changes as JSON, numbered by `n`. */
-export const recordChanges = statement<LoggedChange>(
-  'record-changes',
-  `with given as (
-    select g.*, ${numberIn('g')} as number, ${statusIn('g')} as status
-      from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
-  ), ${recording('given')}`,
-)
 
 /** Values: the stream. */
 export const findPosition = statement<{ epoch: string; seq: number }>(
@@ -104,14 +91,26 @@ export interface ChangesOfStream {
   changes: Omit<LoggedChange, 'stream' | 'epoch'>[]
 }
 
-/** Values: streams, beside each the number after which to begin, and how many of each at most. */
-export const findChangesOfStreams = unboundedStatement<ChangesOfStream>(
-  `select g.stream, ${epoch} as epoch, coalesce(s.seq, 0)::float8 as seq,
+/** The statements that tell what areas add to their changes. */
+export const describeChanges = ({ number, status }: ChangeDetails) => ({
+  /** Values: the changes as JSON, numbered by `n`. */
+  recordChanges: statement<LoggedChange>(
+    'record-changes',
+    `with given as (
+    select g.*, ${number('g')} as number, ${status('g')} as status
+      from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
+  ), ${recording('given')}`,
+  ),
+
+  /** Values: streams, beside each the number after which to begin, and how many of each at most. */
+  findChangesOfStreams: unboundedStatement<ChangesOfStream>(
+    `select g.stream, ${epoch} as epoch, coalesce(s.seq, 0)::float8 as seq,
           coalesce((select json_agg(c) from (
-            select l.seq, l.kind, l.subject, ${isoTime('l.at')} as at, ${numberIn('l')} as number, ${statusIn('l')} as status from change_log l
+            select l.seq, l.kind, l.subject, ${isoTime('l.at')} as at, ${number('l')} as number, ${status('l')} as status from change_log l
              where l.stream = g.stream and l.seq > g.seq order by l.seq limit $3) c), '[]') as changes
      from unnest($1::text[], $2::bigint[]) as g (stream, seq) left join change_streams s on s.stream = g.stream`,
-)
+  ),
+})
 
 /** Values: streams, and beside each the last number that is known. Lists those that have gone on. */
 export const findStreamsAhead = statement<{ epoch: string; ahead: string[] }>(
@@ -123,12 +122,3 @@ export const findStreamsAhead = statement<{ epoch: string; ahead: string[] }>(
 
 /** Says that numbers may be given a second time from now on. */
 export const beginEpoch = statement<never>('begin-epoch', 'insert into change_epochs default values')
-
-/** Forgets the streams of rooms and people that are gone, once nothing of them is in the log any more. That of all is never gone. */
-export const deleteEndedStreams = statement<never>(
-  'delete-ended-streams',
-  `delete from change_streams s
-    where s.stream <> 'all' and not exists (select from rooms where s.stream = 'room:' || id)
-      and not exists (select from users where s.stream = 'user:' || id)
-      and not exists (select from change_log l where l.stream = s.stream)`,
-)

@@ -10,7 +10,7 @@ interface Transaction {
  * Runs a statement in a transaction under its name, so that PostgreSQL parses and plans it once per connection: what holds a
  * lock that others wait for should not be planned under it. The ORM would write the values into the text.
  */
-export async function runNamed<Row>(
+export async function runStatement<Row>(
   em: EntityManager,
   { name, text }: Statement<Row>,
   values: readonly unknown[],
@@ -30,7 +30,7 @@ export async function runForOneRow<Row>(
   query: Statement<Row>,
   values: readonly unknown[],
 ): Promise<Row> {
-  const [row] = await runNamed(em, query, values)
+  const [row] = await runStatement(em, query, values)
   if (!row) throw new Error(`${query.name} selected no row`)
   return row
 }
@@ -39,4 +39,4 @@ export async function runForOneRow<Row>(
 export const inTransaction =
   (em: EntityManager): Sql =>
   (query, values = []) =>
-    runNamed(em, query, values)
+    runStatement(em, query, values)
