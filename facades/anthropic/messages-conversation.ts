@@ -1,4 +1,4 @@
-import { mediaTypeOf } from '../../routers/ports/ai/media-types.ts'
+import { detectMediaType } from '../../routers/ports/ai/media-types.ts'
 import type {
   AssistantPart,
   FilePart,
@@ -152,7 +152,7 @@ function toInputPart(block: InputBlock): InputPart {
 
 const fileIn = ({ media_type, data }: { media_type: string; data: string }, name?: string): FilePart => ({
   type: 'file',
-  mime: mediaTypeOf(media_type, data, name),
+  mime: detectMediaType(media_type, data, name),
   data,
 })
 

@@ -19,7 +19,6 @@ export interface ParsedQuery {
   fields: Map<string, Set<string>>
 }
 
-
 const family = /^(page|filter|fields)\[([^[\]]+)\]$/
 /** Read by the choice of language, in server/http. */
 const elsewhere = new Set(['locale', 'lang'])

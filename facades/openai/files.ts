@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
-import { mediaTypeOf } from '../../routers/ports/ai/media-types.ts'
+import { detectMediaType } from '../../routers/ports/ai/media-types.ts'
 import type { FilePart } from '../../routers/ports/ai/messages.ts'
 
 type Path = readonly (string | number)[]
@@ -21,7 +21,7 @@ function filePart(url: string, path: Path, name = ''): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
   const data = url.slice(head.length)
-  return { type: 'file', mime: mediaTypeOf(mime, data, name), data }
+  return { type: 'file', mime: detectMediaType(mime, data, name), data }
 }
 
 /** A file that the caller has uploaded before, by the id or uuid of its attachment. */

@@ -1,4 +1,4 @@
-import { mostCostOf } from '../catalogue/pricing.ts'
+import { computeMaxCost } from '../catalogue/pricing.ts'
 import {
   type CallProgress,
   QuotaExceeded,
@@ -81,7 +81,7 @@ export class BudgetedMeter extends CallMeter {
     const { reservation, pricing, maxOutput, mostUses, mostInput, extend } = this.#options
     if (reservation.reserved.tokens === null) return
     const most = mostInput(input) + mostUses.pageTokens
-    const next = mostCostOf(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
+    const next = computeMaxCost(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
     const { tokens, costMicros } = this.#taken
     const wanted = {
       tokens: (tokens ?? 0) + most + maxOutput,

@@ -1,6 +1,6 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { type Cost, costOf, mostCostOf, type NativeUses, sumOfCosts } from '../catalogue/pricing.ts'
+import { type Cost, computeCost, computeMaxCost, type NativeUses, sumOfCosts } from '../catalogue/pricing.ts'
 import type { NativeTool } from '../ports/ai/adapters.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/usage-meter.ts'
 import type { MostUses } from './native-uses.ts'
@@ -88,7 +88,7 @@ export class CallMeter implements UsageMeter {
     const unread = this.#mostRead
     // Pages that are read later may be written to a cache, too.
     const input = { input: known.input + unread, cached: unread > 0 ? undefined : known.cached }
-    const cost = mostCostOf(this.#pricing, { ...known, ...input, ...mostOf(known, this.#mostUses) }, rest)
+    const cost = computeMaxCost(this.#pricing, { ...known, ...input, ...mostOf(known, this.#mostUses) }, rest)
     const { costMicros } = before ? sumOfCosts(before, cost) : cost
     return { tokens: this.#before.tokens.input + input.input + this.tokens.output + rest, costMicros }
   }
@@ -100,7 +100,7 @@ export class CallMeter implements UsageMeter {
   #costWith(request: TokenCounts | undefined): Cost {
     const { cost: before } = this.#before
     if (before && !request) return before
-    const cost = costOf(this.#pricing, sum(nothing, request ?? nothing))
+    const cost = computeCost(this.#pricing, sum(nothing, request ?? nothing))
     return before ? sumOfCosts(before, cost) : cost
   }
 }

@@ -1,6 +1,6 @@
 import type { Context } from '../core/context.ts'
 import { unlessEnded, withTimeLimit } from '../core/timeout.ts'
-import { textOf } from '../ports/ai/tool-calls.ts'
+import { toText } from '../ports/ai/tool-calls.ts'
 import { ToolFailure } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 
@@ -20,7 +20,7 @@ export const boundedTool = ({ services: { settings } }: Context, tool: FunctionT
       throw limit.signal.aborted && !signal.aborted ? new FunctionError('it did not answer in time') : error
     })
     const isError = told instanceof ToolFailure
-    const text = textOf(isError ? told.error : told)
+    const text = toText(isError ? told.error : told)
     const bytes = Buffer.byteLength(text)
     if (bytes > maxResult) throw new FunctionError(`its result is ${bytes} bytes, of which ${maxResult} are taken`)
     return isError ? new ToolFailure(text) : text

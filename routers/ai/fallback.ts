@@ -1,4 +1,4 @@
-import { costOf, type NativeUses } from '../catalogue/pricing.ts'
+import { computeCost, type NativeUses } from '../catalogue/pricing.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { QuotaExceeded, type Reservation } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
@@ -45,7 +45,7 @@ function currencyOf(call: ModelCall): string | undefined {
   if (pricing && 'free' in pricing) return 'any'
   const [input = 0] = pricing?.ranges?.[0]?.range ?? []
   const least = { input: Math.max(1, input), output: 1, cached: 0, reasoning: 0 }
-  return costOf(pricing, { ...least, ...leastUsesOf(call) }).currency ?? undefined
+  return computeCost(pricing, { ...least, ...leastUsesOf(call) }).currency ?? undefined
 }
 
 /** One search, where there may be any, as a price is known or not whatever their number. */

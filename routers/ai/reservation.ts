@@ -1,5 +1,5 @@
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
-import { costOf, mostCostOf } from '../catalogue/pricing.ts'
+import { computeCost, computeMaxCost } from '../catalogue/pricing.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import { QuotaExceeded, type Reservation, type SubjectId, type UsageCall } from '../ports/ai/usage-ledger.ts'
 import type { Asking } from './asking.ts'
@@ -21,7 +21,7 @@ export async function reserveBudget(
 /** What is not known of a call where nobody can say how much it takes. */
 function unknownIn(asked: ModelCall | EmbeddingCall): Unknown {
   const { pricing } = asked.model
-  const { costMicros } = mostCostOf(pricing, { input: 1, output: 0, reasoning: 0, ...neverUsed }, 1)
+  const { costMicros } = computeMaxCost(pricing, { input: 1, output: 0, reasoning: 0, ...neverUsed }, 1)
   if (costMicros === null || !('nativeTools' in asked)) return 'model'
   return asked.nativeTools.includes('web_search') ? 'search' : 'pages'
 }
@@ -55,7 +55,7 @@ export async function tryReserve(
     model: model.modelId,
     requestId: ctx.requestId,
     inputTokens: input,
-    ...costOf(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
+    ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
   const reserved = await ctx.services.usageLedger.reserve({
@@ -63,7 +63,7 @@ export async function tryReserve(
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: unlessInfinite(mostInput + output),
-    ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
+    ...computeMaxCost(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
   })
   if (!(reserved instanceof QuotaExceeded)) ctx.hints.limits = remainingOf(reserved)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import { objectOf } from '../ports/ai/json-schema.ts'
+import { toObjectSchema } from '../ports/ai/json-schema.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
@@ -57,7 +57,7 @@ function serverTool(
     name,
     description: definition.description,
     // Made where the tool is called, as most calls of a model call none.
-    input: z.lazy(() => objectOf(definition.inputSchema)),
+    input: z.lazy(() => toObjectSchema(definition.inputSchema)),
     schema: definition.inputSchema as Record<string, unknown>,
     ...(needsApproval && {
       approval: {

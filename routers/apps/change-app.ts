@@ -44,7 +44,7 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
   const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
     async beforehand(em, changes) {
       await assertChangedHere(em, change)
-      if (change['name'] !== undefined) from = await nameOf(em, Number(change.id))
+      if (change['name'] !== undefined) from = await readName(em, Number(change.id))
       if (publicKey !== undefined) await endLinksOfOtherKey({ em, changes }, Number(change.id), publicKey)
     },
     // From now on this decides, and not the return to the file.
@@ -65,7 +65,7 @@ export async function deleteApp(ctx: Context, given: Version): Promise<{ id: str
   const deleted = await deleteRow(ctx, extApps, given, {
     async beforeDelete({ em, changes, row }) {
       await assertNotInFile(em, row.id)
-      const name = await nameOf(em, row.id)
+      const name = await readName(em, row.id)
       await ctx.services.hooks.settle('name-freed', { subject: 'app', id: row.id, name, em })
       await endAllLinks({ em, changes }, row.id)
     },
@@ -87,7 +87,7 @@ async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
     })
 }
 
-async function nameOf(em: EntityManager, id: number): Promise<string> {
+async function readName(em: EntityManager, id: number): Promise<string> {
   const [app] = await runStatement(em, findAppName, [id])
   return app?.name ?? ''
 }

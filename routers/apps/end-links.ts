@@ -30,7 +30,7 @@ export async function suspendLinks({ em, changes }: Ending, appId: number): Prom
 }
 
 /** Ends the links of an app with one of its users, or with one person; tells the operator which, with the tokens of theirs. */
-export async function endLinksOf(
+export async function endAppLinks(
   ctx: Context,
   appId: number,
   { externalId, userId }: { externalId?: string; userId?: number },

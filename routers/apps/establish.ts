@@ -17,7 +17,7 @@ import { runStatement } from '../core/run-statement.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { translateConstraintError } from '../verbs/constraint-errors.ts'
-import { keyOf, makeKeyPair } from './app-key.ts'
+import { makeKeyPair, parseKey } from './app-key.ts'
 import { type Deciding, MAX_REQUEST, openConnectRequest } from './connect-request.ts'
 import { abilitiesOfApps } from './ext-app.ts'
 
@@ -117,7 +117,7 @@ function sealForApp(publicKey: string, plain: string): string {
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
   const padding = constants.RSA_PKCS1_OAEP_PADDING
-  const wrapped = publicEncrypt({ key: keyOf(publicKey), padding, oaepHash: 'sha256' }, key)
+  const wrapped = publicEncrypt({ key: parseKey(publicKey), padding, oaepHash: 'sha256' }, key)
   const text = [iv, cipher.getAuthTag(), sealed].map(base64).join('|')
   return [base64(wrapped), text].map(base64).join('|')
 }

@@ -17,7 +17,7 @@ import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { rotateCredential, rotation } from './app-credential.ts'
 import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
 import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
-import { endLinksOf } from './end-links.ts'
+import { endAppLinks } from './end-links.ts'
 import { consent, establish } from './establish.ts'
 import { extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
@@ -25,7 +25,7 @@ import { backUrl, redirectTo } from './redirects.ts'
 import { appsFile, syncApps } from './sync-apps.ts'
 
 /** What a person is told by a connect request, who has no business with the row itself. */
-const recordOf = (ctx: Context, app: AppToConnect, connectRequest: string): ExtAppRecord => {
+const toRecord = (ctx: Context, app: AppToConnect, connectRequest: string): ExtAppRecord => {
   const logo = logoPath(ctx, app)
   const url = redirectTo(app.redirectUrls)
   return {
@@ -48,7 +48,7 @@ export const extAppsRouter = router({
     .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
       if (!resourceId.safeParse(id).success) {
         const { app } = await claim(inBrowser(ctx, id), id)
-        return recordOf(ctx, app, id)
+        return toRecord(ctx, app, id)
       }
       return getRow(ctx, extApps, id)
     }),
@@ -72,7 +72,7 @@ export const extAppsRouter = router({
   establishConnection: action(extApps, 'establish-connection', sessionUser)
     .meta(about('Agree to a connect request: links the user of the app to the caller.'))
     .input(consent)
-    .mutation(async ({ ctx, input }) => ({ data: [recordOf(ctx, await establish(ctx, input), input.connectRequest)] })),
+    .mutation(async ({ ctx, input }) => ({ data: [toRecord(ctx, await establish(ctx, input), input.connectRequest)] })),
 
   links: rowAction(extApps, 'link', sessionUser)
     .meta(about("List the caller's own links with an app."))
@@ -81,11 +81,11 @@ export const extAppsRouter = router({
       meta: { links: await ctx.services.sql(listOwnLinks, [ctx.caller.person.id, Number(id)]) },
     })),
 
-  endLinks: rowActionEnd(extApps, 'link', sessionUser)
+  endAppLinks: rowActionEnd(extApps, 'link', sessionUser)
     .meta(about("End the caller's links with an app; what it has under way for them stops."))
     .input(z.strictObject({ id: resourceId }))
     .mutation(async ({ ctx, input: { id } }) => {
-      const ended = await endLinksOf(ctx, Number(id), { userId: ctx.caller.person.id })
+      const ended = await endAppLinks(ctx, Number(id), { userId: ctx.caller.person.id })
       if (ended === 0) throw new Problem('not_found', { detail: 'You have no link with this app.' })
       return { meta: { ended } }
     }),

@@ -19,7 +19,7 @@ import { host, router } from '../core/trpc.ts'
 import type { ListedModel } from '../ports/ai/listed-model.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { checkModels } from './model-checks.ts'
-import { pricingOf } from './pricing.ts'
+import { toPricing } from './pricing.ts'
 import { syncModels } from './sync.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
 import { findUnresolvedNames } from './unresolved-names.ts'
@@ -60,7 +60,7 @@ async function importModels(
     throw new Problem('provider_failed', { cause: error })
   })
   const chats = (listed ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
-  const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
+  const plan = async (known: readonly KnownModel[]) => planSteps(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
   return changing(ctx, async (em, changes) => {
     await runStatement(em, waitForTurn, [locks.syncModels])
@@ -79,7 +79,7 @@ const MAX_NAME = 200
 
 const told = ({ modelId, name, does, members }: Step): ImportedModel => ({ modelId, name, does, members })
 
-function stepsOf(provider: string, chats: readonly ListedModel[], known: readonly KnownModel[]): Step[] {
+function planSteps(provider: string, chats: readonly ListedModel[], known: readonly KnownModel[]): Step[] {
   const own = new Map(known.filter(({ providerId }) => providerId === provider).map((model) => [model.name, model]))
   const taken = new Set(known.map(({ modelId }) => modelId))
   const steps: Step[] = []
@@ -88,7 +88,7 @@ function stepsOf(provider: string, chats: readonly ListedModel[], known: readonl
     const model = own.get(name)
     const modelId =
       model?.modelId ?? [name, `${provider}/${name}`].find((id) => !taken.has(id) && id.length <= MAX_NAME)
-    const members = membersOf(listed, model)
+    const members = findNewMembers(listed, model)
     if (!modelId || (model && members.length === 0)) continue
     taken.add(modelId)
     steps.push({ modelId, name, does: model ? 'complete' : 'add', members: members.join(', '), listed, id: model?.id })
@@ -97,7 +97,10 @@ function stepsOf(provider: string, chats: readonly ListedModel[], known: readonl
 }
 
 /** What the list says and the model has not. */
-function membersOf({ maxInputTokens, maxOutputTokens, price }: ListedModel, model: KnownModel | undefined): string[] {
+function findNewMembers(
+  { maxInputTokens, maxOutputTokens, price }: ListedModel,
+  model: KnownModel | undefined,
+): string[] {
   return [
     ...(!model?.hasLimits && (maxInputTokens ?? maxOutputTokens) ? ['limits'] : []),
     ...(!model?.hasPrice && price ? ['pricing'] : []),
@@ -106,7 +109,7 @@ function membersOf({ maxInputTokens, maxOutputTokens, price }: ListedModel, mode
 
 const valuesOf = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: Step) => ({
   ...(members.includes('limits') && { limits: { maxInputTokens, maxOutputTokens } }),
-  ...(members.includes('pricing') && price && { pricing: pricingOf(price) }),
+  ...(members.includes('pricing') && price && { pricing: toPricing(price) }),
 })
 
 /** A model that nobody has looked at is for nobody yet. */

@@ -14,7 +14,7 @@ import { runStatement } from '../core/run-statement.ts'
 import type { Services } from '../core/services.ts'
 import type { ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
-import { pricingOf } from './pricing.ts'
+import { toPricing } from './pricing.ts'
 import { switchOffDemo } from './providers/demo.ts'
 import { removeServers, writeProvider } from './providers/sync-provider.ts'
 import { renewSecrets } from './secrets.ts'
@@ -107,7 +107,7 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
     documentationUrl = null,
     ...plain
   } = rest
-  const prices = pricing ? pricingOf(pricing) : null
+  const prices = pricing ? toPricing(pricing) : null
   const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl }
   const written = row
     ? em.assign(row, mergeUntouched(wanted, { ...row }, row.synced))
@@ -195,23 +195,23 @@ function noteWrites({ em, changes }: Writing, { resources }: Pick<Services, 'res
     changes.addRow(of, verb, row)
   }
   em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => writesIn(uow).forEach(note) })
-  return (model) => note(updateOf(AiModel.tableName, model))
+  return (model) => note(toUpdate(AiModel.tableName, model))
 }
 
 /** The tools of a model, and the rules of who may use it, stand in tables of their own. */
 const writesIn = (uow: UnitOfWork): Write[] => [
-  ...uow.getChangeSets().flatMap(writeOf),
-  ...uow.getCollectionUpdates().map(({ owner }) => updateOf(AiModel.tableName, owner)),
+  ...uow.getChangeSets().flatMap(toWrites),
+  ...uow.getCollectionUpdates().map(({ owner }) => toUpdate(AiModel.tableName, owner)),
 ]
 
-const updateOf = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
+const toUpdate = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
 
 /** Columns that nobody reads, and the key, which stands in updates of several rows: a row of which only these change is as it was. */
 const unread = ['id', 'synced', 'updatedAt']
 
-function writeOf({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
-  if (entity instanceof AiModelUsageRule.class) return [updateOf(AiModel.tableName, entity.model)]
-  if (entity instanceof ProviderServer.class) return [updateOf(AiProvider.tableName, entity.provider)]
+function toWrites({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
+  if (entity instanceof AiModelUsageRule.class) return [toUpdate(AiModel.tableName, entity.model)]
+  if (entity instanceof ProviderServer.class) return [toUpdate(AiProvider.tableName, entity.provider)]
   if (type === 'create' || type === 'delete') return [{ table, verb: `${type}d`, row: entity as Write['row'] }]
-  return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [updateOf(table, entity)]
+  return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [toUpdate(table, entity)]
 }

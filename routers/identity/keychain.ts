@@ -81,15 +81,15 @@ export async function withinQuota(
   { em, userId, member }: KeychainChange,
   change: () => Promise<void>,
 ): Promise<void> {
-  const before = await sizeOf(em, userId)
+  const before = await readSize(em, userId)
   await change()
-  const after = await sizeOf(em, userId)
+  const after = await readSize(em, userId)
   const exceeds = (what: keyof Size, limit: number) => after[what] > limit && after[what] > before[what]
   if (exceeds('entries', maxEntries)) throw overQuota(member, `${maxEntries} entries`)
   if (exceeds('bytes', maxBytes)) throw overQuota(member, `${maxBytes} bytes of keys and values`)
 }
 
-async function sizeOf(em: EntityManager, userId: number): Promise<Size> {
+async function readSize(em: EntityManager, userId: number): Promise<Size> {
   const [size] = await runStatement(em, measureKeychain, [userId])
   return size ?? { entries: 0, bytes: 0 }
 }

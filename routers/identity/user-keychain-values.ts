@@ -86,7 +86,7 @@ export const userKeychainValuesRouter = router({
         'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',
       ),
     )
-    .query(({ ctx }) => validatorOf(ctx, ctx.caller.person.id)),
+    .query(({ ctx }) => readValidator(ctx, ctx.caller.person.id)),
 })
 
 interface Validator {
@@ -94,13 +94,13 @@ interface Validator {
   meta: { publicKey: string | null; validator: string }
 }
 
-async function validatorOf(ctx: Context, userId: number): Promise<Validator> {
+async function readValidator(ctx: Context, userId: number): Promise<Validator> {
   const [found] = await ctx.services.sql(findValidator, [userId])
   if (found) {
     const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
     return { data, meta: { publicKey: found.publicKey, validator: data.value } }
   }
-  const old = await oldKeychainOf(ctx, userId)
+  const old = await readOldKeychain(ctx, userId)
   if (!old) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
   return { data: null, meta: { publicKey: old.publicKey, validator: old.blob } }
 }
@@ -143,7 +143,7 @@ const KEYCHAIN_MIGRATION = '2026_06_07_215609_after_passkey_upgrade_to_user_keyc
 const userdata = z.object({ blob: z.string().min(1) })
 
 /** The keychain of somebody for whom that migration is pending, as their browser has encrypted it, with their public key. */
-async function oldKeychainOf(ctx: Context, userId: number) {
+async function readOldKeychain(ctx: Context, userId: number) {
   const [found] = await ctx.services.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
   if (!found) return undefined
   const kept = userdata.safeParse(JSON.parse(ctx.services.vault.open(found.data, USERDATA)))

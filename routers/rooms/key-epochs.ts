@@ -39,7 +39,7 @@ export async function requireNewKey(
 }
 
 /** The same for all rooms of a person whose keys are others from now on; what was wrapped for the old ones goes, invitations too. */
-export async function requireNewKeysOf({ em, changes, userId }: ChangedPerson): Promise<void> {
+export async function requireNewKeys({ em, changes, userId }: ChangedPerson): Promise<void> {
   const rooms = await runStatement(em, lockRoomsToRekey, [userId])
   await runStatement(em, deleteKeysOfPerson, [userId])
   await requireNewKey(

@@ -30,7 +30,7 @@ import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { updateRow } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
-import { dropAttachmentsOf } from './attachments/remove.ts'
+import { dropAttachments } from './attachments/remove.ts'
 import { assertKeyOfEditInUse } from './key-epochs.ts'
 import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
 import { type Sending, sendMessage } from './send-message.ts'
@@ -143,7 +143,7 @@ export const roomMessagesRouter = router({
       if (input['content'] === null) throw noContent()
       return updateRow(ctx, roomMessages, input, {
         stream: await findStream(ctx, input),
-        beforehand: (em) => lockRoomOf(em, input),
+        beforehand: (em) => lockRoom(em, input),
         afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
       })
     }),
@@ -158,11 +158,11 @@ export const roomMessagesRouter = router({
 /** Leaves the place of a message, with nothing in it. To do so again changes nothing. */
 async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   const erase = async (em: EntityManager, changes: ChangeRecorder) => {
-    await lockRoomOf(em, { id })
+    await lockRoom(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
     const [erased] = await runStatement(em, eraseMessage, [roomMessages.ids.keyOf(id)])
     if (!erased) return
-    await dropAttachmentsOf({ em, changes }, roomMessages.ids.keyOf(id))
+    await dropAttachments({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   }
   await changing(ctx, erase, await findStream(ctx, { id }))
@@ -175,7 +175,7 @@ async function findStream({ services }: Context, { id }: Version): Promise<Strea
   return found && `room:${found.room}`
 }
 
-const lockRoomOf = (em: EntityManager, { id }: Version) =>
+const lockRoom = (em: EntityManager, { id }: Version) =>
   runStatement(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
 
 /** More than anybody looks at, and few enough for a page of messages. */

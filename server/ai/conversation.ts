@@ -12,7 +12,7 @@ import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
-import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
+import { toJsonSchema } from '../../routers/ports/ai/tool-schema.ts'
 import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
 import { type AssistantMessage, readSignature } from './assistant-message.ts'
 import { toProviderTools } from './native-tools.ts'
@@ -105,7 +105,7 @@ const declare = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,
   description: withoutMarks(tool.description),
-  inputSchema: withoutMarksIn(schemaOf(tool)) as Schema,
+  inputSchema: withoutMarksIn(toJsonSchema(tool)) as Schema,
 })
 
 const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({

@@ -22,6 +22,6 @@ const plain =
   /^application\/(json|schema\+json|xml|xslt\+xml|rss\+xml|wsdl\+xml|xv\+xml|yaml|sql|typescript|javascript|postscript|bat|vnd\.coffeescript|x-(sh|shellscript|bat|csh|tcl|tex|sql|yaml|javascript|perl|php|httpd-php|ruby|gettext|gettext-translation|troff-man|ndjson))$/
 
 /** How the text of a media type is read; nothing where it has none, as pictures. */
-export function textKindOf(mime: string): TextKind | undefined {
+export function findTextKind(mime: string): TextKind | undefined {
   return kinds[mime] ?? (mime.startsWith('text/') || plain.test(mime) ? 'plain' : undefined)
 }

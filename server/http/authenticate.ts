@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { callerOf } from '../../routers/identity/session-caller.ts'
+import { toCaller } from '../../routers/identity/session-caller.ts'
 import type { BrowserSession } from '../../routers/ports/session.ts'
 import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
 import type { Authenticated, Authenticator } from './credentials.ts'
@@ -28,6 +28,6 @@ export function createAuthenticate(options: AuthenticateOptions, { renews = true
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
     if (renews) browser.renew()
-    return { caller: session ? callerOf(session.subject) : { type: 'guest' }, usage: 'main', browser }
+    return { caller: session ? toCaller(session.subject) : { type: 'guest' }, usage: 'main', browser }
   }
 }

@@ -1,5 +1,5 @@
 import type { ListToolsResult, MCPClient } from '@ai-sdk/mcp'
-import { objectOf } from '../../routers/ports/ai/json-schema.ts'
+import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
 import { type OfferedTool, type ToolOffer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 /** Of one server. */
@@ -47,11 +47,11 @@ function reasonAgainst(tool: Tool): string | undefined {
   const { name, description = '', inputSchema } = tool
   if (name.length > MAX_NAME || name !== visible(name)) return 'its name is too long, or has invisible characters'
   // The depth goes first: what is too deep cannot be written as JSON either.
-  if (depthOf(inputSchema) > MAX_DEPTH) return `its schema is more than ${MAX_DEPTH} levels deep`
+  if (measureDepth(inputSchema) > MAX_DEPTH) return `its schema is more than ${MAX_DEPTH} levels deep`
   if (Buffer.byteLength(JSON.stringify([description, inputSchema])) > MAX_BYTES)
     return `its description and schema are more than ${MAX_BYTES} bytes`
   try {
-    objectOf(inputSchema)
+    toObjectSchema(inputSchema)
     return undefined
   } catch {
     return 'its schema cannot be checked'
@@ -84,7 +84,7 @@ function visibleIn(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [visible(name), visibleIn(member)]))
 }
 
-function depthOf(value: unknown, limit = MAX_DEPTH + 1): number {
+function measureDepth(value: unknown, limit = MAX_DEPTH + 1): number {
   if (typeof value !== 'object' || value === null || limit === 0) return 0
-  return 1 + Math.max(0, ...Object.values(value).map((member) => depthOf(member, limit - 1)))
+  return 1 + Math.max(0, ...Object.values(value).map((member) => measureDepth(member, limit - 1)))
 }

@@ -57,7 +57,7 @@ export class ConnectedToolServers implements ToolServers {
   }
 
   offer(server: ToolServer, signal = never): Promise<ToolOffer> {
-    return this.#speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, offerOf)
+    return this.#speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readOffer)
   }
 
   call(server: ToolServer, { name, input, person }: ToolCall, signal: AbortSignal): Promise<unknown> {
@@ -87,7 +87,7 @@ export class ConnectedToolServers implements ToolServers {
   }
 
   async #speakOverHttp<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
-    const headers = headersOf(this.#vault, server)
+    const headers = openHeaders(this.#vault, server)
     const { fetch } = this.#httpFor(server)
     const { withSession } = await import('./session.ts')
     return withSession({ server, headers, fetch }, times, use)
@@ -117,14 +117,14 @@ const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
 
 const never = new AbortController().signal
 
-async function offerOf(client: MCPClient, signal: AbortSignal): Promise<ToolOffer> {
+async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolOffer> {
   const { serverInfo, protocolVersion } = client.initializeResult
   const tools = await listTools(client, signal)
   return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
 }
 
 /** The key as a bearer token, beside the headers of the additional configuration. */
-function headersOf(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
+function openHeaders(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
   const config = additionalConfig
     ? (JSON.parse(vault.open(additionalConfig, SERVER_CONFIG)) as { headers?: unknown })
     : {}
@@ -152,14 +152,14 @@ function toldToModel(result: CallToolResult, maxBytes: number): unknown {
     structuredContent?: unknown
     isError?: boolean
   }
-  const texts = (content ?? []).map(textOf)
+  const texts = (content ?? []).map(toText)
   const told = texts.length > 0 ? texts.join('\n') : (structuredContent ?? null)
   const bytes = Buffer.byteLength(JSON.stringify(told) ?? '')
   if (bytes > maxBytes) throw new ToolServerError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
   return isError ? new ToolFailure(told) : told
 }
 
-function textOf({ type, text, data, mimeType, uri, resource }: Part): string {
+function toText({ type, text, data, mimeType, uri, resource }: Part): string {
   if (typeof text === 'string') return text
   if (typeof resource?.text === 'string') return resource.text
   if (typeof uri === 'string') return uri

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
-import { allowanceOf, limiterInProcess } from './rate-limiter.ts'
+import { limiterInProcess, toAllowance } from './rate-limiter.ts'
 
 /** Counts in Redis; while it is away each replica counts for itself. */
 export function limiterInRedis(redis: Redis, connected: () => Promise<void>): RateLimiter {
@@ -20,11 +20,11 @@ export function limiterInRedis(redis: Redis, connected: () => Promise<void>): Ra
       const limiter = await limiterFor(limit, seconds)
       try {
         const { remainingPoints, msBeforeNext } = await limiter.consume(key, points)
-        return allowanceOf(limit, remainingPoints, msBeforeNext)
+        return toAllowance(limit, remainingPoints, msBeforeNext)
       } catch (refused) {
         // A limit that is used up comes as a rejection, too.
         if (!(refused instanceof RateLimiterRes)) return own.take(key, limit, seconds, points)
-        return allowanceOf(limit, -1, refused.msBeforeNext)
+        return toAllowance(limit, -1, refused.msBeforeNext)
       }
     },
     async giveBack(key, limit, seconds) {

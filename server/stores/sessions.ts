@@ -57,17 +57,17 @@ export function createSessionStore(
 
   return {
     get: callbackify(async (id: string) => {
-      const row = await find(handleOf(id)).catch((cause: unknown) => {
+      const row = await find(hashId(id)).catch((cause: unknown) => {
         throw new Problem('unavailable', { cause })
       })
-      return row && { record: recordOf(row), cookie: { originalMaxAge: null } }
+      return row && { record: toRecord(row), cookie: { originalMaxAge: null } }
     }),
     set: callbackify(async (id: string, session: Session) => {
-      if (session.record) await save(session, session.record, handleOf(id))
+      if (session.record) await save(session, session.record, hashId(id))
     }),
     destroy: callbackify(async (id: string) => {
-      await sql(endSession, [handleOf(id)])
-      await credentials.announce([sessionCredential(handleOf(id))])
+      await sql(endSession, [hashId(id)])
+      await credentials.announce([sessionCredential(hashId(id))])
     }),
   }
 }
@@ -88,7 +88,7 @@ async function write(sql: Sql, record: RequestSession, handle: string): Promise<
 
 const started = ([session]: { ended: string[] }[]) => ({ saved: session !== undefined, ended: session?.ended ?? [] })
 
-function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
+function toRecord({ subject, locale, ...row }: SessionRow): SessionRecord {
   const { handle, method, signedInAt, renewedAt, csrfToken, ...user } = row
   return {
     handle,
@@ -102,7 +102,7 @@ function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
 }
 
 /** Who reads the table, or sees the handle, learns no id. */
-const handleOf = (id: string) => createHash('sha256').update(id).digest('base64url')
+const hashId = (id: string) => createHash('sha256').update(id).digest('base64url')
 
 type Found = Parameters<Parameters<SessionStore['get']>[1]>[1]
 

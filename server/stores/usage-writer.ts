@@ -53,7 +53,7 @@ export class UsageWriter {
 
   async #write(items: readonly Ended[]): Promise<void> {
     const { sql, onReached } = this.#options
-    const [committed] = await sql(commitUsage, valuesOf(items))
+    const [committed] = await sql(commitUsage, toColumns(items))
     for (const limit of committed?.reached ?? []) onReached(limit)
     const missing = new Set(committed?.missing)
     if (missing.size > 0) await this.#commitLost(items.filter(({ id }) => missing.has(id)))
@@ -64,7 +64,7 @@ export class UsageWriter {
     const { sql, log, onReached } = this.#options
     const parts = items.flatMap(({ id, counters }) => counters.map((counter) => ({ id, counter })))
     const [corrected] = await sql(commitLost, [
-      ...valuesOf(items),
+      ...toColumns(items),
       parts.map(({ id }) => id),
       parts.map(({ counter }) => counter),
       parts.length,
@@ -93,7 +93,7 @@ const columns = [
   'expiredOnly',
 ] as const satisfies (keyof UsageCommit)[]
 
-const valuesOf = (items: readonly UsageCommit[]) => [
+const toColumns = (items: readonly UsageCommit[]) => [
   ...columns.map((column) => items.map((item) => item[column])),
   items.length,
 ]

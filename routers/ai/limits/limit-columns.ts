@@ -3,7 +3,7 @@ import type { LimitSubject } from '../../../entities/ai/usage-limit.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { findNamed } from '../../../entities/views/limit-subject.sql.ts'
 import { Problem } from '../../core/problems.ts'
-import { targetOf } from '../../ports/ai/limit-target.ts'
+import { parseTarget } from '../../ports/ai/limit-target.ts'
 import { type LimitEntry, type LimitsConfig, limitColumns } from '../../ports/ai/limits-config.ts'
 
 export type LimitColumns = ReturnType<typeof limitColumns>
@@ -12,7 +12,7 @@ export type LimitColumns = ReturnType<typeof limitColumns>
 export async function columnsOf(sql: Sql, entry: LimitEntry): Promise<LimitColumns> {
   const { columns, ofNobody } = await columnsOfAll(sql, { timeZone: 'UTC', limits: [entry] })
   if (columns[0] && ofNobody.length === 0) return columns[0]
-  const { subject, subjectId } = targetOf(entry.for)
+  const { subject, subjectId } = parseTarget(entry.for)
   throw new Problem('not_found', { detail: `There is no ${subject} with the ${nouns[subject]} ${subjectId}.` })
 }
 

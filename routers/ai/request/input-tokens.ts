@@ -2,7 +2,7 @@ import { type Adapter, mostTokens } from '../../ports/ai/adapters.ts'
 import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
 import type { ModelCall } from '../../ports/ai/models.ts'
 import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
-import { schemaOf } from '../../ports/ai/tool-schema.ts'
+import { toJsonSchema } from '../../ports/ai/tool-schema.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { isPlainText } from './parts.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
@@ -22,7 +22,7 @@ export function estimateInputTokens({ system = [], messages, tools, format }: Ai
 
 /** What the model is told of the tools that the service runs for it. */
 export const estimateToolTokens = (tools: readonly FunctionTool[]): number =>
-  tools.reduce((sum, tool) => sum + tokensIn(tool.name + tool.description + JSON.stringify(schemaOf(tool))), 0)
+  tools.reduce((sum, tool) => sum + tokensIn(tool.name + tool.description + JSON.stringify(toJsonSchema(tool))), 0)
 
 type Part = AskedMessage['content'][number]
 

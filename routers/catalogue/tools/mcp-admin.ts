@@ -22,7 +22,10 @@ export const mcpRouter = router({
   ),
 
   servers: host.query(async ({ ctx }) =>
-    (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({ ...server, address: addressOf(url, server) })),
+    (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({
+      ...server,
+      address: normalizeAddress(url, server),
+    })),
   ),
 
   tools: host.query(({ ctx }) => ctx.services.sql(listServerTools)),
@@ -32,7 +35,7 @@ export const mcpRouter = router({
 })
 
 /** Where it is, without what may be secret: what follows a path, or the arguments of a program. */
-function addressOf(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
+function normalizeAddress(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
   const parsed = transport === 'stdio' ? null : URL.parse(url)
   return parsed ? `${parsed.origin}${parsed.pathname}` : (url.split(' ')[0] ?? '')
 }

@@ -20,7 +20,7 @@ const PENDING = 'pending login'
 export const redirectLogin = {
   /** The address of the provider. */
   async begin(ctx: BrowserContext, next: string | undefined): Promise<string> {
-    const { url, pending } = await (await sourceOf(ctx)).begin()
+    const { url, pending } = await (await findSource(ctx)).begin()
     ctx.browser.setLoginState(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
     return url
   },
@@ -29,7 +29,7 @@ export const redirectLogin = {
     ctx: BrowserContext,
     query: string,
   ): Promise<{ identity?: Identity | undefined; next?: string | undefined }> {
-    const source = await sourceOf(ctx)
+    const source = await findSource(ctx)
     const pending = read(ctx)
     // Good for one return, however it ends.
     ctx.browser.setLoginState(undefined)
@@ -37,7 +37,7 @@ export const redirectLogin = {
   },
 }
 
-async function sourceOf({ services }: BrowserContext): Promise<RedirectSource> {
+async function findSource({ services }: BrowserContext): Promise<RedirectSource> {
   const { redirect } = await services.loginSources()
   if (!redirect) throw new Problem('not_found', { detail: 'Nobody signs in at a provider here.' })
   return redirect

@@ -6,7 +6,7 @@ import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { about, anyone, browserProcedure, router } from '../../core/trpc.ts'
 import type { Identity } from '../../ports/login.ts'
 import type { BrowserSession, SessionSubject } from '../../ports/session.ts'
-import { callerOf } from '../session-caller.ts'
+import { toCaller } from '../session-caller.ts'
 import { rememberBrowser } from './known-browser.ts'
 import { matchIdentity } from './match-identity.ts'
 import { redirectLogin } from './oidc-login.ts'
@@ -97,7 +97,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
     // The person was removed or disabled, or got another password, since they were looked up.
     throw isProblem(error, 'signed_out') ? loginRefused(ctx, method) : error
   })
-  ctx.callerContext.become(callerOf(subject), 'login')
+  ctx.callerContext.become(toCaller(subject), 'login')
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }

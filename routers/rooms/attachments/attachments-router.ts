@@ -7,9 +7,9 @@ import { reads } from '../../verbs/read.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
 import { findByUuid } from './find-by-uuid.ts'
-import { giveUpText, readText, textOf } from './read-text.ts'
+import { downloadText, giveUpText, readText } from './read-text.ts'
 import { deleteAttachment } from './remove.ts'
-import { contentOf, identifier, storedContent } from './stored-content.ts'
+import { identifier, openContent, storedContent } from './stored-content.ts'
 import { upload, uploadInput } from './upload.ts'
 
 const id = attachments.ids.schema
@@ -31,7 +31,7 @@ export const attachmentsRouter = router({
   download: rowAction(attachments, 'download', userWith('read'))
     .meta({ ...about('Download the bytes of an attachment.'), file: 'out' })
     .input(z.strictObject({ id }))
-    .query(({ ctx, input }) => contentOf(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
+    .query(({ ctx, input }) => openContent(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
 
   stored: userWith('read')
     .meta({
@@ -50,7 +50,7 @@ export const attachmentsRouter = router({
   text: rowAction(attachments, 'text', userWith('read'))
     .meta({ ...about('Download the text in an attachment, as models read it.'), file: 'out' })
     .input(z.strictObject({ id }))
-    .query(({ ctx, input }) => textOf(ctx, input.id)),
+    .query(({ ctx, input }) => downloadText(ctx, input.id)),
 
   readText: host.input(waiting).mutation(({ ctx, input }) => readText(ctx, input.attachmentId)),
 

@@ -19,7 +19,7 @@ const MAX_DIRECTORY_SECTORS = 64
 const ENTRY = 128
 
 /** The media type of a compound file by the streams that its directory lists, wherever that lies. */
-export async function compoundKindOf(file: RandomAccessFile): Promise<string> {
+export async function detectCompoundKind(file: RandomAccessFile): Promise<string> {
   const names = await streamNames(file).catch((error: unknown) => {
     if (file.failure) throw error
     return new Set<string>()

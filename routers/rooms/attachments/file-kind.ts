@@ -1,8 +1,8 @@
 import type { FileType } from '../../../entities/rooms/attachment.ts'
-import { compoundKindOf, ENCRYPTED_OFFICE } from './compound-kind.ts'
+import { detectCompoundKind, ENCRYPTED_OFFICE } from './compound-kind.ts'
 import type { RandomAccessFile } from './random-access-file.ts'
-import { textKindOf } from './text-kind.ts'
-import { zipKindOf } from './zip-kind.ts'
+import { detectTextKind } from './text-kind.ts'
+import { detectZipKind } from './zip-kind.ts'
 
 export interface FileKind {
   mime: string
@@ -17,7 +17,7 @@ const textual = ['application/pdf', 'application/rtf', 'application/xml']
 
 /** The kind of a file that begins as text by its first `HEAD` bytes; undefined where the whole file has to be read. */
 export async function kindOfHead(head: Buffer): Promise<FileKind | undefined> {
-  const text = await textKindOf(head)
+  const text = await detectTextKind(head)
   if (text === undefined) return undefined
   // Loaded with the first file, for it knows hundreds of formats.
   const { fileTypeFromBuffer } = await import('file-type')
@@ -30,10 +30,10 @@ export async function kindOfFile(file: RandomAccessFile): Promise<FileKind | und
   const { fileTypeFromBlob } = await import('file-type')
   const start = await file.read(0, 4)
   const mime = start.toString('latin1').startsWith('PK\x03\x04')
-    ? await zipKindOf(file)
+    ? await detectZipKind(file)
     : (await fileTypeFromBlob(file.asBlob()).catch(ignoreUnknown))?.mime
   if (mime === undefined) return undefined
-  return toKind(mime === 'application/x-cfb' ? await compoundKindOf(file) : mime)
+  return toKind(mime === 'application/x-cfb' ? await detectCompoundKind(file) : mime)
 }
 
 /** A file of no kind may lead a detector beyond its end. */
@@ -47,9 +47,9 @@ export const isTextual = (mime: string): boolean => /^(?:text\/|image\/svg\+xml$
 const documents =
   /^(?:text\/|application\/(?:pdf|rtf|json|xml|msword|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)))/
 
-const toKind = (mime: string): FileKind => ({ mime, fileType: fileTypeOf(mime) })
+const toKind = (mime: string): FileKind => ({ mime, fileType: toFileType(mime) })
 
-function fileTypeOf(mime: string): FileType {
+function toFileType(mime: string): FileType {
   const [family] = mime.split('/')
   if (family === 'image' || family === 'audio' || family === 'video') return family
   return documents.test(mime) ? 'document' : 'other'
@@ -69,7 +69,7 @@ const names: readonly [kind: RegExp, name: string, advice: string][] = [
 ]
 
 /** Why a file of this kind is refused, for the person who sent it. */
-export function refusalOf(kind: FileKind | undefined): string {
+export function explainRefusal(kind: FileKind | undefined): string {
   const [, name, advice] = names.find(([pattern]) => kind && pattern.test(kind.mime)) ?? []
   if (name) return `This is ${name}, which is not taken; ${advice}.`
   return `Files of ${kind ? `the kind ${kind.mime}` : 'this kind'} are not taken; the configuration block storage_files lists those that are.`

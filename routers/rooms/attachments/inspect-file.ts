@@ -1,7 +1,7 @@
 import { tooLarge } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
 import type { FileRules } from '../../core/settings.ts'
-import { type FileKind, HEAD, isTextual, kindOfFile, kindOfHead, refusalOf } from './file-kind.ts'
+import { explainRefusal, type FileKind, HEAD, isTextual, kindOfFile, kindOfHead } from './file-kind.ts'
 import type { RandomAccessFile } from './random-access-file.ts'
 import { textWatch } from './text-kind.ts'
 
@@ -59,7 +59,7 @@ export class FileInspector {
 
   #assertTaken(kind: FileKind | undefined): FileKind {
     if (kind && this.#rules.allowedMimeTypes.includes(kind.mime)) return kind
-    throw new Problem('unsupported_media_type', { detail: refusalOf(kind) })
+    throw new Problem('unsupported_media_type', { detail: explainRefusal(kind) })
   }
 
   /** Throws where a file that began as text goes on as something else. */

@@ -10,7 +10,7 @@ const ROOT = /<(?:[\w.-]+:)?([\w.-]+)[\s/>]/y
 const DOCTYPE = /<!doctype\s+(?:[\w.-]+:)?([\w.-]+)/iy
 
 /** The name of the first element of a text that is markup, in lower case; nothing where it is none, or begins too late. */
-export function rootOf(text: string): string | undefined {
+export function findRoot(text: string): string | undefined {
   for (let at = 0; at !== -1; ) {
     const [, root] = matchAt(ROOT, text, at) ?? []
     const [, announced] = matchAt(DOCTYPE, text, at) ?? []

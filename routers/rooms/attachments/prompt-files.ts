@@ -32,7 +32,7 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
   },
 
   async *texts(viewer, files) {
-    const texts = await textsOf(stores, viewer, files)
+    const texts = await readTexts(stores, viewer, files)
     for (const file of files) {
       const sealed = texts.get(file.uuid)
       if (!sealed) throw new Problem('not_found')
@@ -53,7 +53,7 @@ class PageCounts {
 }
 
 /** The sealed texts of files, by their uuids. */
-async function textsOf({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {
+async function readTexts({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {
   if (files.length === 0) return new Map()
   const ids = files.map(({ id }) => id)
   const rows = await sql(textById.statement, textById.values({ ...viewer, ids }))

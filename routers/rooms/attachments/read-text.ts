@@ -20,7 +20,7 @@ export async function readText(ctx: Context, attachmentId: number): Promise<void
   const { uuid, mime, bytes, sealedKey } = found
   const file = { name: uuid, bytes, sealedKey }
   const extracted = await textExtractor.extract({ mime, bytes, open: () => files.read(file) }, ctx.signal())
-  await settle(ctx, attachmentId, await outcomeOf(ctx, file, extracted))
+  await settle(ctx, attachmentId, await toOutcome(ctx, file, extracted))
 }
 
 /** Says of a file that it could not be read as often as that was tried. */
@@ -29,7 +29,7 @@ export const giveUpText = (ctx: Context, attachmentId: number): Promise<void> =>
 
 const nothing = { failure: null, truncated: false, notes: [], sealed: null }
 
-async function outcomeOf(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
+async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
   if ('unreadable' in extracted) return { ...nothing, state: 'failed', failure: extracted.unreadable }
   const { text, truncated, notes } = extracted
   if (text === '') return { ...nothing, state: 'none', notes }
@@ -44,7 +44,7 @@ const settle = (ctx: Context, id: number, { state, failure, truncated, notes, se
   })
 
 /** What models read of a file, as a file of plain text; there is none before it is ready. */
-export async function textOf(ctx: Context, id: string): Promise<FileContent> {
+export async function downloadText(ctx: Context, id: string): Promise<FileContent> {
   const { sql, vault } = ctx.services
   const values = textById.values({ ...viewerOf(ctx), ids: [attachments.ids.keyOf(id)] })
   const [found] = await sql(textById.statement, values)

@@ -55,7 +55,7 @@ export async function letGoOfAttachments({ userId, em, changes, report }: Erasin
 }
 
 /** Deletes the attachments of a message that is about to be deleted. */
-export async function dropAttachmentsOf(at: Transaction, message: number): Promise<void> {
+export async function dropAttachments(at: Transaction, message: number): Promise<void> {
   await remove(at, removeAttachmentsOfMessage, message)
 }
 

@@ -24,10 +24,10 @@ export const identifier = z
 export function storedContent(ctx: Context, identifier: string): Promise<FileContent> {
   const [, category = '', uuid = ''] = identifier.match(/^(\w+)-(.{36})/) ?? []
   if (category === 'profile_avatars' || category === 'room_avatars') return pictureContent(ctx, category, uuid)
-  return contentOf(ctx, fileByUuid, { filters: { uuid } })
+  return openContent(ctx, fileByUuid, { filters: { uuid } })
 }
 
-export async function contentOf(ctx: Context, by: CompiledStatement<FileOfAttachment>, which: ParameterValues) {
+export async function openContent(ctx: Context, by: CompiledStatement<FileOfAttachment>, which: ParameterValues) {
   const [found] = await ctx.services.sql(by.statement, by.values({ ...viewerOf(ctx), ...which }))
   if (!found) throw new Problem('not_found')
   const { uuid, name, mime, bytes, sealedKey } = found

@@ -1,14 +1,14 @@
-import { rootOf } from './markup-root.ts'
+import { findRoot } from './markup-root.ts'
 
 /** As much of a text as is judged. */
 const SAMPLE = 8 * 1024
 
 /** The media type of bytes that are text; nothing where they are not. */
-export async function textKindOf(head: Buffer): Promise<string | undefined> {
+export async function detectTextKind(head: Buffer): Promise<string | undefined> {
   const sample = head.subarray(0, SAMPLE)
-  const encoding = await encodingOf(sample)
+  const encoding = await detectEncoding(sample)
   if (encoding === undefined) return undefined
-  const root = rootOf(new TextDecoder(encoding).decode(head))
+  const root = findRoot(new TextDecoder(encoding).decode(head))
   if (root === 'html') return 'text/html'
   if (root === 'svg') return 'image/svg+xml'
   return isTable(new TextDecoder(encoding).decode(sample, { stream: true })) ? 'text/csv' : 'text/plain'
@@ -26,14 +26,14 @@ const ESCAPE = '\u001b'
 const has = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
 
 /** UTF-16, UTF-8, or Latin-1 for all encodings with the characters of ASCII. Undefined where the bytes are no text. */
-async function encodingOf(sample: Buffer): Promise<string | undefined> {
-  const utf16 = await utf16Of(sample)
+async function detectEncoding(sample: Buffer): Promise<string | undefined> {
+  const utf16 = await detectUtf16(sample)
   const isSingleByte = !utf16 && !has(ASCII_CONTROLS, sample.toString('latin1'))
   return [utf16 ?? 'utf-8'].find((encoding) => isText(encoding, sample)) ?? (isSingleByte ? 'latin1' : undefined)
 }
 
 /** UTF-16 by its mark, or by its characters; a text in any other encoding has no zeros. */
-async function utf16Of(sample: Buffer): Promise<string | undefined> {
+async function detectUtf16(sample: Buffer): Promise<string | undefined> {
   const [first, second] = sample
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
@@ -54,7 +54,7 @@ function isText(encoding: string, bytes: Uint8Array): boolean {
 
 /** Tells of a file that begins as text whether it goes on as text, part by part. A text may change its encoding on the way. */
 export async function textWatch(head: Buffer): Promise<(part: Uint8Array) => boolean> {
-  const utf16 = await utf16Of(head.subarray(0, SAMPLE))
+  const utf16 = await detectUtf16(head.subarray(0, SAMPLE))
   const decoder = new TextDecoder(utf16 ?? 'latin1')
   return (part) => !has(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
 }

@@ -13,7 +13,7 @@ const MAX_MIME = 100
 const markers = ['[Content_Types].xml', 'mimetype']
 
 /** The media type of an archive by the entries that its central directory lists, wherever they lie. */
-export async function zipKindOf(file: RandomAccessFile): Promise<string> {
+export async function detectZipKind(file: RandomAccessFile): Promise<string> {
   try {
     return (await markedKind(file)) || ZIP
   } catch (error) {
@@ -31,13 +31,13 @@ async function markedKind(file: RandomAccessFile): Promise<string | undefined> {
     if (!markers.includes(fileName)) continue
     if (uncompressedSize > MAX_BYTES) return undefined
     const text = (await buffer(await zip.openReadStreamPromise(entry))).toString()
-    return fileName === 'mimetype' ? text.trim().slice(0, MAX_MIME) : officeKindOf(text)
+    return fileName === 'mimetype' ? text.trim().slice(0, MAX_MIME) : detectOfficeKind(text)
   }
   return undefined
 }
 
 /** By the content type of the main part: `….document.main+xml`. */
-function officeKindOf(contentTypes: string): string | undefined {
+function detectOfficeKind(contentTypes: string): string | undefined {
   const [, kind] = contentTypes.match(/["']application\/([\w.+-]{1,120})\.main\+xml["']/i) ?? []
   return kind && `application/${kind.toLowerCase()}`
 }

@@ -15,7 +15,7 @@ import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { assertWithinQuota, type Changing, full, lockOwn, noteConversation } from './conversation.ts'
-import { dropFilesOf, linkFiles, settleFiles } from './files.ts'
+import { dropFiles, linkFiles, settleFiles } from './files.ts'
 import {
   assertAnswerHasModel,
   assertMessageFits,
@@ -23,7 +23,7 @@ import {
   type MessageChange,
   type NewMessage,
 } from './message-input.ts'
-import { partsOf } from './number.ts'
+import { parseNumber } from './number.ts'
 
 /** Gives a message the next number of its conversation or thread, and keeps it. */
 export async function sendMessage(ctx: Context, message: NewMessage): Promise<ConversationMessageRow> {
@@ -89,7 +89,7 @@ export async function removeMessage(
   await changing(ctx, async (em, changes) => {
     const { id: conversation } = await lockOwn(ctx, em, slug)
     const { id } = await find(em, conversation, number)
-    await dropFilesOf({ em, changes }, id)
+    await dropFiles({ em, changes }, id)
     await runStatement(em, deleteConversationMessage, [id])
     noteMessage(ctx, { em, changes }, 'deleted', { slug, number })
   })
@@ -97,7 +97,7 @@ export async function removeMessage(
 }
 
 async function find(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
-  const [found] = await runStatement(em, findMessageToChange, [conversation, ...partsOf(number)])
+  const [found] = await runStatement(em, findMessageToChange, [conversation, ...parseNumber(number)])
   if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
   return found
 }

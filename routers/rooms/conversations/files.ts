@@ -40,6 +40,6 @@ export async function settleFiles(
 }
 
 /** Deletes the files of a message that is about to be deleted. */
-export async function dropFilesOf(at: Changing, message: number): Promise<void> {
+export async function dropFiles(at: Changing, message: number): Promise<void> {
   await remove(at, removeAttachmentsOfPrivateMessage, message)
 }

@@ -111,12 +111,12 @@ export async function deleteExpired(ctx: Context, months: number): Promise<{ del
     const expired = await ctx.services.sql(oldestExpired, [months, EXPIRED_BATCH])
     if (expired.length === 0) return { deleted }
     for (const [uploader, files] of Map.groupBy(expired, (file) => file.uploader))
-      deleted += await deleteFilesOf(ctx, uploader, files)
+      deleted += await deleteFiles(ctx, uploader, files)
   }
 }
 
 /** Takes the locks in the order in which whoever deletes one attachment does. */
-const deleteFilesOf = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
+const deleteFiles = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
   changing(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [uploader])
     await runStatement(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])

@@ -12,10 +12,10 @@ const MAX_OWNERS = 10
 export async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
   const groups = await sql(countFiles)
   const by = <Name extends 'kind' | 'textState' | 'linked'>(name: Name) =>
-    [...Map.groupBy(groups, (group) => group[name])].map(([value, all]) => ({ [name]: value, ...sumOf(all) }))
+    [...Map.groupBy(groups, (group) => group[name])].map(([value, all]) => ({ [name]: value, ...sumCounts(all) }))
   const [withPicture] = await sql(countPictures)
   return {
-    ...sumOf(groups),
+    ...sumCounts(groups),
     kinds: by('kind'),
     textStates: by('textState'),
     linked: by('linked'),
@@ -24,7 +24,7 @@ export async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storag
   }
 }
 
-const sumOf = (counts: readonly FileCount[]): FileCount => ({
+const sumCounts = (counts: readonly FileCount[]): FileCount => ({
   files: counts.reduce((sum, { files }) => sum + files, 0),
   bytes: counts.reduce((sum, { bytes }) => sum + bytes, 0),
 })

@@ -12,7 +12,7 @@ import {
 } from 'cockatiel'
 import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
 import type { ProviderReason, RefusalReason } from '../../../routers/ports/ai/models.ts'
-import { phaseOf } from '../../net/exchange.ts'
+import { findPhase } from '../../net/exchange.ts'
 import { ProviderError, Refusal } from './refusal.ts'
 
 export interface Attempting {
@@ -104,7 +104,7 @@ export function isProvidersFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
   if (error instanceof Refusal || error instanceof ProviderError) return !callersFault.has(error.status ?? 0)
   if (isTruncated(error)) return false
-  return phaseOf(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
+  return findPhase(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
 }
 
 /** A refusal of the key or of the name of a model is the fault of who wrote the configuration. */
@@ -130,13 +130,13 @@ export function refusalReason(error: unknown): RefusalReason {
 const MAX_RETRY_AFTER_SECONDS = 86_400
 
 /** The connection failed, or the provider says that it cannot work. */
-const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
+const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || findPhase(error) === 'connecting'
 
 /** An answer came, but not all of it: it may be paid, and another one would be, too. */
-export const isTruncated = (error: unknown) => phaseOf(error) === 'reading'
+export const isTruncated = (error: unknown) => findPhase(error) === 'reading'
 
 /** The request was sent, but no byte of an answer came. */
-const isTimeoutBeforeResponse = (error: unknown) => phaseOf(error) === 'waiting'
+const isTimeoutBeforeResponse = (error: unknown) => findPhase(error) === 'waiting'
 
 /** Something came, be it a refusal. A caller who goes away, or a file that cannot be read, ends a call before that. */
 const hasSpoken = (error: unknown) => error instanceof Refusal || error instanceof ProviderError || isTruncated(error)

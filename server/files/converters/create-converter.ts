@@ -23,7 +23,7 @@ export function createConverter(env: Env): Converter | undefined {
 const outbound = { networkPolicy: 'configured', maxBytes: 64 * 1024 * 1024 } as const
 
 function speak(protocol: Protocol, client: HttpClient): Converter {
-  const formats = keepForADay(() => formatsOf(protocol, client))
+  const formats = keepForADay(() => readFormats(protocol, client))
   return {
     answers: protocol.answers,
     async accepts(type) {
@@ -52,7 +52,7 @@ function okBody({ statusCode, body }: HttpResponse): Readable {
   throw new Error(`the file converter answered ${statusCode}`)
 }
 
-async function formatsOf(protocol: Protocol, client: HttpClient): Promise<ReadonlySet<string>> {
+async function readFormats(protocol: Protocol, client: HttpClient): Promise<ReadonlySet<string>> {
   const { formats } = protocol
   if (!('listedAt' in formats)) return new Set(formats)
   const request = { method: 'GET', headers: authorization(protocol), body: null, signal: null } as const

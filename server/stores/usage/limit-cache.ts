@@ -62,12 +62,12 @@ export class LimitCache {
   async #open(missing: Map<string, Claim<ActiveLimit>>): Promise<Map<string, number>> {
     const opened = new Map<string, number>()
     if (missing.size === 0) return opened
-    const found = await this.#sql(findCounters, valuesOf(missing.values()))
+    const found = await this.#sql(findCounters, toColumns(missing.values()))
     for (const row of found) missing.delete(keyOf(row.limitId, row.subjectId))
     // Those that are there would be locked, and in another order than calls lock them.
     if (missing.size > 0) {
-      await this.#sql(openCounters, valuesOf(missing.values()))
-      found.push(...(await this.#sql(findCounters, valuesOf(missing.values()))))
+      await this.#sql(openCounters, toColumns(missing.values()))
+      found.push(...(await this.#sql(findCounters, toColumns(missing.values()))))
     }
     for (const { id, limitId, subjectId, remainingMs } of found) {
       opened.set(keyOf(limitId, subjectId), id)
@@ -77,7 +77,7 @@ export class LimitCache {
   }
 }
 
-function valuesOf(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], subjects: string[]] {
+function toColumns(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], subjects: string[]] {
   const all = [...claims]
   return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
 }
