@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
@@ -10,6 +10,8 @@ import { groupByDay } from './day-groups.ts'
 import { restoreConversation, useDiscarded } from './discarded.ts'
 import { Folder } from './folder.tsx'
 import { useLiveConversations } from './live.ts'
+
+const TextResults = lazy(async () => ({ default: (await import('./text-results.tsx')).TextResults }))
 
 /** The conversations of the person, to search in. */
 export function ConversationList({ onChoose }: { onChoose: () => void }) {
@@ -42,6 +44,11 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
       <nav className="conversations" ref={scroller} aria-label={t('app.conversations')}>
         {name === '' && <Organized onChoose={onChoose} />}
         <ByDay name={name} scroller={scroller} onChoose={onChoose} />
+        {name !== '' && (
+          <Suspense>
+            <TextResults words={name} onChoose={onChoose} />
+          </Suspense>
+        )}
       </nav>
       <Undo />
     </>
