@@ -90,6 +90,22 @@ export const insertConversationMessage = statement<{ id: number; number: string 
   select id, ${messageNumber('written')} as number from written`,
 )
 
+/** Values: the conversation's id, messages with their numbers as JSON, and whether the conversation is whole with them. */
+export const appendImportedMessages = statement<never>(
+  'append-imported-messages',
+  `with written as (
+    insert into conversation_messages
+        (conversation_id, seq, role, model, content, is_complete, bytes, parent_seq, created_at, updated_at)
+    select $1, seq, role, model, content, "isComplete", bytes, parent, least("createdAt", now()), least("createdAt", now())
+      from jsonb_to_recordset($2::jsonb) as m(seq int, role text, model text, content text, "isComplete" bool,
+           bytes int, parent int, "createdAt" timestamptz)
+    returning bytes
+  )
+  update conversations set last_seq = last_seq + w.count, message_count = message_count + w.count, bytes = conversations.bytes + w.bytes,
+      discarded_at = case when $3 then null else now() end
+    from (select count(*)::int as count, coalesce(sum(bytes), 0) as bytes from written) w where id = $1`,
+)
+
 export interface MessageToChange {
   id: number
   role: ConversationMessageRow['role']

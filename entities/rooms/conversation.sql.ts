@@ -70,6 +70,30 @@ export const insertConversation = statement<{ slug: string }>(
   'insert into conversations (user_id, slug, name, system_prompt) values ($1, $2, $3, $4) returning slug',
 )
 
+export interface ImportedConversation {
+  id: number
+  slug: string
+  /** The number of its last message. */
+  lastSeq: number
+  /** It is not whole yet, or was thrown away. */
+  isDiscarded: boolean
+}
+
+const importedColumns = 'id, slug, last_seq as "lastSeq", discarded_at is not null as "isDiscarded"'
+
+/** Values: the person's id, who is locked, and what names it where it was imported from. */
+export const findImportedConversation = statement<ImportedConversation>(
+  'find-imported-conversation',
+  `select ${importedColumns} from conversations where user_id = $1 and import_id = $2`,
+)
+
+/** Values: the person's id, slug, name, what names it where it comes from, when it began and was changed last. It is not whole yet. */
+export const insertImportedConversation = statement<ImportedConversation>(
+  'insert-imported-conversation',
+  `insert into conversations (user_id, slug, name, import_id, created_at, updated_at, discarded_at)
+    values ($1, $2, $3, $4, least($5::timestamptz, now()), least($6::timestamptz, now()), now()) returning ${importedColumns}`,
+)
+
 /** Values: the id, a name or nothing to keep it, whether the system prompt changes, and the system prompt. */
 export const updateConversation = statement<never>(
   'update-conversation',

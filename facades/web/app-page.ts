@@ -10,7 +10,7 @@ import { html } from './html.ts'
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
 const addresses = ['/chat', '/chat/:slug']
 
-/** Everything from this origin; what would make code of a text needs a type that nothing here makes. */
+/** Everything from this origin; what would make code of a text needs a type that is made for the address of one worker. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +23,8 @@ const policy = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  "worker-src 'self'",
+  'trusted-types import-worker',
 ].join('; ')
 
 /** The page that holds the front end, for people who are signed in. */

@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import { ChatPage } from './chat/chat-page.tsx'
 import { Frame } from './shell/frame.tsx'
 import { PageFailure } from './shell/page-failure.tsx'
@@ -9,13 +9,20 @@ const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/chat', co
 
 const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$slug', component: ExistingChat })
 
+/** Below `/chat/`, where no conversation has so short a name. */
+const importing = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/chat/import',
+  component: lazyRouteComponent(() => import('./chat/import/import-page.tsx'), 'ImportPage'),
+})
+
 function ExistingChat() {
   const { slug } = chat.useParams()
   return <ChatPage slug={slug} key={slug} />
 }
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([newChat, chat]),
+  routeTree: rootRoute.addChildren([newChat, importing, chat]),
   defaultErrorComponent: PageFailure,
 })
 

@@ -15,7 +15,7 @@ import { viewerOf } from '../../verbs/viewer.ts'
 import { roomText } from '../rooms.ts'
 import { assertWithinQuota, lockOwn, noteConversation, readConversation, slug } from './conversation.ts'
 
-const name = z.string().trim().max(255).describe('Not encrypted.')
+export const name = z.string().trim().max(255).describe('Not encrypted.')
 const systemPrompt = roomText.nullable().describe('Ciphertext of what a model is told before all messages.')
 
 export const newConversation = z.strictObject({
@@ -32,7 +32,7 @@ export const conversationChange = z.strictObject({
 const signs = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const SLUG_LENGTH = 16
 
-const randomSlug = () => Array.from({ length: SLUG_LENGTH }, () => signs[randomInt(signs.length)]).join('')
+export const randomSlug = () => Array.from({ length: SLUG_LENGTH }, () => signs[randomInt(signs.length)]).join('')
 
 export async function createConversation(
   ctx: Context,

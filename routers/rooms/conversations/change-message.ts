@@ -14,7 +14,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
-import { assertWithinQuota, type Changing, full, lockOwn, noteConversation } from './conversation.ts'
+import { assertFewMessages, assertWithinQuota, type Changing, lockOwn, noteConversation } from './conversation.ts'
 import { dropFiles, linkFiles, settleFiles } from './files.ts'
 import {
   assertAnswerHasModel,
@@ -31,8 +31,7 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
   const { slug, attachments } = message
   const id = await changing(ctx, async (em, changes) => {
     const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
-    const { messages: most } = ctx.services.settings.conversations
-    if (messageCount >= most) throw full(`A conversation has at most ${most} messages.`)
+    assertFewMessages(ctx, messageCount + 1)
     await assertWithinQuota(ctx, em, { bytes: bytesOf(message) })
     await assertFollows(em, conversation, message)
     const { id, number } = await insert(em, conversation, message)

@@ -47,6 +47,26 @@ export async function assertWithinQuota(ctx: Context, em: EntityManager, more: {
     throw full(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
 }
 
+/** Throws where a conversation would have more messages than it may. */
+export function assertFewMessages(ctx: Context, count: number): void {
+  const { messages: most } = ctx.services.settings.conversations
+  if (count > most) throw full(`A conversation has at most ${most} messages.`)
+}
+
+/** How much the caller has, and may have. */
+export async function readQuota(ctx: Context) {
+  const { perPerson, bytesPerPerson, messages, messageSize } = ctx.services.settings.conversations
+  const [kept] = await ctx.services.sql(measureConversations, [viewerOf(ctx).viewer])
+  return {
+    conversations: { most: perPerson, kept: kept?.count ?? 0 },
+    bytes: { most: bytesPerPerson, kept: kept?.bytes ?? 0 },
+    /** Of one conversation. */
+    messages,
+    /** Of one message, in characters of its ciphertext. */
+    messageSize,
+  }
+}
+
 export const full = (detail: string) => new Problem('invalid', { detail })
 
 /** Tells the caller's other programs what is different about a conversation. */
