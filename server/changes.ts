@@ -6,6 +6,7 @@ import { createSubscriptions } from './realtime/subscriptions.ts'
 import { createChangeBus } from './stores/change-bus.ts'
 import { LoggedStreams } from './stores/change-streams.ts'
 import { watchCredentials } from './stores/credential-watch.ts'
+import { createNotifier } from './stores/notifier.ts'
 import { createRoomDirectory } from './stores/room-directory.ts'
 
 interface ChangeParts {
@@ -23,9 +24,10 @@ export async function followChanges({ env, sql, log, places }: ChangeParts) {
   const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }
   const subscriptions = createSubscriptions({ credentials, places, ...quotas })
   const roomDirectory = createRoomDirectory(sql, changeBus)
+  const notifier = createNotifier(changeBus)
   const close = () => {
     changeStreams.close()
     credentials.close()
   }
-  return { changeBus, changeStreams, credentials, roomDirectory, subscriptions, close }
+  return { changeBus, changeStreams, credentials, notifier, roomDirectory, subscriptions, close }
 }

@@ -38,6 +38,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,
+    textWait: env.FILE_TEXT_WAIT,
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,

@@ -1,3 +1,4 @@
+import { personPicture } from '../identity/user.sql.ts'
 import { AI_USER_ID, User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import { attachmentIdentifier, type FileType } from './attachment.ts'
@@ -23,7 +24,8 @@ export interface ConversationMessageRow {
   role: (typeof conversationRoles)[number]
   /** The number, without decimals, of the message that it follows; null for the one before it. */
   parent: number | null
-  author: { id: string; username: string; displayName: string }
+  /** `avatar` is what the picture is called below `/proxy/storage/`. */
+  author: { id: string; username: string; displayName: string; avatar: string | null }
   model: string | null
   /** `iv|tag|ciphertext`. */
   content: string | null
@@ -39,7 +41,8 @@ const files = `coalesce((select json_agg(json_build_object('id', a.id::text, 'uu
     order by a.id) from attachments a where a.conversation_message_id = m.id), '[]')`
 
 const columns = `m.id::text as id, m.conversation_id::text as "conversationId", ${messageNumber('m')} as number, m.role, m.parent_seq as parent,
-  json_build_object('id', u.id::text, 'username', u.username, 'displayName', u.name) as author,
+  json_build_object('id', u.id::text, 'username', u.username, 'displayName', u.name,
+    'avatar', ${personPicture('u')}) as author,
   m.model, m.content, m.metadata, m.is_complete as "isComplete", ${files} as attachments,
   ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
 

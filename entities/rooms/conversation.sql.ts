@@ -107,11 +107,11 @@ export const organizeConversation = statement<never>(
   `update conversations set is_pinned = coalesce($2, is_pinned), folder = case when $3 then $4 else folder end where id = $1`,
 )
 
-/** Values: the person's id. The folders that something lies in, and how many are pinned. */
+/** Values: the person's id. The folders that something lies in, and how many are pinned, with what may still be restored. */
 export const countOrganized = statement<{ folders: number; pinned: number }>(
   'count-organized-conversations',
   `select count(distinct folder)::int as folders, count(*) filter (where is_pinned)::int as pinned
-    from conversations where user_id = $1 and discarded_at is null`,
+    from conversations where user_id = $1`,
 )
 
 export interface ConversationFolder {

@@ -11,6 +11,13 @@ export const translator =
   (key) =>
     labels[key] ?? key
 
+/** What an operator says of data protection, where they do: a label of HTML, on a page of its own. */
+export const dataProtection = {
+  path: '/dataprotection',
+  label: '_DataProtection',
+  isThere: (translate: Translate): boolean => translate('_DataProtection') !== '_DataProtection',
+}
+
 export interface Page {
   title: string
   /** The browser module that the page loads. */
@@ -50,7 +57,8 @@ ${module !== undefined && html`<script type="module" src="/assets/${module}.js">
 <noscript><p class="notice wrong">${translate('page.noScript')}</p></noscript>
 ${body}
 </main>
-<footer>${languages(translate, locale)}</footer>
+<footer>${dataProtection.isThere(translate) && html`<a href="${dataProtection.path}">${translate('page.dataProtection')}</a>`}
+${languages(translate, locale)}</footer>
 </body>
 </html>
 `

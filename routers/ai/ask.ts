@@ -21,6 +21,7 @@ import { Attachments } from './request/attachments.ts'
 import { countFiles } from './request/count-files.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
+import { untilTextsAreRead } from './request/pending-texts.ts'
 import { type AiRequest, request, streamRequest } from './request/request.ts'
 import { question, toAiRequest, toQuestionPath, withAllProblems } from './request/simple-request.ts'
 import { unaskableReferences } from './request/tool-references.ts'
@@ -103,7 +104,10 @@ interface BeginOptions {
   questionPlace?: QuestionPlace
 }
 
-/** Reserves what the call can take, and begins it; a call that a limit bounds is told to answer within it. */
+/**
+ * Reserves what the call can take, and begins it, once its files are read; a call that a limit bounds is told to answer within
+ * it.
+ */
 export function begin(
   ctx: Asking,
   given: AiRequest,
@@ -112,18 +116,20 @@ export function begin(
   const { conversation } = given
   const asked = { ...given, messages: [...withUniqueCallIds(given.messages)] }
   const consumeQuota = aiQuotaOnce(ctx)
-  return ctx.services.callableModels.prepare(async (find) => {
-    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
-    const accepted = await checked(ctx, asked, { find, told, room, questionPlace })
-    await consumeQuota()
-    using held = new DisposableStack()
-    const call = await callOf(ctx, accepted, approvals, held)
-    // A room is told which model reads its messages.
-    const names = room === undefined ? call.model.fallback : []
-    // Last, as nobody would give it back if something failed after it.
-    const reservation = await reserveBudget(ctx, call, room)
-    return withFallbacks(ctx, { question: { call, asked, approvals }, call, reservation, names, held: held.move() })
-  })
+  const attempt = () =>
+    ctx.services.callableModels.prepare(async (find) => {
+      const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
+      const accepted = await checked(ctx, asked, { find, told, room, questionPlace })
+      await consumeQuota()
+      using held = new DisposableStack()
+      const call = await callOf(ctx, accepted, approvals, held)
+      // A room is told which model reads its messages.
+      const names = room === undefined ? call.model.fallback : []
+      // Last, as nobody would give it back if something failed after it.
+      const reservation = await reserveBudget(ctx, call, room)
+      return withFallbacks(ctx, { question: { call, asked, approvals }, call, reservation, names, held: held.move() })
+    })
+  return untilTextsAreRead(ctx, { attempt, consumeQuota })
 }
 
 /** Asks the person only at the end of the answer: clients of most protocols would leave a question in between without an answer. */

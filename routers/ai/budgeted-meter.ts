@@ -26,8 +26,6 @@ export class LimitCut extends Error {
 
 interface BudgetedMeterOptions extends CallMeterOptions {
   reservation: Reservation
-  /** The longest answer of a round in tokens. */
-  maxOutput: number
   extend: UsageLedger['extend']
 }
 

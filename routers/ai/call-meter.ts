@@ -12,6 +12,10 @@ export interface CallMeterOptions {
   mostUses: MostUses
   /** As much as a provider may count of a request, by our estimate of its input. */
   mostInput: (estimate: number) => number
+  /** The longest answer of a round in tokens. */
+  maxOutput: number
+  /** Messages of the request, or texts where none is a message. */
+  messages: number
 }
 
 /** Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length. */
@@ -20,9 +24,13 @@ export class CallMeter implements UsageMeter {
   readonly #mostUses: MostUses
   readonly #mostInput: CallMeterOptions['mostInput']
   #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
+  readonly #most: Pick<CallMeterOptions, 'maxOutput' | 'messages'>
   #request: RequestMeter | undefined
+  /** What providers counted of requests before that cannot be. */
+  #implausible: ReportedTokens[] = []
 
-  constructor({ pricing, mostUses, mostInput }: CallMeterOptions) {
+  constructor({ pricing, mostUses, mostInput, maxOutput, messages }: CallMeterOptions) {
+    this.#most = { maxOutput, messages }
     this.#pricing = pricing
     this.#mostUses = mostUses
     this.#mostInput = mostInput
@@ -30,7 +38,15 @@ export class CallMeter implements UsageMeter {
 
   async begin(inputTokens: number): Promise<void> {
     if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
-    this.#request = new RequestMeter(inputTokens, this.#mostInput(inputTokens))
+    this.#implausible = this.implausible
+    const mostInput = this.#mostInput(inputTokens)
+    const { webSearches, webFetches } = this.#mostUses
+    this.#request = new RequestMeter(inputTokens, mostInput, {
+      // What a search finds has no bound, and after each search or page all of the input may be counted again.
+      input: webSearches + webFetches > 0 ? Infinity : mostInput,
+      output: this.#most.maxOutput,
+      messages: this.#most.messages,
+    })
   }
 
   fail(): void {
@@ -51,6 +67,12 @@ export class CallMeter implements UsageMeter {
 
   receive(text: string, kind: 'answer' | 'reasoning'): void {
     this.#request?.receive(text, kind)
+  }
+
+  /** The counts of providers that cannot be, and are cut. */
+  get implausible(): ReportedTokens[] {
+    const last = this.#request?.implausible
+    return last ? [...this.#implausible, last] : this.#implausible
   }
 
   /** Whether a request is made or was the last one; not before the first, nor after one that took nothing. */

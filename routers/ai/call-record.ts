@@ -37,10 +37,15 @@ export class CallRecord {
   write(outcome: Outcome): void {
     if (this.#isWritten) return
     this.#isWritten = true
-    const { reservation, meter, held } = this.#call
+    const { reservation, meter, model, held } = this.#call
     held?.[Symbol.dispose]()
     const durationMs = Math.round(performance.now() - this.#started)
     this.#ctx.services.usageLedger.commit(reservation, { ...meter.bill, outcome, durationMs })
+    for (const reported of meter.implausible)
+      this.#ctx.services.log.warn(
+        { requestId: this.#ctx.requestId, provider: model.providerId, model: model.modelId, reported },
+        'a provider counted more than it was sent and has sent: its counts are cut',
+      )
   }
 
   /** Another call takes the place of this one, which is as if it had not been made. */

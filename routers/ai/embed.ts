@@ -77,7 +77,14 @@ async function metered(
   const { model, signal } = call
   const { pricing } = model
   const meter = new BudgetedMeter({
-    ...{ reservation, pricing, maxOutput: 0, mostUses: neverUsed, mostInput: (estimate) => estimate },
+    ...{
+      reservation,
+      pricing,
+      maxOutput: 0,
+      messages: call.input.length,
+      mostUses: neverUsed,
+      mostInput: (estimate) => estimate,
+    },
     extend: usageLedger.extend,
   })
   const record = new CallRecord(ctx, { reservation, meter, model, signal, inputPath: ['input'] })

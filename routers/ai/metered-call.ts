@@ -60,6 +60,7 @@ export class MeteredCall {
       reservation,
       pricing: model.pricing,
       maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
+      messages: call.messages.length,
       mostUses: mostUsesOf(call),
       // The meter may outlive the call, and must not keep what was asked.
       mostInput: (estimate) => maxInputTokens({ model, files }, estimate),

@@ -120,7 +120,7 @@ export const roomMessagesRouter = router({
       const unknown = new Problem('not_found', { detail: 'There is no such message.' })
       if (!found) throw unknown
       // Who may not see the room learns nothing of which numbers it has.
-      return getRow(ctx, roomMessages, found.id, ['member', 'attachments']).catch((error: unknown) => {
+      return getRow(ctx, roomMessages, found.id, ['member.user', 'attachments']).catch((error: unknown) => {
         throw error instanceof Problem && error.problem === 'not_found' ? unknown : error
       })
     }),

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
-import { type Job, PgBoss } from 'pg-boss'
+import { type Clock, type Job, PgBoss } from 'pg-boss'
 import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
 import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
@@ -87,10 +87,23 @@ export class DatabaseJobQueue implements JobQueue {
   }
 }
 
+/** The longest that pg-boss waits by itself, in milliseconds. */
+const MAX_WAIT_MS = 600_000
+
+/** The machine's clock. Where that was set back, pg-boss waits until it is right again, and would wait for months. */
+const clock: Clock = {
+  now: () => Date.now(),
+  setTimeout: (run, ms) => setTimeout(run, Math.min(ms, MAX_WAIT_MS)),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  setInterval: (run, ms) => setInterval(run, ms),
+  clearInterval: (timer) => clearInterval(timer as NodeJS.Timeout),
+}
+
 function createBoss({ pool, log, heartbeat }: JobQueueOptions & { heartbeat: number }): PgBoss {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
     schema: SCHEMA,
+    clock,
     schedule: false,
     monitorVacuum: false,
     superviseIntervalSeconds: Math.ceil(heartbeat / 3),

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { openProfile } from '../kit/web/pages.ts'
+import { openProfile, showProfile } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -53,5 +53,51 @@ describeWith('chromium')('on a phone', () => {
     await person.page.locator('#tokens button').first().click()
     await person.page.waitForSelector('dialog')
     await expectAccessible(person.page)
+  })
+})
+
+describeWith('chromium')('the profile', () => {
+  test('writes dates and numbers in the language of the page, whatever that of the browser is', async () => {
+    await using person = await openProfile(svc, 'translated', { locale: 'en-US' })
+    const { page } = person
+    await fillProfile(person.id)
+    const texts = async () => {
+      await showProfile(page)
+      return [await page.textContent('#usage'), await page.textContent('#sessions')].join(' ')
+    }
+
+    const english = await texts()
+    expect(english).toContain('1,540')
+    expect(english).toMatch(/\d{1,2}\/\d{1,2}\/\d{4}/)
+
+    await page.click('#languages button')
+    await page.waitForSelector('html[lang=de]')
+    const german = await texts()
+    expect(german).toContain('1.540')
+    expect(german).toMatch(/\d{1,2}\.\d{1,2}\.\d{4}/)
+    expect(german).not.toMatch(/1,540|\d\/\d{4}/)
+  })
+
+  test('says that a change was saved until the next one, and of one that failed only that', async () => {
+    await using person = await openProfile(svc, 'saving')
+    const { page } = person
+    const outcome = page.locator('#about .outcome')
+    await page.fill('#bio', 'Plays chess.')
+    await page.click('#about button')
+    await outcome.getByText('Saved.').waitFor()
+
+    await page.fill('#bio', 'Plays go.')
+    expect(await outcome.textContent()).toBe('')
+    await page.route('**/users/*', (route) => route.abort())
+    await page.click('#about button')
+    await page.locator('#about .outcome.wrong').filter({ hasText: /./ }).waitFor()
+
+    expect(await outcome.textContent()).not.toContain('Saved.')
+    await page.unroute('**/users/*')
+    await page.click('#about button')
+    await outcome.getByText('Saved.').waitFor()
+    expect(await outcome.getAttribute('class')).toBe('outcome')
+    await page.setInputFiles('#avatar', { name: 'me.png', mimeType: 'image/png', buffer: Buffer.from('none') })
+    expect(await outcome.textContent()).toBe('')
   })
 })

@@ -6,7 +6,7 @@ import { failureOf } from '../../http/failure.ts'
 
 /** What the first line says of an answer. */
 interface Head {
-  author: { username: string; name: string; avatar_url: string }
+  author: { username: string; name: string; avatar_url: string | null }
   model: string
   tools: readonly string[]
 }

@@ -88,12 +88,11 @@ async function messageOf(api: Api, body: Omit<z.output<typeof newMessage>, 'thre
 /** A message as older front ends read it. */
 export function olderMessage(message: Message) {
   const { role, number, author, model, content, metadata, isComplete, attachments, createdAt, updatedAt } = message
-  const { id, username, displayName: name } = author
   const { tools = null, params = null, citations = null } = metadata ?? {}
   return {
     message_role: role,
     message_id: number,
-    author: { username, name, avatar_url: pictureAddress(id) },
+    author: { username: author.username, name: author.displayName, avatar_url: pictureAddress(author) },
     model,
     content: olderContent(content, 'private', attachments),
     metadata: { tools, params, citations },

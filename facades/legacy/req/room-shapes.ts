@@ -6,9 +6,16 @@ export type Message = Awaited<ReturnType<Api['roomMessages']['get']>>
 export type Member = Awaited<ReturnType<Api['roomMembers']['get']>>
 type File = Awaited<ReturnType<Api['attachments']['get']>>
 
+interface Person {
+  id: string
+  /** Where the relation is included. */
+  avatar?: string | null
+}
+
+const personIn = ({ relations }: Member) => relations?.['user'] as Person | null | undefined
+
 /** The id of the person that a membership is of; nothing where they were erased. */
-export const userIn = ({ relations }: Member): string | undefined =>
-  (relations?.['user'] as { id: string } | null | undefined)?.id
+export const userIn = (member: Member): string | undefined => personIn(member)?.id
 
 export const isMember = ({ state }: Member): boolean => state === 'member'
 
@@ -29,6 +36,17 @@ export const roomRow = (room: Room) => ({
   updated_at: room.updatedAt,
 })
 
+/** A room without its members and messages. */
+export const roomInList = (room: Room) => ({
+  id: Number(room.id),
+  name: room.name,
+  room_icon: roomPicture(room),
+  slug: room.slug,
+  system_prompt: room.systemPrompt,
+  room_description: room.roomDescription,
+  role: room.role,
+})
+
 interface RoomContent {
   members: readonly Member[]
   /** In the order of their numbers. */
@@ -40,25 +58,22 @@ interface RoomContent {
 export function olderRoom(room: Room, { members, messages, viewer }: RoomContent) {
   const own = members.find((member) => userIn(member) === viewer)
   return {
-    id: Number(room.id),
-    name: room.name,
-    room_icon: roomPicture(room),
-    slug: room.slug,
-    system_prompt: room.systemPrompt,
-    room_description: room.roomDescription,
-    role: room.role,
+    ...roomInList(room),
     members: members.filter(isMember).map(olderMember),
     messagesData: messages.filter(({ deletedAt }) => deletedAt === null).map((message) => olderMessage(message, own)),
   }
 }
 
 function olderMember(member: Member) {
-  const user = userIn(member)
   const { displayName: name, username, role } = member
-  return { user_id: Number(user), name, username, role, employeetype: null, avatar_url: avatarOf(user) }
+  const user_id = Number(userIn(member))
+  return { user_id, name, username, role, employeetype: null, avatar_url: memberPicture(member) }
 }
 
-const avatarOf = (user: string | undefined) => (user === undefined ? null : pictureAddress(user))
+function memberPicture(member: Member): string | null {
+  const person = personIn(member)
+  return person ? pictureAddress(person) : null
+}
 
 export const filesOf = ({ relations }: Message) => (relations?.['attachments'] ?? []) as File[]
 
@@ -72,7 +87,7 @@ export function olderMessage(message: Message, reader: Member | undefined) {
     message_role: role === 'assistant' ? 'assistant' : 'user',
     message_id: message.number,
     read_status: author.id === reader?.id || Number(message.id) <= Number(reader?.readUpTo ?? 0),
-    author: { username, name, isRemoved: !isMember(author), avatar_url: avatarOf(userIn(author)) },
+    author: { username, name, isRemoved: !isMember(author), avatar_url: memberPicture(author) },
     model: message.model,
     content: olderContent(message.content, 'group', filesOf(message)),
     metadata: { tools: null, params: null, ...message.metadata },

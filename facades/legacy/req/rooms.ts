@@ -3,13 +3,15 @@ import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
-import { bodyIn, errorHandler } from './errors.ts'
+import { bodyIn, errorHandler, inShape } from './errors.ts'
 import { type InRoom, memberNamed, membersOf, messagesOf, ownMembership, roomOf } from './find.ts'
 import { roomAnswers } from './room-answers.ts'
 import { roomMessages } from './room-messages.ts'
 import { roomPictures } from './room-pictures.ts'
-import { isMember, olderRoom, roomRow, userIn } from './room-shapes.ts'
+import { isMember, olderRoom, roomInList, roomRow, userIn } from './room-shapes.ts'
 
+const number = z.coerce.number().int().min(1)
+const ofList = z.object({ size: number.max(200).default(50), number: number.default(1) })
 const newRoom = z.object({ room_name: z.string() })
 const person = z.object({ username: z.string() })
 const roleOf = z.object({ username: z.string(), role: z.enum(['admin', 'editor', 'viewer']) })
@@ -36,6 +38,12 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   await app.register(async (creating) => createRoom(creating, options))
   await app.register(async (answering) => roomAnswers(answering, options))
   memberRoutes(app, options)
+
+  app.get('/req/room', routeTo('rooms.list', options, { query: ofList }), async (request, reply) => {
+    const page = inShape(ofList, request.query)
+    const { items } = await createCaller(await contextOf(request, reply)).rooms.list({ page })
+    return { success: true, data: items.map(roomInList) }
+  })
 
   app.get<InRoom>('/req/room/:slug', routeTo('rooms.find', options), async (request, reply) => {
     const at = await roomOf(request, reply, contextOf)

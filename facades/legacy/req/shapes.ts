@@ -35,7 +35,9 @@ export const olderTime = (time: string): string => `${time.slice(0, 10)}+${time.
 
 export const fileAddress = (identifier: string): string => `/proxy/storage/${identifier}`
 
-export const pictureAddress = (user: string): string => `/req/profile/picture/${user}`
+/** Where the picture of a person is; null where there is none. */
+export const pictureAddress = ({ id, avatar }: { id: string; avatar?: string | null | undefined }): string | null =>
+  avatar ? `/req/profile/picture/${id}` : null
 
 interface File {
   uuid: string

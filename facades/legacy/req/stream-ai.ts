@@ -53,8 +53,8 @@ function failed(thrown: unknown, requestId: string) {
 
 /** The AI user, whose message the answer becomes. */
 async function authorOf(api: Api) {
-  const { id, username, displayName: name } = await api.users.get({ id: AI_USER })
-  return { username, name, avatar_url: pictureAddress(id) }
+  const user = await api.users.get({ id: AI_USER })
+  return { username: user.username, name: user.displayName, avatar_url: pictureAddress(user) }
 }
 
 /** JSON within JSON, as these front ends expect it. */

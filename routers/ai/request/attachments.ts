@@ -5,6 +5,7 @@ import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
 import type { StoredBytes } from '../../ports/ai/stored-bytes.ts'
 import { findMisfit, takesBytes } from './file-support.ts'
+import { PendingTexts } from './pending-texts.ts'
 import type { AskedMessage, ReadMessage } from './request.ts'
 
 /** Attachments of one request, by their names. */
@@ -53,7 +54,10 @@ export class Attachments {
     const known = names.length > 0 ? await this.#known(names) : undefined
     const issues = places.flatMap((place) => this.#choose(place, known?.get(place.name), model))
     if (issues.length > 0 && issues.every(({ reason }) => reason === 'pending'))
-      throw new Problem('attachment_pending', { issues })
+      throw new PendingTexts(
+        issues,
+        [...(known?.values() ?? [])].map(({ id }) => id),
+      )
     return [...issues, ...this.#excess(this.#knownBytes)]
   }
 

@@ -5,6 +5,7 @@ import type { Context } from '../../core/context.ts'
 import { FileContent } from '../../core/file-content.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
+import { textKey } from '../../ports/ai/prompt-files.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { ExtractedText } from '../../ports/files/text-extractor.ts'
 import { withNotes } from '../../ports/files/text-notes.ts'
@@ -37,11 +38,13 @@ async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractedTex
   return { ...nothing, state: 'ready', truncated, notes, sealed }
 }
 
-const settle = (ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome): Promise<void> =>
-  changing(ctx, async (em, changes) => {
+async function settle(ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome) {
+  await changing(ctx, async (em, changes) => {
     const settled = await runStatement(em, settleText, [id, state, failure, truncated, sealed, JSON.stringify(notes)])
     for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
   })
+  ctx.services.notifier.notify(textKey(id))
+}
 
 /** What models read of a file, as a file of plain text; there is none before it is ready. */
 export async function downloadText(ctx: Context, id: string): Promise<FileContent> {
