@@ -5,9 +5,9 @@ import { Problem } from '../core/problems.ts'
 import { about, userWith } from '../core/trpc.ts'
 import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
-import { type Asking, consumeAiQuota } from './asking.ts'
-import { logFailure } from './call-failure.ts'
-import { modelCallOf } from './model-call.ts'
+import { logFailure } from './call-record.ts'
+import { type ChatContext, consumeAiQuota } from './chat-context.ts'
+import { toModelCall } from './model-call.ts'
 import { adaptRequest } from './request/adapt-request.ts'
 import { countFiles } from './request/count-files.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
@@ -42,20 +42,20 @@ export const countTokens = userWith('ai')
     using held = new DisposableStack()
     const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(`${ctx.caller.person.id}`, bytes))
     const messages = await new InlineDocuments({ ctx, model, hold }).read(input.messages.map(withoutAttachments))
-    const call = callOf(ctx, { ...input, messages: [...messages] }, model)
-    const counted = await countOf(ctx, call)
+    const call = toCountCall(ctx, { ...input, messages: [...messages] }, model)
+    const counted = await askCount(ctx, call)
     return counted === undefined
-      ? { inputTokens: await estimateOf(call), estimated: true }
+      ? { inputTokens: await estimateTokens(call), estimated: true }
       : { inputTokens: counted, estimated: false }
   })
 
 /** Files count as much as providers count for them at most. */
-async function estimateOf({ model, messages, inputTokens }: ModelCall): Promise<number> {
+async function estimateTokens({ model, messages, inputTokens }: ModelCall): Promise<number> {
   const files = await countFiles(messages)
   return Math.ceil(MARGIN * inputTokens + maxInputTokens({ model, files }, inputTokens) - inputTokens)
 }
 
-function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall {
+function toCountCall(ctx: ChatContext, asked: AiRequest, model: CallableModel): ModelCall {
   const approvals = new Approvals(ctx, {
     person: ctx.caller.person.id,
     conversation: undefined,
@@ -64,7 +64,7 @@ function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall 
   const tools = ownTools(ctx, { model, asked, approvals })
   const said = approvals.allowed.take(asked.messages as ReadMessage[])
   const inputTokens = estimateInputTokens(asked) + estimateToolTokens(tools)
-  return modelCallOf(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
+  return toModelCall(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
 }
 
 const withoutAttachments = (message: AskedMessage): ReadMessage =>
@@ -73,7 +73,7 @@ const withoutAttachments = (message: AskedMessage): ReadMessage =>
     : message
 
 /** What the provider counts; undefined where it does not, fails, or has counted enough for this person. */
-async function countOf(ctx: Asking, call: ModelCall): Promise<number | undefined> {
+async function askCount(ctx: ChatContext, call: ModelCall): Promise<number | undefined> {
   const { limiter, models } = ctx.services
   const { remaining } = await limiter.take(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
   if (remaining < 0) return undefined

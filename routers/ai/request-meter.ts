@@ -138,7 +138,7 @@ export class RequestMeter {
   }
 
   /** Tokens of the answer by the provider's own count, as far as it told. */
-  get told(): number {
+  get reportedOutput(): number {
     return this.#plausible.output ?? 0
   }
 

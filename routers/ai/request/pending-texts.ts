@@ -1,6 +1,6 @@
 import { type Issue, Problem } from '../../core/problems.ts'
 import { textKey } from '../../ports/ai/prompt-files.ts'
-import type { Asking } from '../asking.ts'
+import type { ChatContext } from '../chat-context.ts'
 
 /** Says that the texts of files of a request are still being read. */
 export class PendingTexts extends Problem {
@@ -21,7 +21,7 @@ interface Preparation<Call> {
 
 /** Prepares a call; where the texts of its files are still being read, again when they are. Throws where that takes too long. */
 export async function untilTextsAreRead<Call>(
-  ctx: Asking,
+  ctx: ChatContext,
   { attempt, consumeQuota }: Preparation<Call>,
 ): Promise<Call> {
   const first = await attempt().catch(toPendingTexts)

@@ -8,7 +8,7 @@ import {
   findLostDisclosure,
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
-import type { Asking } from '../../ai/asking.ts'
+import type { ChatContext } from '../../ai/chat-context.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -29,7 +29,7 @@ export const disclosuresInput = z.strictObject({
 })
 
 /** What was disclosed to models in a room, the last first, as its members see it. */
-export async function listOwnDisclosures(ctx: Asking, { id, page }: z.output<typeof disclosuresInput>) {
+export async function listOwnDisclosures(ctx: ChatContext, { id, page }: z.output<typeof disclosuresInput>) {
   const before = Number(page?.before ?? FIRST)
   const values = [Number(id), ctx.caller.person.id, before, PAGE + 1]
   const [found] = await ctx.services.sql(listDisclosures, values)
@@ -47,7 +47,7 @@ export const disclosureChoice = z.strictObject({
  * Ends an answer under way, for who asked for it and who administers the room. Whichever replica makes it hears of it by the
  * change. One that has ended stays as it is.
  */
-export async function cancelAnswer(ctx: Asking, { id, disclosure }: z.output<typeof disclosureChoice>) {
+export async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeof disclosureChoice>) {
   const [room, key] = [Number(id), Number(disclosure)]
   const cancel = async (em: EntityManager, changes: ChangeRecorder) => {
     const { member } = await enterRoom(ctx, em, room, ['admin', 'editor', 'viewer'])

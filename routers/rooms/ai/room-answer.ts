@@ -4,7 +4,7 @@ import { endDisclosure, replaceAnswer } from '../../../entities/rooms/room-discl
 import type { DisclosureState } from '../../../entities/rooms/room-disclosure.ts'
 import { insertMessage } from '../../../entities/rooms/room-message.sql.ts'
 import type { StreamPart, UsagePart } from '../../ai/answer.ts'
-import type { Asking } from '../../ai/asking.ts'
+import type { ChatContext } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
@@ -29,7 +29,7 @@ interface AnswerCall {
 }
 
 /** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
-export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
+export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
   try {
     const answer = await collectAnswer(call)
     // What it would replace is worth more, as it is whole.
@@ -56,7 +56,7 @@ interface SealedAnswer {
 }
 
 /** The asker must still be one who may write, and the key one that may be used. */
-async function storeAnswer(ctx: Asking, target: AnswerTarget, at: SealedAnswer): Promise<void> {
+async function storeAnswer(ctx: ChatContext, target: AnswerTarget, at: SealedAnswer): Promise<void> {
   const { id, room, keyEpoch, replaces } = target
   const { em, changes, answer } = at
   assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
@@ -100,7 +100,7 @@ const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: Sealed
 const codesOfAskers: readonly ErrorCode[] = ['invalid_token', 'signed_out']
 
 /** One that was cancelled has ended already. Only the end of this process ends the signal without a reason. */
-async function recordFailure(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Promise<void> {
+async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error: unknown): Promise<void> {
   const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
   const [state, told] = toDisclosureEnd(code)
   if (code === 'internal') {

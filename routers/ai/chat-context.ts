@@ -3,10 +3,10 @@ import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 
 /** What belongs to the request of somebody who asks a model. */
-export type Asking = Context & { caller: Extract<Caller, { type: 'user' }> }
+export type ChatContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** Whether the caller may have models answer in rooms at all: programs may where that is allowed. */
-export const mayAskInRooms = ({ caller, services }: Asking): boolean =>
+export const mayAskInRooms = ({ caller, services }: ChatContext): boolean =>
   caller.token === undefined || services.settings.allowProgramsInRooms
 
 /** Each token and each person has an allowance a minute for questions, and as large a one for counts of tokens. */
