@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fastify, { type FastifyReply } from 'fastify'
 import pg from 'pg'
 import { coalescedStatement, isoTime, type Statement } from '../../entities/sql/statement.ts'
-import { SharedAnswers, type SharedResponse } from '../../facades/json-api/shared-answers.ts'
+import { SharedAnswers, type SharedResponse } from '../../facades/json-api/handler.ts'
 import type { StoredResponse } from '../../routers/core/idempotency.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
 import { servePart } from './serve.ts'
@@ -89,7 +89,7 @@ servePart(async ({ databaseUrl }: Input) => {
     }
     if (!request.query['include']) {
       const write = async () => written({ jsonapi, data: found.map((row) => modelOf(row)), links, meta })
-      return send(reply, await pages.of(request.url, { found, total }, write))
+      return send(reply, await pages.share(request.url, { found, total }, write))
     }
     const ids = found.map(({ id }) => Number(id))
     const [owners, texts] = await Promise.all([
@@ -102,7 +102,7 @@ servePart(async ({ databaseUrl }: Input) => {
       const included = [...owners.map(providerOf), ...texts.map(descriptionOf)]
       return written({ jsonapi, data, included, links, meta })
     }
-    return send(reply, await pages.of(request.url, { found, total, owners, texts }, write))
+    return send(reply, await pages.share(request.url, { found, total, owners, texts }, write))
   })
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
