@@ -1,5 +1,5 @@
 import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
-import type { Statement } from '../../entities/sql/statement.ts'
+import { lookUp, type Statement } from '../../entities/sql/statement.ts'
 import type { Attribute, Relation, Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
 import type { ColumnMapping, RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
@@ -43,12 +43,15 @@ export class ResourceStatements {
     )
   }
 
-  /** A page whose rows know how many there are in all. */
+  /** A page whose rows know how many there are in all. Pages of a coalesced type that are read together are one statement. */
   page(shape: QueryShape): CompiledStatement<PageRow> {
-    return this.#records('page', shape, (sql) => {
+    const write = (sql: ParameterBinder) => {
       const from = this.#fromListed(shape, sql)
-      return `, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
-    })
+      const known = this.#total(shape, sql)
+      if (this.#of.coalesced) return this.#positions(from, known, shape, sql)
+      return `, (${totalBeside(from, known)}) as total ${from} ${this.#window(shape, sql)}`
+    }
+    return this.#records('page', shape, write, this.#of.coalesced ? 'byIds' : 'equal')
   }
 
   /** How many there are in all, where a page has no row to say so. */
@@ -174,9 +177,20 @@ export class ResourceStatements {
   }
 
   #window({ sort }: QueryShape, sql: ParameterBinder): string {
+    return `${this.#order(sort)} limit ${sql.param('limit')} offset ${sql.param('offset')}`
+  }
+
+  /** The rows at some positions of a list, which are the only ones that are written as records. `known` is how long it is. */
+  #positions(from: string, known: string | undefined, { sort }: QueryShape, sql: ParameterBinder): string {
+    const listed = `select t.id, row_number() over (${this.#order(sort)})::int as position, ${known ?? 'count(*) over ()::int'} as total ${from}`
+    return `, listed.position, listed.total from (${listed}) listed join ${this.#mapping.table} t on ${lookUp('t.id', 'listed.id')}
+      where listed.position = any(${sql.param('ids')}) order by listed.position`
+  }
+
+  /** Equal values come in one order on every page. */
+  #order(sort: readonly string[]): string {
     const keys = sort.flatMap((key) => orderBy(this.#mapping, key))
-    // Equal values come in one order on every page.
-    return `order by ${[...keys, 't.id'].join(', ')} limit ${sql.param('limit')} offset ${sql.param('offset')}`
+    return `order by ${[...keys, 't.id'].join(', ')}`
   }
 }
 
