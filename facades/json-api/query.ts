@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { inputsOf } from '../http/procedures.ts'
-import type { DocumentContext } from './document.ts'
+import type { DocumentContext } from './members.ts'
 import type { ResponseKind, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */

@@ -2,10 +2,34 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import type { Caller } from './caller.ts'
-import { CallerContext } from './caller-context.ts'
-import type { ResponseHints, TypeChangeCause } from './hooks.ts'
+import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
 import type { Services } from './services.ts'
+
+/** Holds the caller of one request. Each change of user type is announced at once. */
+class CallerContext {
+  #caller: Caller
+  readonly #hooks: HookRegistry
+  readonly #hints: ResponseHints
+
+  constructor(hooks: HookRegistry, hints: ResponseHints, caller: Caller = { type: 'guest' }) {
+    this.#hooks = hooks
+    this.#hints = hints
+    this.#caller = caller
+  }
+
+  get current(): Caller {
+    return this.#caller
+  }
+
+  become(to: Caller, cause: TypeChangeCause): void {
+    const from = this.#caller
+    this.#caller = to
+    const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
+    if (from.type === to.type) return
+    this.#hooks.emit('user-type-changed', { cause, from: from.type, to: to.type, userId, hints: this.#hints })
+  }
+}
 
 /** What is known of one call before it is handled. */
 export interface Call {

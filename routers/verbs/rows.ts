@@ -48,7 +48,7 @@ export class RowReader {
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of)
-    const given = this.#valuesOf(query, window)
+    const given = { ...this.#valuesOf(query, window), ids: positionsOf(window) }
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
 
@@ -74,9 +74,13 @@ export class RowReader {
     compiled: CompiledStatement<PageRow>,
     counting: () => CompiledStatement<{ total: number }>,
   ) {
-    const rows = await this.#run(compiled, given)
+    const { offset, limit } = given as { offset: number; limit: number }
+    const found = await this.#run(compiled, given)
+    const rows = found.filter(
+      ({ position }) => position === undefined || (position > offset && position <= offset + limit),
+    )
     const items = await this.#including(of, await this.#recordsOf(of, rows), query.include)
-    const [first] = rows.length > 0 || given.offset === 0 ? rows : await this.#run(counting(), given)
+    const [first] = rows.length > 0 || offset === 0 ? rows : await this.#run(counting(), given)
     return { items, total: first?.total ?? 0 }
   }
 
@@ -164,6 +168,10 @@ export class RowReader {
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }
 }
+
+/** The positions of the rows of a page in the whole list, from 1 on. */
+const positionsOf = ({ size, number }: PageWindow): number[] =>
+  Array.from({ length: size }, (_, at) => (number - 1) * size + at + 1)
 
 function tooManyIncluded(name: string): Problem {
   const message = `must be smaller: ${name} would bring more than ${MAX_INCLUDED} resources along`

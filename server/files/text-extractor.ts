@@ -1,8 +1,8 @@
 import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Converter } from './converters/converter.ts'
+import type { TextKind } from './sandbox/text-kind.ts'
 import type { SandboxPool } from './sandbox-pool.ts'
-import { findTextKind } from './text-kinds.ts'
 
 interface ExtractorParts {
   sandboxes: SandboxPool
@@ -41,4 +41,30 @@ async function convert(
 async function parse(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
   const kind = findTextKind(file.mime)
   return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false, notes: [] }
+}
+
+const officeDocument = 'application/vnd.openxmlformats-officedocument'
+const openDocument = 'application/vnd.oasis.opendocument'
+
+const kinds: Readonly<Record<string, TextKind>> = {
+  'application/pdf': 'pdf',
+  [`${officeDocument}.wordprocessingml.document`]: 'docx',
+  [`${officeDocument}.spreadsheetml.sheet`]: 'xlsx',
+  [`${officeDocument}.presentationml.presentation`]: 'pptx',
+  [`${openDocument}.text`]: 'odt',
+  [`${openDocument}.spreadsheet`]: 'ods',
+  [`${openDocument}.presentation`]: 'odp',
+  'application/rtf': 'rtf',
+  'text/rtf': 'rtf',
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
+}
+
+/** Subtypes of `application/` that are text: sources of programs, data and markup. */
+const plain =
+  /^application\/(json|schema\+json|xml|xslt\+xml|rss\+xml|wsdl\+xml|xv\+xml|yaml|sql|typescript|javascript|postscript|bat|vnd\.coffeescript|x-(sh|shellscript|bat|csh|tcl|tex|sql|yaml|javascript|perl|php|httpd-php|ruby|gettext|gettext-translation|troff-man|ndjson))$/
+
+/** How the text of a media type is read; nothing where it has none, as pictures. */
+function findTextKind(mime: string): TextKind | undefined {
+  return kinds[mime] ?? (mime.startsWith('text/') || plain.test(mime) ? 'plain' : undefined)
 }

@@ -3,9 +3,39 @@ import type { ContextOf } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { type Authenticate, createAuthenticate } from './authenticate.ts'
-import type { Authenticator } from './credentials.ts'
+import { toCaller } from '../../routers/identity/session-caller.ts'
+import type { BrowserSession } from '../../routers/ports/session.ts'
+import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
+import type { Authenticated, Authenticator } from './credentials.ts'
+import { assertSameOrigin } from './csrf.ts'
 import { localeOf } from './request-locale.ts'
+
+interface AuthenticatedRequest extends Authenticated {
+  browser?: BrowserSession
+}
+
+interface AuthenticateOptions extends BrowserOptions {
+  authenticator: Authenticator
+  /** The origin of our own pages. */
+  origin: string
+}
+
+type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Promise<AuthenticatedRequest>
+
+/** Authenticates a request by its session or, without one, by its token. */
+function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}): Authenticate {
+  const { authenticator, origin } = options
+
+  return async (request, reply) => {
+    const { authorization } = request.headers
+    const session = storedSession(request)
+    if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
+    assertSameOrigin(request, origin, session)
+    const browser = new RequestBrowser(options, request, reply)
+    if (renews) browser.renew()
+    return { caller: session ? toCaller(session.subject) : { type: 'guest' }, usage: 'main', browser }
+  }
+}
 
 /** The contexts of requests, by how the caller is authenticated. */
 export interface Contexts {
