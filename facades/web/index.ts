@@ -8,7 +8,7 @@ import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { type AppFiles, serveAppFiles } from './app-files.ts'
 import { serveAppPage } from './app-page.ts'
-import { Html } from './html.ts'
+import { Html, html } from './html.ts'
 import { dataProtection, type Page, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
@@ -148,7 +148,7 @@ function serveDataProtection(app: FastifyInstance, contextOf: ContextOf): void {
     if (!dataProtection.isThere(translate)) throw new Problem('not_found')
     return sendPage(reply, translate, ctx.locale, {
       title: translate('page.dataProtection'),
-      body: new Html(translate(dataProtection.label)),
+      body: html`<div class="prose">${new Html(translate(dataProtection.label))}</div>`,
       signedIn: isSignedIn(ctx),
     })
   })

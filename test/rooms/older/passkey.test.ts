@@ -30,7 +30,7 @@ const bodies: [type: string, body: string][] = [
 ]
 
 test('a passkey that an existing front end sends in the clear is neither logged nor kept', async () => {
-  const redisUrl = inject('redisUrl') ? ownDatabase(12) : undefined
+  const redisUrl = inject('redisUrl') ? ownDatabase(2) : undefined
   using redis = redisUrl === undefined ? undefined : await watchRedis(redisUrl)
   await using svc = await startApp({ LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) })
   const { browser } = await signIn(svc)
