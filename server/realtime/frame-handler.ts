@@ -1,7 +1,5 @@
 import type { Sql } from '../../entities/sql/statement.ts'
-import { codes } from '../../facades/realtime/close-codes.ts'
-import { pong, relayed } from '../../facades/realtime/frames.ts'
-import { type ClientFrame, readFrame } from '../../facades/realtime/read-frame.ts'
+import { type ClientFrame, codes, pong, readFrame, relayed } from '../../facades/realtime/frames.ts'
 import type { HookRegistry } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'

@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { keyIn, type Refusal, versionRefusal } from '../../facades/realtime/address.ts'
-import { codes } from '../../facades/realtime/close-codes.ts'
+import { codes, keyIn, type Refusal, versionRefusal } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** Bytes of a frame that a client sends. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { ContextOf } from '../../http/procedures.ts'
-import { isMember, type Member, type Message, type Room, userIn } from './room-shapes.ts'
+import { isMember, type Member, type Message, type Room, userIn } from './shapes.ts'
 
 export type InRoom = { Params: { slug: string } }
 
