@@ -7,7 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
  * The rooms of a floor stand lowest first. A room knows itself and the rooms on the lines above its own, and nothing else of its floor.
  */
 const floors = {
-  entities: [['sql'], ['identity'], ['catalogue'], ['ai'], ['rooms'], ['apps'], ['system']],
+  entities: [['sql'], ['events'], ['identity'], ['catalogue'], ['ai'], ['rooms'], ['apps'], ['system'], ['views']],
   routers: [
     ...[['ports'], ['resource'], ['core'], ['verbs']],
     ...[['identity'], ['catalogue'], ['ai'], ['rooms'], ['apps'], ['system']],

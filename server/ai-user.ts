@@ -9,7 +9,7 @@ import { sealedStorage } from './stores/sealed-storage.ts'
 import { createVault } from './stores/vault.ts'
 
 /** The AI user as the settings have it when the database is made. */
-export function aiUserOf(env: Env, log: FastifyBaseLogger): AiUser {
+export function createAiUser(env: Env, log: FastifyBaseLogger): AiUser {
   const { SVC_NAME: name, SVC_USERNAME: username, SVC_AVATAR: file } = env
   return { name, username, ...(file && { storeAvatar: () => storeAvatar(env, file, log) }) }
 }

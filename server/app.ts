@@ -26,7 +26,6 @@ import { appRouter, resources } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import { guides } from './guides.ts'
 import { compression } from './http/compression.ts'
-import { allowOrigins } from './http/cors.ts'
 import { createServer } from './http/create-server.ts'
 import type { Authenticator } from './http/credentials.ts'
 import { sessionCounts } from './http/csrf.ts'
@@ -34,7 +33,7 @@ import type { Drain } from './http/drain.ts'
 import { answerErrors, answerUnknownOfModels } from './http/error-answers.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
 import { addRequestHooks } from './http/request-hooks.ts'
-import { secureHeaders } from './http/security-headers.ts'
+import { allowOrigins, secureHeaders } from './http/security-headers.ts'
 import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
 import { createSessionStore, recentSessions } from './stores/sessions.ts'
 
@@ -142,7 +141,8 @@ const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => 
   lifetime: settings.sessionLifetime,
 })
 
-const sessionsOf = ({ services, cookieSecrets }: AppOptions): SessionOptions => ({
+const sessionsOf = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
+  ...cookiesOf(env, services),
   store: createSessionStore(services.sql, services.settings.sessionLifetime, services.credentials),
   secrets: cookieSecrets,
   counts: sessionCounts(new URL(services.settings.baseUrl).origin),

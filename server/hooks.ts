@@ -1,10 +1,10 @@
-import { claimLimits, returnLimits } from '../routers/ai/limits/claim-limits.ts'
+import { claimNamedLimits, returnNamedLimits } from '../routers/ai/limits/claim-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
-import { requireNewKeysOf } from '../routers/rooms/key-epochs.ts'
+import { requireNewKeys } from '../routers/rooms/key-epochs.ts'
 import { noteProfile } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
 import { acceptPolicy, requireAcceptance } from '../routers/system/announcements/policy-acceptance.ts'
@@ -13,11 +13,11 @@ import { acceptPolicy, requireAcceptance } from '../routers/system/announcements
 export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {
   const hooks = createHooks()
   hooks.on('user-type-changed', lockKeychain)
-  hooks.on('name-taken', claimLimits)
-  hooks.on('name-freed', returnLimits)
+  hooks.on('name-taken', claimNamedLimits)
+  hooks.on('name-freed', returnNamedLimits)
   hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', letGoOfAttachments)
-  hooks.on('user-keys-changed', requireNewKeysOf)
+  hooks.on('user-keys-changed', requireNewKeys)
   hooks.on('user-keys-changed', endLinksOfOldKeys)
   hooks.on('user-keys-changed', noteProfile)
   hooks.on('user-profile-changed', noteProfile)

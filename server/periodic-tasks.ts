@@ -1,10 +1,11 @@
 import { deleteExpiredConnectRequests } from '../entities/apps/ext-app-connect-request.sql.ts'
-import { deleteEndedStreams } from '../entities/rooms/change-log.sql.ts'
+import { deleteExpiredSessions } from '../entities/identity/session.sql.ts'
+import type { Sql } from '../entities/sql/statement.ts'
+import { deleteEndedStreams } from '../entities/views/change-log.sql.ts'
 import type { Api } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
 import { keepDayPartitions } from './ops/day-partitions.ts'
-import { deleteExpired } from './ops/expired-sessions.ts'
 import type { PeriodicTask } from './ops/periodic-tasks.ts'
 
 const MINUTE_MS = 60_000
@@ -44,4 +45,16 @@ export function periodicTasksOf({ env, database: { longPool, longSql }, host }: 
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
+}
+
+/** How many sessions one statement deletes, so that none holds its locks for long. */
+const MAX_ROWS = 1000
+
+/** Deletes the sessions that nobody can use any more; nothing else would remove them from the table. */
+async function deleteExpired(sql: Sql, lifetime: number, signal: AbortSignal): Promise<void> {
+  const expiredAt = new Date(Date.now() - lifetime)
+  let deleted: { hash: string }[]
+  do {
+    deleted = await sql(deleteExpiredSessions, [expiredAt, MAX_ROWS])
+  } while (deleted.length === MAX_ROWS && !signal.aborted)
 }

@@ -1,6 +1,8 @@
+import mime from 'mime'
 import manifest from '../package.json' with { type: 'json' }
-import type { AttachmentQuotas, Settings } from '../routers/core/settings.ts'
-import { publicSettings } from './config/public-settings.ts'
+import type { AttachmentQuotas, FileRules, PublicSettings, Salts, Settings } from '../routers/core/settings.ts'
+import { fallbackSalt, saltSettings } from '../routers/identity/salts.ts'
+import { fileKinds, plainTextExtensions, plainTextKinds } from './config/settings/file-kinds.ts'
 import { bindingSource } from './config/settings/login.ts'
 import type { Env } from './config/settings.ts'
 import { realtimeSecret } from './stores/vault.ts'
@@ -38,6 +40,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,
+    textWait: env.FILE_TEXT_WAIT,
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,
@@ -82,3 +85,45 @@ const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRoom
   aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
   allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
 })
+
+const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
+
+/** Selects the settings that front ends may read. */
+function publicSettings(env: Env, appKey: string): PublicSettings {
+  return {
+    salts: saltsOf(env, appKey),
+    passkey: {
+      allowPaste: env.APP_SECURITY_PASSKEY_ALLOW_PASTE,
+      restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION,
+    },
+    avatars: rulesOf(env.MAX_AVATAR_FILE_SIZE, pictures),
+    files: fileRulesOf(env),
+  }
+}
+
+function rulesOf(maxFileSize: number, allowedMimeTypes: readonly string[]): FileRules {
+  const extensions = allowedMimeTypes.flatMap((type) => [...(mime.getAllExtensions(type) ?? [])])
+  return { maxFileSize, allowedMimeTypes, allowedExtensions: [...new Set(extensions)] }
+}
+
+function saltsOf(env: Env, appKey: string): Salts {
+  const names = Object.entries(saltSettings)
+  return Object.fromEntries(
+    names.map(([name, setting]) => [name, env[setting] ?? fallbackSalt(appKey, setting)]),
+  ) as unknown as Salts
+}
+
+/** Which files messages may have. */
+function fileRulesOf({ MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: only }: Env): FileRules {
+  const allowed = only.length > 0 ? only.map(kindOfBytes) : fileKinds
+  const takesText = allowed.includes('text/plain')
+  const extensions = allowed.flatMap((kind) => [...(mime.getAllExtensions(kind) ?? [])])
+  return {
+    maxFileSize,
+    allowedMimeTypes: [...new Set([...allowed, ...(takesText ? plainTextKinds : [])])],
+    allowedExtensions: [...new Set([...extensions, ...(takesText ? plainTextExtensions : [])])],
+  }
+}
+
+/** Nothing in the bytes of a text tells the kinds of plain text apart. */
+const kindOfBytes = (kind: string) => (plainTextKinds.includes(kind) ? 'text/plain' : kind)

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { FastifyBaseLogger } from 'fastify'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { AppFiles, type AppSource } from '../facades/web/app-files.ts'
 import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
-import { aiUserOf } from './ai-user.ts'
+import type { JobHandlers } from '../routers/ports/job-queue.ts'
+import { createAiUser } from './ai-user.ts'
 import { buildApp } from './app.ts'
 import { appFolder } from './app-source.ts'
 import { readExtApps } from './config/ext-apps.ts'
@@ -15,13 +17,11 @@ import { readSite } from './config/site.ts'
 import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
-import { drainAll } from './drain-all.ts'
-import { createDrain } from './http/drain.ts'
+import { createDrain, type Drain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
 import { periodicTasksOf } from './periodic-tasks.ts'
-import { handlersOf } from './queued-jobs.ts'
 import { Realtime } from './realtime/index.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
@@ -61,7 +61,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
     const limits = { idleInTransaction: env.DATABASE_IDLE_TIMEOUT }
     const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing, limits }
     database = await connect(connection).catch((error) => explainDatabase(error, env))
-    const migrated = await migrate(database, url, aiUserOf(env, log))
+    const migrated = await migrate(database, url, createAiUser(env, log))
     if (use === 'service') {
       // A migration takes as long as it takes.
       await database.close()
@@ -187,4 +187,48 @@ async function warnOfUnresolvedNames({ models, limits }: Api, log: FastifyBaseLo
       { names: names.slice(0, 100) },
       'names in AI_CONFIG and in limits lead to nothing here; `svc models check` lists them',
     )
+}
+
+const CLOSING_INTERVAL_MS = 250
+
+interface Draining {
+  env: Env
+  services: Services
+  app: FastifyInstance
+  drain: Drain
+  realtime: Realtime
+}
+
+/** Lets requests, sockets and streams end in their time, and closes what is left of them. */
+async function drainAll({ env, services, app, drain, realtime }: Draining): Promise<void> {
+  const times = { delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT }
+  const [finished] = await Promise.all([
+    drain.start(times),
+    realtime.drain(times),
+    // Half of the time is for those that end last.
+    services.subscriptions.drain(times.delay + times.timeout / 2),
+  ])
+  realtime.close()
+  const closed = app.close()
+  app.server.closeAllConnections()
+  await closed
+  // Requests that were cut off still write what they took.
+  if (!finished) await pause(CLOSING_INTERVAL_MS)
+}
+
+/** Load balancers need a moment to see that readiness is gone; in development there are none. */
+const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
+
+/** What is done with the jobs that calls leave behind. */
+function handlersOf(services: Services): JobHandlers {
+  const host = (signal?: AbortSignal): Api =>
+    createCaller(() =>
+      createContext(services, { origin: 'host', requestId: 'job', ...(signal && { signal: () => signal }) }),
+    )
+  return {
+    'extract-text': {
+      run: (input, signal) => host(signal).attachments.readText(input),
+      giveUp: (input) => host().attachments.giveUpText(input),
+    },
+  }
 }

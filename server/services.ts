@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-commit.sql.ts'
+import type { Sql } from '../entities/sql/statement.ts'
 import { extend } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'
@@ -11,6 +12,7 @@ import type { Settings } from '../routers/core/settings.ts'
 import { resources } from '../routers/index.ts'
 import type { ChangeStreams } from '../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
+import type { Log } from '../routers/ports/log.ts'
 import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
@@ -18,7 +20,6 @@ import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
 import { OutageReports } from './ai/failures/outage-reports.ts'
 import { createGateway } from './ai/gateway.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
-import { followChanges } from './changes.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { announcementTexts } from './config/announcement-texts.ts'
 import { loadExtensions } from './config/extensions.ts'
@@ -35,16 +36,21 @@ import { type Authenticator, createAuthenticator } from './http/credentials.ts'
 import { openLogin } from './login/index.ts'
 import { ConnectedToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
-import { type CheckedParts, createHealthChecks } from './ops/health-checks.ts'
-import { createHealthTimer } from './ops/health-timer.ts'
+import { type CheckedParts, createHealthChecks, createHealthTimer } from './ops/health-checks.ts'
+import { createSubscriptions } from './realtime/subscriptions.ts'
 import { settingsOf } from './service-settings.ts'
 import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createCallableModels } from './stores/callable-models.ts'
+import { createChangeBus } from './stores/change-bus.ts'
+import { LoggedStreams } from './stores/change-streams.ts'
 import { createConnectRequests } from './stores/connect-requests.ts'
+import { watchCredentials } from './stores/credential-watch.ts'
 import { createFileStore } from './stores/file-store.ts'
 import { DatabaseJobQueue } from './stores/job-queue.ts'
 import { createKeyValue } from './stores/key-value.ts'
+import { createNotifier } from './stores/notifier.ts'
+import { createRoomDirectory } from './stores/room-directory.ts'
 import { sealedStorage } from './stores/sealed-storage.ts'
 import { createUsageLedger } from './stores/usage-ledger.ts'
 import { cookieSecret, createVault } from './stores/vault.ts'
@@ -206,4 +212,27 @@ const filesOf = (
 const tellReached = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: ReachedLimit) => {
   log.info(reached, `a usage limit is used up to ${reached.percent} percent`)
   hooks.emit('usage-limit-reached', reached)
+}
+
+interface ChangeParts {
+  env: Env
+  sql: Sql
+  log: Log
+  places: Places
+}
+
+/** What carries changes to those who follow them, and what says who still may. */
+async function followChanges({ env, sql, log, places }: ChangeParts) {
+  const changeBus = await createChangeBus(env.REDIS_URL, log)
+  const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
+  const credentials = watchCredentials({ sql, bus: changeBus, sessionLifetime: env.SESSION_LIFETIME })
+  const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }
+  const subscriptions = createSubscriptions({ credentials, places, ...quotas })
+  const roomDirectory = createRoomDirectory(sql, changeBus)
+  const notifier = createNotifier(changeBus)
+  const close = () => {
+    changeStreams.close()
+    credentials.close()
+  }
+  return { changeBus, changeStreams, credentials, notifier, roomDirectory, subscriptions, close }
 }

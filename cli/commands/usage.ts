@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
-import { type GroupedUsage, type UsageSum, usageGroupings } from '../../entities/ai/usage-report.sql.ts'
+import type { UsageSum } from '../../entities/ai/usage-report.sql.ts'
+import { type GroupedUsage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import type { CoreService } from '../../server/service.ts'
 import { money } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'

@@ -1,3 +1,5 @@
+import { AccessToken } from '../identity/access-token.ts'
+import { User } from '../identity/user.ts'
 import { expectFew, isoTime, lookUp, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 import type { Outcome } from './usage-record.ts'
@@ -83,9 +85,9 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
      returning h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
                h.measures, m.*
    ), tokens as (
-     select t.id, t.user_id from access_tokens t where t.id = any(array(select token_id from ended)) order by t.id for key share
+     select t.id, t.user_id from ${AccessToken.tableName} t where t.id = any(array(select token_id from ended)) order by t.id for key share
    ), people as (
-     select u.id from users u
+     select u.id from ${User.tableName} u
       where u.id = any(array(select coalesce(t.user_id, e.user_id) from ended e left join tokens t on t.id = e.token_id)) order by u.id for key share
    ), recorded as (
      insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,

@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { unboundedStatement } from '../sql/statement.ts'
 import type { Outcome } from './usage-record.ts'
 
@@ -24,7 +25,7 @@ const counts =
   'input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches'
 
 /** Calls kept one by one and sums of earlier days, as one table. Values: the first and the last day, at these positions. */
-const usageBetween = (from: string, to: string, condition = 'true') => `(
+export const usageBetween = (from: string, to: string, condition = 'true') => `(
     select (created_at at time zone 'utc')::date as day, user_id, room_id, app_id, provider, model, context, outcome, currency, 1 as requests,
            estimated::int as estimated, (cost_micros is null)::int as unpriced, ${counts}, cost_micros
       from usage_records
@@ -38,7 +39,8 @@ const usageBetween = (from: string, to: string, condition = 'true') => `(
 
 const sumOf = (column: string, name: string) => `sum(r.${column})::float8 as "${name}"`
 
-const sums = [
+/** The sums of rows `r`, with their currency. */
+export const sums = [
   sumOf('requests', 'requests'),
   sumOf('estimated', 'estimated'),
   sumOf('input_tokens', 'inputTokens'),
@@ -53,7 +55,7 @@ const sums = [
   sumOf('unpriced', 'unpriced'),
 ].join(', ')
 
-const dayText = `to_char(r.day, 'YYYY-MM-DD')`
+export const dayText = `to_char(r.day, 'YYYY-MM-DD')`
 
 /** Values: the user's id, the first and the last day. */
 export const summariseUsage = unboundedStatement<UsageSum & { day: string; model: string; context: string }>(
@@ -66,40 +68,9 @@ export const reportUsage = unboundedStatement<
   UsageSum & { username: string | null; provider: string; model: string; context: string; outcome: Outcome }
 >(
   `select u.username, r.provider, r.model, r.context, r.outcome, ${sums}
-     from ${usageBetween('$1', '$2')} r left join users u on u.id = r.user_id
+     from ${usageBetween('$1', '$2')} r left join ${User.tableName} u on u.id = r.user_id
     group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 2, 3, 4, 5, r.currency`,
 )
-
-export const usageGroupings = ['user', 'group', 'room', 'app', 'model', 'provider', 'day'] as const
-export type UsageGrouping = (typeof usageGroupings)[number]
-
-export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
-
-/** What rows are grouped by, and what is needed for it. */
-const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
-  user: { key: 'u.username', join: 'left join users u on u.id = r.user_id' },
-  // By the groups that people have now; a call counts for each of them.
-  group: {
-    key: 'g.name',
-    join: 'left join users u on u.id = r.user_id left join lateral unnest(u.groups) as g(name) on true',
-  },
-  // Calls outside of rooms, and in those that are gone, share one row. Limits name a room by its id.
-  room: { key: "r.room_id || ' ' || o.slug", join: 'left join rooms o on o.id = r.room_id' },
-  // Calls of no app share one row; an app that is gone keeps its id.
-  app: { key: 'coalesce(a.name, r.app_id::text)', join: 'left join ext_apps a on a.id = r.app_id' },
-  model: { key: 'r.model' },
-  provider: { key: 'r.provider' },
-  day: { key: dayText },
-}
-
-/** Values: the first and the last day. */
-export const usageBy = (grouping: UsageGrouping) => {
-  const { key, join = '' } = groupings[grouping]
-  return unboundedStatement<GroupedUsage>(
-    `select ${key} as "${grouping}", ${sums} from ${usageBetween('$1', '$2')} r ${join}
-      group by 1, r.currency order by ${grouping === 'day' ? '1' : 'requests desc, 1'}, r.currency`,
-  )
-}
 
 const startOf = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 

@@ -1,5 +1,4 @@
 import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
-import { letsIn, ownerVersion, tokensWithOwners } from '../identity/token-owner.sql.ts'
 import { epochMs, expectFew, lookUp, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 
@@ -43,7 +42,7 @@ interface ReserveResult {
   isGranted: boolean
   /** Whether the limits have changed since the version that was given, or a period has ended. */
   isStale: boolean
-  /** Calls whose model or caller may be another one by now; nothing is reserved for them. */
+  /** Calls whose model may be another one by now; nothing is reserved for them. */
   outdated: number[] | null
   limits: RequestedLimit[]
 }
@@ -51,14 +50,12 @@ interface ReserveResult {
 /** The text of a statement that reserves. `returned`: CTEs with what is given back of counters; `ended`: one that ends what is replaced. */
 const reserving = (returned: string, ended = '') => `with calls as (
      select * from jsonb_to_recordset($3::jsonb) as c(
-              id bigint, catalogue bigint, "callerVersion" text, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
+              id bigint, catalogue bigint, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
               provider text, model text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
               counters bigint[], amounts bigint[], measures text[])
    ), current as (
      select * from calls c
-      where (c.catalogue is null or c.catalogue = ${catalogueVersion})
-        and (c."callerVersion" is null or c."callerVersion" = (
-          select ${ownerVersion} from ${tokensWithOwners} where t.id = c."tokenId" and ${letsIn}))
+      where c.catalogue is null or c.catalogue = ${catalogueVersion}
    ), parts as (
      select a.counter, a.amount, sum(a.amount) over (partition by a.counter order by c.id) as running
        from current c cross join lateral unnest(c.counters, c.amounts) as a(counter, amount)

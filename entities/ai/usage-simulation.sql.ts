@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { epochMs, unboundedStatement } from '../sql/statement.ts'
 import { periodAt } from './usage-counter.sql.ts'
 
@@ -37,7 +38,7 @@ export const recordedCalls = unboundedStatement<RecordedCall>(
           c.began >= ${dayStart('$1')} as "isAsked", w.periods
      from (select *, created_at - duration_ms * interval '1 ms' as began from usage_records
             where created_at >= ${earliest} and created_at < ${dayStart('($2::date + 2)')}) c
-     left join users u on u.id = c.user_id
+     left join ${User.tableName} u on u.id = c.user_id
     cross join lateral (
       select coalesce(json_agg(${epochMs('s.starts_at')} order by l.n), '[]') as periods from ${zoned} ${periodAt('c.began')}) w
     where c.began >= ${earliest} and c.began < ${dayStart('($2::date + 1)')}

@@ -1,3 +1,4 @@
+import { AccessToken } from '../identity/access-token.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 
 export interface LinkSecrets {
@@ -15,7 +16,7 @@ export interface FoundLink extends LinkSecrets {
 export const findLink = statement<FoundLink>(
   'find-app-link',
   `select l.id, l.user_id as "userId", l.passkey, l.api_token as "apiToken", l.private_key as "privateKey"
-     from ext_app_links l join access_tokens t on t.id = l.token_id
+     from ext_app_links l join ${AccessToken.tableName} t on t.id = l.token_id
     where l.app_id = $1::int and l.external_id = $2 and (t.expires_at is null or t.expires_at > now())`,
 )
 
@@ -23,7 +24,7 @@ export const findLink = statement<FoundLink>(
 export const lockLink = statement<{ userId: number; tokenId: number; expired: boolean }>(
   'lock-app-link',
   `select l.user_id as "userId", l.token_id as "tokenId", coalesce(t.expires_at <= now(), false) as expired
-     from ext_app_links l join access_tokens t on t.id = l.token_id
+     from ext_app_links l join ${AccessToken.tableName} t on t.id = l.token_id
     where l.app_id = $1::int and l.external_id = $2 for update of t`,
 )
 
@@ -50,14 +51,14 @@ export const listOwnLinks = statement<OwnLink>(
   `select l.id, a.id as "appId", a.name as "appName", l.passkey is not null as "withKeys", to_json(t.abilities) as abilities,
           ${isoTime('l.created_at')} as "createdAt", ${isoTime('t.last_used_at')} as "lastUsedAt",
           ${isoTime('t.expires_at')} as "expiresAt"
-     from ext_app_links l join ext_apps a on a.id = l.app_id join access_tokens t on t.id = l.token_id
+     from ext_app_links l join ext_apps a on a.id = l.app_id join ${AccessToken.tableName} t on t.id = l.token_id
     where l.user_id = $1::int and ($2::int is null or a.id = $2::int) order by l.id`,
 )
 
 /** Values: a person whose keys have changed: the passkeys that their apps have open nothing any more. */
 export const endLinksWithKeys = statement<{ tokenId: number }>(
   'end-app-links-with-keys',
-  `delete from access_tokens t using ext_app_links l
+  `delete from ${AccessToken.tableName} t using ext_app_links l
     where l.token_id = t.id and l.user_id = $1::int and l.passkey is not null
     returning t.id as "tokenId"`,
 )
@@ -65,7 +66,7 @@ export const endLinksWithKeys = statement<{ tokenId: number }>(
 /** Values: an app or null for all, the user there or null for all, and a person or null for all. Ends links by their tokens. */
 export const endLinks = statement<{ id: number; tokenId: number }>(
   'end-app-links',
-  `delete from access_tokens t using ext_app_links l
+  `delete from ${AccessToken.tableName} t using ext_app_links l
     where l.token_id = t.id and ($1::int is null or l.app_id = $1::int) and ($2::text is null or l.external_id = $2)
       and ($3::int is null or l.user_id = $3::int)
     returning l.id, t.id as "tokenId"`,

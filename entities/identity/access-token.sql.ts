@@ -1,6 +1,5 @@
 import { isoTime, statement } from '../sql/statement.ts'
 import type { Ability } from './access-token.ts'
-import { letsIn, tokensWithOwners } from './token-owner.sql.ts'
 
 export interface TokenRecord {
   id: number
@@ -28,15 +27,6 @@ export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokens
 export const listTokenIds = statement<{ id: number }>(
   'list-token-ids',
   'select id from access_tokens where user_id = $1',
-)
-
-/** Values: token ids and, beside them, when each was last used. Those that let in no more stay as they were. */
-export const touchTokens = statement<never>(
-  'touch-tokens',
-  `update access_tokens t set last_used_at = used.at
-     from unnest($1::int[], $2::timestamptz[]) as used(id, at)
-    where t.id = used.id and (t.last_used_at is null or t.last_used_at < used.at)
-      and t.id = any(array(select t.id from ${tokensWithOwners} where t.id = any($1::int[]) and ${letsIn}))`,
 )
 
 /** Values: how many at most. Deletes personal tokens that expired a month ago; what was asked with them stays, without them. */

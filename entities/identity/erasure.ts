@@ -18,12 +18,12 @@ export function eraseRules(metadata: MetadataStorage): EraseRule[] {
   const rules = [...metadata].flatMap(({ tableName: table, relations }) =>
     relations
       .filter(({ targetMeta, owner, pivotTable }) => targetMeta?.tableName === users && owner && !pivotTable)
-      .map((property) => ruleOf(table, property)),
+      .map((property) => toEraseRule(table, property)),
   )
   return rules.toSorted((a, b) => b.rows.localeCompare(a.rows))
 }
 
-function ruleOf(table: string, { fieldNames: [column = ''], deleteRule = '' }: EntityProperty): EraseRule {
+function toEraseRule(table: string, { fieldNames: [column = ''], deleteRule = '' }: EntityProperty): EraseRule {
   const rows = outcomes[deleteRule]
   if (!rows) throw new Error(`${table}.${column} refers to users, and nobody said what happens where one is removed`)
   return { table, column, rows }

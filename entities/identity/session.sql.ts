@@ -79,10 +79,10 @@ export const startRegistration = statement<StartedSession>(
   ),
 )
 
-/** Values: the hash, and the time of the renewal. Returns no row if the session has ended. */
-export const renewSession = statement<{ hash: string }>(
+/** Values: the hash, and the time of the renewal. */
+export const renewSession = statement<never>(
   'renew-session',
-  'update sessions set renewed_at = greatest(renewed_at, $2::timestamptz) where hash = $1 returning hash',
+  'update sessions set renewed_at = greatest(renewed_at, $2::timestamptz) where hash = $1',
 )
 
 /**

@@ -1,5 +1,11 @@
 import { isoTime, statement } from '../sql/statement.ts'
+import { aiPictureIdentifier, pictureIdentifier } from './picture.ts'
 import { AI_USER_ID, type Role } from './user.ts'
+
+/** What the picture of a person is called below `/proxy/storage/`; the AI user is never without one. */
+export const personPicture = (user: string): string =>
+  `case when ${user}.id = ${AI_USER_ID} then ${aiPictureIdentifier(`${user}.avatar`)}
+    else ${pictureIdentifier('profile_avatars', `${user}.avatar`)} end`
 
 export interface KnownUser {
   id: number

@@ -1,6 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
-import { everyRowForAdmins } from '../sql/scope.ts'
 import { pictureIndex } from './picture.ts'
 
 export const roles = ['user', 'admin'] as const
@@ -48,11 +47,3 @@ export const User = defineEntity({
   },
 })
 export type User = InferEntity<typeof User>
-
-/** The caller, the AI user, and the members of the caller's rooms. PostgreSQL looks up who that is once per statement. */
-export const knownUsers = everyRowForAdmins((user, sql) => {
-  const [own, other] = [sql.alias(), sql.alias()]
-  const companions = `array(select ${other}.user_id from room_members ${own} join room_members ${other} using (room_id)
-    where ${own}.user_id = ${sql.param('viewer')} and ${own}.state = 'member' and ${other}.state = 'member')`
-  return `(${user}.id in (${sql.param('viewer')}, ${AI_USER_ID}) or ${user}.id = any(${companions}))`
-})

@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { compile, type ParameterBinder } from '../sql/scope.ts'
 import { statement } from '../sql/statement.ts'
 import {
@@ -159,7 +160,7 @@ export const lockRoomOfAttachment = statement<object>(
 /** Values: the attachment's id. Whoever changes their conversations waits for themself. */
 export const lockOwnerOfPrivateFile = statement<object>(
   'lock-owner-of-private-file',
-  `select from users u join attachments a on a.uploader_id = u.id
+  `select from ${User.tableName} u join attachments a on a.uploader_id = u.id
     where a.id = $1 and a.conversation_message_id is not null for no key update of u`,
 )
 

@@ -1,4 +1,5 @@
-import { AI_USER_ID } from '../identity/user.ts'
+import { personPicture } from '../identity/user.sql.ts'
+import { AI_USER_ID, User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import { attachmentIdentifier, type FileType } from './attachment.ts'
 import type { conversationRoles, MessageMetadata } from './conversation-message.ts'
@@ -23,7 +24,8 @@ export interface ConversationMessageRow {
   role: (typeof conversationRoles)[number]
   /** The number, without decimals, of the message that it follows; null for the one before it. */
   parent: number | null
-  author: { id: string; username: string; displayName: string }
+  /** `avatar` is what the picture is called below `/proxy/storage/`. */
+  author: { id: string; username: string; displayName: string; avatar: string | null }
   model: string | null
   /** `iv|tag|ciphertext`. */
   content: string | null
@@ -39,12 +41,13 @@ const files = `coalesce((select json_agg(json_build_object('id', a.id::text, 'uu
     order by a.id) from attachments a where a.conversation_message_id = m.id), '[]')`
 
 const columns = `m.id::text as id, m.conversation_id::text as "conversationId", ${messageNumber('m')} as number, m.role, m.parent_seq as parent,
-  json_build_object('id', u.id::text, 'username', u.username, 'displayName', u.name) as author,
+  json_build_object('id', u.id::text, 'username', u.username, 'displayName', u.name,
+    'avatar', ${personPicture('u')}) as author,
   m.model, m.content, m.metadata, m.is_complete as "isComplete", ${files} as attachments,
   ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
 
 const author = `join conversations c on c.id = m.conversation_id
-  join users u on u.id = case m.role when 'assistant' then ${AI_USER_ID} else c.user_id end`
+  join ${User.tableName} u on u.id = case m.role when 'assistant' then ${AI_USER_ID} else c.user_id end`
 
 /**
  * Values: the conversation's id, the number before which to end as two, how many at most, and after how many bytes to end. The
@@ -88,6 +91,22 @@ export const insertConversationMessage = statement<{ id: number; number: string 
     returning id, seq, sub_seq
   )
   select id, ${messageNumber('written')} as number from written`,
+)
+
+/** Values: the conversation's id, messages with their numbers as JSON, and whether the conversation is whole with them. */
+export const appendImportedMessages = statement<never>(
+  'append-imported-messages',
+  `with written as (
+    insert into conversation_messages
+        (conversation_id, seq, role, model, content, is_complete, bytes, parent_seq, created_at, updated_at)
+    select $1, seq, role, model, content, "isComplete", bytes, parent, least("createdAt", now()), least("createdAt", now())
+      from jsonb_to_recordset($2::jsonb) as m(seq int, role text, model text, content text, "isComplete" bool,
+           bytes int, parent int, "createdAt" timestamptz)
+    returning bytes
+  )
+  update conversations set last_seq = last_seq + w.count, message_count = message_count + w.count, bytes = conversations.bytes + w.bytes,
+      discarded_at = case when $3 then null else now() end
+    from (select count(*)::int as count, coalesce(sum(bytes), 0) as bytes from written) w where id = $1`,
 )
 
 export interface MessageToChange {

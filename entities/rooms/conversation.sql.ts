@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 
 export interface ConversationRow {
@@ -52,7 +53,7 @@ export interface LockedConversation {
 export const lockConversation = statement<LockedConversation>(
   'lock-conversation',
   `select c.id, c.message_count as "messageCount", octet_length(coalesce(c.system_prompt, '')) as "promptBytes"
-    from users u join conversations c on c.user_id = u.id
+    from ${User.tableName} u join conversations c on c.user_id = u.id
     where c.slug = $1 and u.id = $2 and c.discarded_at is null for no key update`,
 )
 
@@ -69,6 +70,30 @@ export const insertConversation = statement<{ slug: string }>(
   'insert into conversations (user_id, slug, name, system_prompt) values ($1, $2, $3, $4) returning slug',
 )
 
+export interface ImportedConversation {
+  id: number
+  slug: string
+  /** The number of its last message. */
+  lastSeq: number
+  /** It is not whole yet, or was thrown away. */
+  isDiscarded: boolean
+}
+
+const importedColumns = 'id, slug, last_seq as "lastSeq", discarded_at is not null as "isDiscarded"'
+
+/** Values: the person's id, who is locked, and what names it where it was imported from. */
+export const findImportedConversation = statement<ImportedConversation>(
+  'find-imported-conversation',
+  `select ${importedColumns} from conversations where user_id = $1 and import_id = $2`,
+)
+
+/** Values: the person's id, slug, name, what names it where it comes from, when it began and was changed last. It is not whole yet. */
+export const insertImportedConversation = statement<ImportedConversation>(
+  'insert-imported-conversation',
+  `insert into conversations (user_id, slug, name, import_id, created_at, updated_at, discarded_at)
+    values ($1, $2, $3, $4, least($5::timestamptz, now()), least($6::timestamptz, now()), now()) returning ${importedColumns}`,
+)
+
 /** Values: the id, a name or nothing to keep it, whether the system prompt changes, and the system prompt. */
 export const updateConversation = statement<never>(
   'update-conversation',
@@ -82,11 +107,11 @@ export const organizeConversation = statement<never>(
   `update conversations set is_pinned = coalesce($2, is_pinned), folder = case when $3 then $4 else folder end where id = $1`,
 )
 
-/** Values: the person's id. The folders that something lies in, and how many are pinned. */
+/** Values: the person's id. The folders that something lies in, and how many are pinned, with what may still be restored. */
 export const countOrganized = statement<{ folders: number; pinned: number }>(
   'count-organized-conversations',
   `select count(distinct folder)::int as folders, count(*) filter (where is_pinned)::int as pinned
-    from conversations where user_id = $1 and discarded_at is null`,
+    from conversations where user_id = $1`,
 )
 
 export interface ConversationFolder {

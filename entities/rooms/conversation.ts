@@ -7,6 +7,7 @@ export const Conversation = defineEntity({
   name: 'Conversation',
   tableName: 'conversations',
   indexes: [{ properties: ['user', 'updatedAt', 'id'] }],
+  uniques: [{ properties: ['user', 'importId'] }],
   properties: {
     id,
     ...timestamps,
@@ -20,6 +21,8 @@ export const Conversation = defineEntity({
     isPinned: p.boolean().default(false),
     /** The name of the folder that it lies in; a folder is there as long as something lies in it. Not encrypted. */
     folder: p.string().length(120).nullable(),
+    /** What names it where it was imported from; a person has it once. */
+    importId: p.string().length(64).nullable(),
     /** When it was thrown away; soon it is deleted, unless its owner takes it back. */
     discardedAt: moment().nullable().index(),
     /** The last number that was given to a message that is no reply: none is given twice. */

@@ -1,6 +1,11 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import type { DisclosedPart, DisclosureState } from './room-disclosure.ts'
 
+/** How the answer goes on that a row of the change log is about. */
+export const statusOfAnswer = (change: string) => `case when ${change}.kind like 'room-disclosures.%'
+    then (select json_build_object('model', d.model, 'isGenerating', d.state = 'answering', 'error', d.error)
+            from room_disclosures d where d.id = ${change}.subject::int) end`
+
 export interface AnswerPlace {
   role: string
   /** The membership of the AI user; null where it is no member. */

@@ -1,3 +1,5 @@
+import { User } from '../identity/user.ts'
+import { UserKeychainValue } from '../identity/user-keychain-value.ts'
 import { statement, unboundedStatement } from '../sql/statement.ts'
 import type { Withdrawn } from './room-member.sql.ts'
 import { isPerson } from './room-member.ts'
@@ -33,7 +35,7 @@ export const dropInvitationsForKey = statement<Withdrawn & { room: number }>(
  */
 export const deleteKeychainsOfRoom = statement<never>(
   'delete-keychains-of-room',
-  `delete from user_keychain_values v using room_members m
+  `delete from ${UserKeychainValue.tableName} v using room_members m
   where m.room_id = $1 and v.user_id = m.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')
     and v.key = any(array(
       select case epoch when 0 then slug else slug || ':' || epoch end
@@ -50,7 +52,7 @@ export interface KeyedMember {
 export const findKeyedMembers = statement<KeyedMember>(
   'find-keyed-members',
   `select u.id::text as id, u.public_key as "publicKey"
-  from room_members m join users u on u.id = m.user_id where m.room_id = $1 and ${isPerson('m')} order by u.id`,
+  from room_members m join ${User.tableName} u on u.id = m.user_id where m.room_id = $1 and ${isPerson('m')} order by u.id`,
 )
 
 /** What a room says of itself, encrypted with the key whose number each text names. */

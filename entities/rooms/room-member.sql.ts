@@ -1,3 +1,5 @@
+import { User } from '../identity/user.ts'
+import { UserKeychainValue } from '../identity/user-keychain-value.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
@@ -81,7 +83,7 @@ export const deleteAllExpiredInvitations = statement<{ id: number }>(
 /** Values: ids of people as an array. Nobody is erased or renamed between an invitation and its commit. */
 export const lockPeople = statement<never>(
   'lock-people',
-  'select from users where id = any($1::int[]) order by id for share',
+  `select from ${User.tableName} where id = any($1::int[]) order by id for share`,
 )
 
 /** Values: room, person, role, inviter, wrapped key, its epoch, hash of the proof, milliseconds until it expires. */
@@ -122,7 +124,7 @@ export const findInvitation = statement<Invitation>(
   `select id, room_id as "roomId", user_id as "userId", role, wrapped_key as "wrappedKey",
     key_epoch as "keyEpoch", proof_hash as "proofHash", ${isoTime('expires_at')} as "expiresAt",
     (select name from rooms r where r.id = m.room_id) as "roomName",
-    (select name from users u where u.id = m.inviter_id) as "inviterName",
+    (select name from ${User.tableName} u where u.id = m.inviter_id) as "inviterName",
     (select case when shares_earlier_keys then 0 else m.key_epoch end from rooms r where r.id = m.room_id) as "firstKeyEpoch"
   from room_members m where id = $1 and ${isPending('m')} and (user_id = $2
     or user_id is null and proof_hash is not null and not exists (select from room_members f
@@ -181,7 +183,7 @@ export const endMembership = statement<Withdrawn>(
   ), wrapped as (
     delete from room_keys w using gone g where w.user_id = g.user_id and w.room_id = g.room_id
   ), keys as (
-    delete from user_keychain_values v using gone g join rooms r on r.id = g.room_id
+    delete from ${UserKeychainValue.tableName} v using gone g join rooms r on r.id = g.room_id
      where v.user_id = g.user_id and v.key_type in ('room_key', 'room_ai', 'room_ai_legacy')
        and (v.key = r.slug or starts_with(v.key, r.slug || ':'))
   )

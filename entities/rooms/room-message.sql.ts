@@ -1,5 +1,5 @@
+import { type LoggedChange, recording } from '../events/change-log.sql.ts'
 import { statement } from '../sql/statement.ts'
-import { type LoggedChange, recording } from './change-log.sql.ts'
 import { type RoomEpoch, roomEpoch } from './room-key.sql.ts'
 import { messageNumber } from './room-message.ts'
 
@@ -51,6 +51,10 @@ export const insertMessage = statement<LoggedChange>(
     select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000', null from written where thread_id is not null
   ), ${recording('changed')}`,
 )
+
+/** The number of the message that a row of the change log is about. */
+export const numberOfMessage = (change: string) => `case when ${change}.kind like 'room-messages.%'
+    then (select ${messageNumber('x')} from room_messages x where x.id = ${change}.subject::int) end`
 
 /** Values: the member's id and the client id. */
 export const findSentMessage = statement<{ id: number }>(

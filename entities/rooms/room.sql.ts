@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { statement } from '../sql/statement.ts'
 import { isPending } from './room-member.ts'
 
@@ -16,7 +17,7 @@ export const findMessageByNumber = statement<{ id: string }>(
 /** Values: usernames. */
 export const findPeopleByName = statement<{ id: string; username: string }>(
   'find-people-by-name',
-  'select id::text as id, username from users where username = any($1::text[])',
+  `select id::text as id, username from ${User.tableName} where username = any($1::text[])`,
 )
 
 /** Values: the person's id, how many at most. The invitations that they can accept, the newest first. */

@@ -20,4 +20,7 @@ export const waitForTurn = statement<never>('wait-for-turn', 'select pg_advisory
 export const shareTurn = statement<never>('share-turn', 'select pg_advisory_xact_lock_shared($1)')
 
 /** Lets a transaction of a task, a start or a command wait and work longer than one of a request. */
-export const patientTransaction = `set local lock_timeout = '20s'; set local statement_timeout = 0`
+export const bePatient = statement<never>(
+  'be-patient',
+  `select set_config('lock_timeout', '20s', true), set_config('statement_timeout', '0', true)`,
+)

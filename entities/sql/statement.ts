@@ -11,8 +11,6 @@ export interface Statement<Row> {
    * run for the ids of all, and each gets the rows of all.
    */
   readonly idsAt?: number
-  /** The same of a list of callers, whom the statement confirms. */
-  readonly callersAt?: number
   /** Makes a row of what PostgreSQL sent: once, for all who share it. No transaction runs a statement that has one. */
   read?(sent: object): Row
   /** Exists only for the type. */

@@ -1,3 +1,5 @@
+import { AccessToken } from '../identity/access-token.ts'
+import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 
 /** Adds calls to what was counted. Values, beside each other: routes, ids of users, ids of tokens or null. */
@@ -25,6 +27,6 @@ export interface DeprecatedCaller {
 export const listDeprecatedCallers = statement<DeprecatedCaller>(
   'list-deprecated-callers',
   `select c.route, u.username, t.name as token, c.calls::float8 as calls, ${isoTime('c.last_called_at')} as "lastCalledAt"
-     from deprecated_calls c join users u on u.id = c.user_id left join access_tokens t on t.id = c.token_id
+     from deprecated_calls c join ${User.tableName} u on u.id = c.user_id left join ${AccessToken.tableName} t on t.id = c.token_id
     order by c.last_called_at desc, c.id limit $1`,
 )

@@ -5,7 +5,7 @@ import { failureOf } from '../http/failure.ts'
 type Path = readonly (string | number)[]
 
 /** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to, which may be one for several of ours. */
-export function placed(error: unknown, placeOf: (path: Path) => Path, body?: unknown): unknown {
+export function remapIssues(error: unknown, placeOf: (path: Path) => Path, body?: unknown): unknown {
   const told = issuesOf(error).map((issue) => ({ ...issue, path: within(body, placeOf(issue.path)) }))
   const issues = [...new Map(told.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
   return issues.length > 0 ? new Problem(failureOf(error).code, { issues, cause: error }) : error

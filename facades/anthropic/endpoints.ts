@@ -2,7 +2,7 @@ import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
 import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
-import { countRequest, messageRequest } from './messages/request.ts'
+import { countRequest, messageRequest } from './messages-request.ts'
 
 const message = objectOf({
   ...{ id: text, type: constant('message'), role: constant('assistant'), model: text },

@@ -1,17 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { read, readRequest } from '../ai/body.ts'
-import { placed } from '../ai/error-paths.ts'
-import { offeredModel, offeredModels } from '../ai/offered-model.ts'
+import { remapIssues } from '../ai/error-paths.ts'
+import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
-import { sendError } from './errors.ts'
-import { MessageEvents } from './messages/events.ts'
-import { messageOf } from './messages/message.ts'
-import { countRequest, messageRequest, translateRequest } from './messages/request.ts'
-import { modelOf, pageOf, pageQuery } from './models.ts'
-import { parameterAt } from './parameter-names.ts'
+import { parameterAt, sendError } from './anthropic-errors.ts'
+import { countRequest, messageRequest, translateRequest } from './messages-request.ts'
+import { toMessage } from './messages-response.ts'
+import { MessageEvents } from './messages-stream.ts'
 
 interface AnthropicOptions extends FacadeOptions {
   /** Pause between the pings of a silent stream, in milliseconds. */
@@ -40,10 +39,10 @@ function modelRoutes(app: FastifyInstance, { contextOf }: AnthropicOptions): voi
   const constraints = { anthropicVersion: 'sent' }
   app.get('/v1/models', { constraints }, async (request, reply) => {
     const page = read(pageQuery, request.query)
-    return pageOf(await offeredModels(await contextOf(request, reply), ['chat']), page)
+    return toModelPage(await offeredModels(await contextOf(request, reply), ['chat']), page)
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
-    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
+    return toModel(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
   })
 }
 
@@ -55,7 +54,7 @@ function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
       const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
       return { input_tokens: inputTokens, estimated }
     } catch (error) {
-      throw placed(error, placeOf, request.body)
+      throw remapIssues(error, placeOf, request.body)
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
     }
@@ -71,10 +70,10 @@ function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
       ...options,
       input,
       nameOf: parameterAt,
-      whole: (answered) => messageOf(heading, answered),
+      whole: (answered) => toMessage(heading, answered),
       frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
     }).catch((error: unknown) => {
-      throw placed(error, placeOf, request.body)
+      throw remapIssues(error, placeOf, request.body)
     })
   })
 }
@@ -99,3 +98,31 @@ const versioned = {
   deriveConstraint: ({ headers }: { headers: FastifyRequest['headers'] }) =>
     headers['anthropic-version'] === undefined ? undefined : 'sent',
 }
+
+const pageQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(1000).default(20),
+  after_id: z.string().optional(),
+  before_id: z.string().optional(),
+})
+
+/** A page of the models: those after one, or those before one. */
+function toModelPage(models: readonly OfferedModel[], { limit, after_id, before_id }: z.output<typeof pageQuery>) {
+  const ids = models.map(({ modelId }) => modelId)
+  const from = after_id === undefined ? 0 : ids.indexOf(after_id) + 1
+  const to = before_id === undefined ? models.length : Math.max(0, ids.indexOf(before_id))
+  const found = models.slice(from, to)
+  const data = (before_id === undefined ? found.slice(0, limit) : found.slice(-limit)).map(toModel)
+  return {
+    data,
+    has_more: data.length < found.length,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  }
+}
+
+const toModel = ({ modelId, label, created }: OfferedModel) => ({
+  type: 'model',
+  id: modelId,
+  display_name: label,
+  created_at: new Date(created * 1000).toISOString(),
+})

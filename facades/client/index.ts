@@ -9,8 +9,8 @@ import {
 import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
 import type { InlinedTypes } from './inlined-types.ts'
+import { type Told, toldBy } from './live/event-source.ts'
 import type { Failure, Service } from './live/service.ts'
-import { type Told, toldBy } from './live/told.ts'
 import { StreamEnded } from './live/transport.ts'
 import type { Json, RecordRef } from './values.ts'
 

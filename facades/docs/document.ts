@@ -1,16 +1,17 @@
-import type { AnyTRPCRouter } from '@trpc/server'
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
+import type { z } from 'zod'
+import { accessOf, metaOf, type ProcedureMeta } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
+import { sentenceFor } from '../../routers/resource/words.ts'
 import type { WireNames } from '../http/names.ts'
-import type { Endpoint } from '../http/openapi/endpoint.ts'
-import type { Described } from '../http/openapi/schema.ts'
-import type { OlderRoute } from '../http/procedures.ts'
+import { answered, type Endpoint, json, type Refusals } from '../http/openapi/endpoint.ts'
+import { type Described, listOf, objectOf, text } from '../http/openapi/schema.ts'
+import { accessSentence, inputsOf, type OlderRoute, procedureAt } from '../http/procedures.ts'
 import type { Members } from '../json-api/members.ts'
 import type { ComponentKind, Components } from '../json-api/openapi/components.ts'
 import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
-import { describeEndpoints } from './endpoints.ts'
+import { securityOf } from '../json-api/openapi/operations.ts'
 import type { Guide } from './guides.ts'
-import { introduction } from './introduction.ts'
-import { describeOlder } from './older-routes.ts'
 
 export interface OpenApiOptions {
   router: AnyTRPCRouter
@@ -62,4 +63,173 @@ function componentsUsed(components: Components, paths: object): Record<Component
   }
   follow(paths)
   return used
+}
+
+const example = (address: string) => `\
+curl ${address}/api/ai-req \\
+  -H "Authorization: Bearer $TOKEN" \\
+  -H "Content-Type: application/json" \\
+  -d '{"payload": {"model": "demo", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'`
+
+/** The first thing that somebody reads who wants to call the service, in Markdown. */
+const introduction = ({ basePath }: WireNames, baseUrl: string, guides: readonly Guide[]) => `\
+One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\` is everything else as
+[JSON:API 1.1](https://jsonapi.org/format/1.1/).
+
+## First request
+
+Make an access token on your profile page, put it into \`TOKEN\`, and ask a model:
+
+\`\`\`sh
+${example(baseUrl || 'http://127.0.0.1:3000')}
+\`\`\`
+
+${baseUrl ? '' : "`http://127.0.0.1:3000` stands for this service's address. "}\`demo\` stands for a model:
+\`GET ${basePath}/ai-models\` lists those that you may use, each with its \`modelId\`. With \`Accept: text/event-stream\`
+the answer comes as it is made.
+
+## What every answer has
+
+* \`x-request-id\`: errors name it too; quote it when you ask for help.
+* An error has a \`code\` for programs and a sentence for people. 401 means that the token is missing or wrong, 403 that it
+  lacks an ability, 422 that the input is not valid and where, 429 that you should wait for \`Retry-After\` seconds,
+  or ask for less where there is none.
+
+## Lists and changes
+
+Lists take \`include\`, \`sort\`, \`filter[...]\`, \`page[number]\`, \`page[size]\` and \`fields[type]\`, each as the operation says. An
+\`ETag\` sent back as \`If-None-Match\` saves an answer that has not changed; as \`If-Match\` it makes a change fail with 412 where
+somebody else was faster. Creations and actions with the same \`Idempotency-Key\` happen once.
+
+## Guides
+
+${guides.map(({ slug, title }) => `[${title}](/docs/${slug})`).join(' · ')}
+`
+
+const tag = 'front ends that exist'
+const about = 'What front ends of earlier versions call. New ones use JSON:API, or `/trpc`.'
+
+/** The routes of front ends that exist, as they were registered. What they answer, those front ends know. */
+function describeOlder(routes: readonly OlderRoute[], components: Components) {
+  const paths: Record<string, Record<string, Described>> = {}
+  for (const route of routes) {
+    const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOlderRoute(components, route) }
+  }
+  return { paths, tags: routes.length > 0 ? [{ name: tag, description: about }] : [] }
+}
+
+function describeOlderRoute(components: Components, { url, procedure: name, body, query }: OlderRoute): Described {
+  const procedure = procedureAt(name)
+  if (!procedure) throw new Error(`There is no procedure ${name}.`)
+  const access = accessOf(procedure)
+  const id = url.slice(1).replaceAll('/', '.').replaceAll(':', '')
+  return {
+    operationId: id,
+    summary: summaryOf(url, metaOf(procedure)),
+    description: accessSentence(access),
+    tags: [tag],
+    security: securityOf(access),
+    parameters: [
+      ...[...url.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
+      ...Object.entries(query ? (components.fromZod(query, 'input').properties ?? {}) : {}).map(([name, schema]) => ({
+        ...{ name, in: 'query', schema },
+      })),
+    ],
+    ...(body && { requestBody: { required: true, content: contentOf(components.fromZod(body, 'input')) } }),
+    responses: {
+      '2XX': { description: 'Done.' },
+      '4XX': { description: 'Refused.', content: json(components.use('schemas', 'refusal.older', () => refusal)) },
+    },
+  }
+}
+
+/** Several of these routes may call one procedure, so that the words of the address go before what it does. */
+function summaryOf(url: string, { about, exposes }: ProcedureMeta): string {
+  const words = url.split('/').filter((step) => step !== '' && step !== 'req' && !step.startsWith(':'))
+  const sentence = about ?? (exposes ? sentenceFor(exposes) : '')
+  return `${words.join(' ')}: ${sentence.replace(/\.$/, '')}`
+}
+
+const error = objectOf(
+  {
+    ...{ status: text, code: text, title: text, detail: text },
+    ...{ source: objectOf({ pointer: text }), meta: objectOf({ requestId: text }) },
+  },
+  ['source'],
+)
+const ofFields = { type: 'object', additionalProperties: listOf(text) }
+const refusal = objectOf(
+  {
+    ...{ success: { type: 'boolean', const: false }, message: text },
+    errors: {
+      anyOf: [listOf(error), ofFields],
+      description: 'What is wrong, as in JSON:API. `/req/streamAI` names the fields of a body, at 422 alone.',
+    },
+    response: { ...text, description: '`Forbidden`: of rooms, at 403.' },
+    error: { ...text, description: 'The message once more: of invitations.' },
+    code: { ...text, description: 'For programs: of `/req/streamAI` alone.' },
+    requestId: { ...text, description: 'Of `/req/streamAI` alone.' },
+  },
+  ['errors', 'response', 'error', 'code', 'requestId'],
+)
+
+/** What has a file in it is a form. */
+function contentOf(schema: Described): Described {
+  const { properties = {} } = schema as { properties?: Record<string, { format?: string }> }
+  const isForm = Object.values(properties).some(({ format }) => format === 'binary')
+  return isForm ? { 'multipart/form-data': { schema } } : json(schema)
+}
+
+const tags = [
+  { name: 'ai', description: 'Asking AI models.' },
+  { name: 'other faces', description: 'The same for programs that know the API of OpenAI or Anthropic.' },
+  { name: 'caller', description: 'Who the access token belongs to.' },
+  { name: 'health', description: 'Whether the service works.' },
+  { name: 'links', description: 'What links lead to.' },
+]
+
+/** The endpoints beside JSON:API, those of one procedure together. */
+function describeEndpoints(endpoints: readonly Endpoint[], router: AnyTRPCRouter, components: Components) {
+  const procedures = router._def.procedures as Record<string, AnyTRPCProcedure>
+  const byProcedure = Object.groupBy(endpoints, ({ name }) => name)
+  const paths = Object.entries(byProcedure).flatMap(([name, served = []]) => {
+    const procedure = procedures[name]
+    if (!procedure) throw new Error(`There is no procedure ${name}.`)
+    return served.map((it) => [it.path, { [it.method]: describeEndpoint(components, it, procedure) }] as const)
+  })
+  const used = new Set(endpoints.map(({ tag }) => tag))
+  return { paths: Object.fromEntries(paths), tags: tags.filter(({ name }) => used.has(name)) }
+}
+
+function describeEndpoint(components: Components, endpoint: Endpoint, procedure: AnyTRPCProcedure): Described {
+  const { path, name, tag, refusals, request, details, answer, body, answers, more } = endpoint
+  const [meta, access] = [metaOf(procedure), accessOf(procedure)]
+  const id = path.slice(1).replaceAll('/', '.').replaceAll(/[{}]/g, '')
+  const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
+    schema ? components.use('schemas', kind, () => components.fromZod(schema, io)) : {}
+  const sent = () =>
+    request ? schemaOf(`${id}.input`, request, 'input') : schemaOf(`${name}.input`, inputsOf(procedure)[0], 'input')
+  return {
+    operationId: id,
+    summary: meta.about?.replace(/\.$/, ''),
+    description: [accessSentence(access), details].filter(Boolean).join('\n\n'),
+    tags: [tag],
+    security: securityOf(access),
+    ...more,
+    ...(body && { requestBody: { required: true, content: json(body(sent())) } }),
+    responses: {
+      ...answers(schemaOf(`${name}.answer`, answer ?? meta.answer, 'output')),
+      ...(refusals && refusalsOf(components, refusals)),
+    },
+  }
+}
+
+function refusalsOf(components: Components, { statuses, body }: Refusals): Described {
+  if (body) {
+    const schema = components.use('schemas', body.name, () => body.schema)
+    return Object.assign({}, ...statuses.map((status) => answered(status, json(schema))))
+  }
+  const known = statuses.filter((status) => Object.hasOwn(components.responses, String(status)))
+  return Object.fromEntries(known.map((status) => [status, { $ref: `#/components/responses/${status}` }]))
 }

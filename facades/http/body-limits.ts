@@ -21,6 +21,8 @@ export const bodyLimitsOf = ({
   form: 16 * KB,
   record: 64 * KB,
   'long text': 384 * KB,
+  // A part of one, with at least one message of any size.
+  conversation: 1024 * KB,
   'first keys': 512 * KB,
   // For 500 members, and the two long texts of a room.
   'room keys': 896 * KB,

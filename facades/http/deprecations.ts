@@ -24,6 +24,7 @@ const deprecatedRoutes: readonly DeprecatedRoute[] = [
   { method: 'GET', path: '/req/login-oidc', successor: '/req/login', since: '2026-01-01' },
   { method: 'POST', path: '/req/login-oidc', successor: '/req/login', since: '2026-01-01' },
   { method: 'GET', path: '/req/login-shibboleth', successor: '/req/login', since: '2026-01-01' },
+  { method: 'POST', path: '/req/profile/validatePasskey', successor: '/handshake', since: '2026-01-01' },
   { method: 'POST', path: '/req/login-shibboleth', successor: '/req/login', since: '2026-01-01' },
 ]
 

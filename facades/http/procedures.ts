@@ -2,8 +2,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Context } from '../../routers/core/context.ts'
-import { unavailableOr } from '../../routers/core/outage.ts'
-import { type Access, accessOf, assertMayCall, confirmBeforeTelling, metaOf } from '../../routers/core/trpc.ts'
+import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import type { BodyLimits } from './body-limits.ts'
 import { heldBytesOf, holdBody } from './held-body.ts'
@@ -45,8 +44,6 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     facts?: RouteFacts
-    /** Whether its procedure has the database confirm who calls. */
-    confirmsCaller?: boolean
   }
 }
 
@@ -82,23 +79,11 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, 
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {
     bodyLimit: bodyLimitOf(procedure, bodyLimits),
-    ...confirming(procedure, { facts: { procedure: name, ...input } }),
+    config: { facts: { procedure: name, ...input } },
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))
       holdBody(ctx, request, reply, heldBytesOf([procedure], bodyLimits))
     },
   }
-}
-
-/** The config of a route, and what it needs where its procedure has the database confirm who calls. */
-export function confirming<Config extends object>(procedure: AnyTRPCProcedure | undefined, config: Config) {
-  const confirmsCaller = procedure !== undefined && metaOf(procedure).confirmsCaller === true
-  return { config: { ...config, confirmsCaller }, ...(confirmsCaller && { errorHandler: afterConfirming }) }
-}
-
-/** A refusal is told only to those who are still let in. */
-async function afterConfirming(error: Error, { context }: FastifyRequest): Promise<never> {
-  if (context) await confirmBeforeTelling(context, unavailableOr(error))
-  throw error
 }

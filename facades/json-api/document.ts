@@ -1,10 +1,142 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { StreamPosition } from '../../routers/core/hooks.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
-import type { WireNames } from '../http/names.ts'
-import type { Members } from './members.ts'
+import type { Page } from '../../routers/verbs/read.ts'
+import type { DocumentContext } from './members.ts'
+import type { ParsedQuery } from './query.ts'
+import type { Route } from './routes.ts'
 import { jsonapi } from './wire.ts'
 
-export interface Identifier {
+const PART = 250
+
+/**
+ * The text of the document for what a procedure returned. A long list that comes whole is written in parts: others get
+ * their turn in between, and no row is held as a resource object for longer than that.
+ */
+export async function writeDocument(result: RouteResult): Promise<string> {
+  const records = listWhole(result)
+  if (records.length <= PART) return JSON.stringify(toDocument(result))
+  const { data: _, ...frame } = toDocument(withRecords(result, []))
+  const parts: string[] = []
+  for (let at = 0; at < records.length; at += PART) {
+    const { data } = describeOutput(withRecords(result, records.slice(at, at + PART)))
+    parts.push(JSON.stringify(data).slice(1, -1))
+    await nextTurn()
+  }
+  return `{"data":[${parts.join()}],${JSON.stringify(frame).slice(1)}`
+}
+
+/** Adds to the document of a write where it stands in the change log. */
+function toDocument(result: RouteResult): Document {
+  const document = describeOutput(result)
+  const { syncLogMember } = result.documentContext.names
+  if (result.route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: result.positions }
+  return document
+}
+
+/** The rows of an answer that neither comes in pages nor includes others, which would have to be brought together. */
+function listWhole({ route, query, output }: RouteResult): readonly RecordRef[] {
+  if (route.resource.page || route.relation || query.input.include) return []
+  const { items, data } = (output ?? {}) as { items?: unknown; data?: unknown }
+  const records = items ?? data
+  return Array.isArray(records) ? records : []
+}
+
+function withRecords(result: RouteResult, records: readonly RecordRef[]): RouteResult {
+  const output = result.output as object
+  return { ...result, output: { ...output, ['items' in output ? 'items' : 'data']: records } }
+}
+
+interface RouteResult {
+  documentContext: DocumentContext
+  route: Route
+  query: ParsedQuery
+  url: string
+  output: unknown
+  /** What was written to the change log, where callers are told. */
+  positions: readonly StreamPosition[]
+}
+
+/** What an action returns in addition to a record, or instead of one. */
+interface ActionOutput {
+  data?: RecordRef | RecordRef[] | null
+  meta?: Record<string, unknown>
+}
+
+/** The document for what a procedure returned, by what its route answers with. */
+function describeOutput({ documentContext, route, query, url, output }: RouteResult): Document {
+  const { answers, resource, relation } = route
+  const sparseFields: SparseFields = { include: query.input.include, fields: query.fields }
+  if (answers === 'nothing') return { jsonapi }
+  if (answers === 'action') return describeAction(documentContext, resource, output as ActionOutput, sparseFields)
+  const target = relation ? (documentContext.resources.get(relation.of.to) as Resource) : resource
+  const records = isPage(output) ? output.items : (output as RecordRef | RecordRef[] | null)
+  const self =
+    answers === 'created'
+      ? selfOf(documentContext, resource.type, output as RecordRef)
+      : `${documentContext.origin}${url}`
+  const around = isPage(output) && target.page ? describePage(output, self) : { links: { self } }
+  if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }
+  return { ...encode(documentContext, target, records, sparseFields), ...around }
+}
+
+function describeAction(
+  documentContext: DocumentContext,
+  resource: Resource,
+  { data, meta }: ActionOutput,
+  sparseFields: SparseFields,
+): Document {
+  const document = data === undefined ? { jsonapi } : encode(documentContext, resource, data, sparseFields)
+  if (!meta) return document
+  const written = Object.entries(meta).map(([name, value]) => [documentContext.members.write(name), value])
+  return { ...document, meta: Object.fromEntries(written) }
+}
+
+const isPage = (output: unknown): output is Page<RecordRef> =>
+  typeof output === 'object' && output !== null && 'items' in output
+
+function linkage(type: string, records: RecordRef | RecordRef[] | null) {
+  if (Array.isArray(records)) return records.map((record) => identify(type, record))
+  return records && identify(type, records)
+}
+
+/** The links and the numbers of one page of a collection. */
+function describePage({ items, total, page: { size, number } }: Page<RecordRef>, self: string) {
+  const lastPage = Math.max(1, Math.ceil(total / size))
+  const before = (number - 1) * size
+  const at = (target: number) => linkTo(self, target, size)
+  return {
+    links: {
+      self,
+      first: at(1),
+      prev: number > 1 && number <= lastPage + 1 ? at(number - 1) : null,
+      next: number < lastPage ? at(number + 1) : null,
+      last: at(lastPage),
+    },
+    meta: {
+      page: {
+        currentPage: number,
+        from: items.length > 0 ? before + 1 : 0,
+        to: items.length > 0 ? before + items.length : 0,
+        perPage: size,
+        lastPage,
+        total,
+      },
+    },
+  }
+}
+
+/** The same address with another page in it. */
+function linkTo(self: string, number: number, size: number): string {
+  const [path, search = ''] = self.split(/\?(.*)/s)
+  const parameters = new URLSearchParams(search)
+  parameters.set('page[number]', String(number))
+  parameters.set('page[size]', String(size))
+  return `${path}?${parameters}`
+}
+
+interface Identifier {
   type: string
   id: string
 }
@@ -20,7 +152,7 @@ interface ResourceObject extends Identifier {
   links: { self: string }
 }
 
-export interface Document {
+interface Document {
   jsonapi: typeof jsonapi
   links?: Record<string, string | null>
   data?: ResourceObject | ResourceObject[] | Identifier | Identifier[] | null
@@ -28,23 +160,13 @@ export interface Document {
   meta?: Record<string, unknown>
 }
 
-/** What a document is written with. */
-export interface DocumentContext {
-  resources: ReadonlyMap<string, Resource>
-  members: Members
-  names: WireNames
-  /** The address of the service, and of its types, in front of every link. */
-  origin: string
-  baseUrl: string
-}
-
-export interface SparseFields {
+interface SparseFields {
   include?: readonly string[] | undefined
   fields: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 /** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
-export function encode(
+function encode(
   documentContext: DocumentContext,
   of: Resource,
   records: RecordRef | RecordRef[] | null,
@@ -60,7 +182,7 @@ export function encode(
   return document
 }
 
-export const identify = (type: string, { id }: RecordRef): Identifier => ({ type, id })
+const identify = (type: string, { id }: RecordRef): Identifier => ({ type, id })
 
 export const selfOf = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
   `${baseUrl}/${type}/${encodeURIComponent(addressedAs)}`

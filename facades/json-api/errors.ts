@@ -10,7 +10,7 @@ import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/co
 import { failureOf } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { hasResource } from './body.ts'
-import type { DocumentContext } from './document.ts'
+import type { DocumentContext } from './members.ts'
 import type { Route } from './routes.ts'
 import { jsonapi } from './wire.ts'
 

@@ -4,23 +4,22 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
+import { createCaller } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { parseJson } from '../http/json-text.ts'
-import { previewPath } from '../http/link-preview.ts'
+import { previewOf, previewPath } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
-import { bodyLimitOf, type ContextOf, confirming, type FacadeOptions } from '../http/procedures.ts'
+import { bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
+import { sendFile } from '../http/send-file.ts'
 import { varyBy } from '../http/vary.ts'
-import { appLogos } from './app-logos.ts'
-import type { DocumentContext } from './document.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
-import { linkPreview } from './link-preview.ts'
+import { RouteHandler, SharedAnswers } from './handler.ts'
+import type { DocumentContext } from './members.ts'
 import { declaredMembers, type Members } from './members.ts'
-import { assertAcceptable, assertContentType } from './negotiation.ts'
+import { ownParameters } from './query.ts'
 import { type Route, routesOf, shadowedMethods } from './routes.ts'
-import { serve } from './serve.ts'
-import { SharedAnswers } from './shared-answers.ts'
-import { mediaType } from './wire.ts'
+import { formType, mediaType } from './wire.ts'
 
 export interface JsonApiOptions extends FacadeOptions {
   router: AnyTRPCRouter
@@ -72,15 +71,14 @@ async function serveRoutes(
   routes: readonly Route[],
   { bodyLimits, documentContext }: RouteOptions,
 ): Promise<void> {
-  const sharedPages = new SharedAnswers()
+  const sharedAnswers = new SharedAnswers()
   const optionsOf = (route: Route) => ({
     method: route.method,
     url: route.url,
-    ...confirming(route.procedure, { route } as object),
+    config: { route } as object,
     bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
     ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
-    handler: (request: FastifyRequest, reply: FastifyReply) =>
-      serve({ documentContext, route: route as ServedRoute, sharedPages }, request, reply),
+    handler: new RouteHandler({ documentContext, route: route as ServedRoute, sharedAnswers }).handle,
   })
   for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(optionsOf(route))
   await app.register(async (forms) => {
@@ -138,4 +136,107 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
     return reply.serializer(asItIs).code(status).type(mediaType).send(JSON.stringify(body))
   })
   app.setNotFoundHandler(refuseUnrouted)
+}
+
+interface MediaRange {
+  type: string
+  parameters: Map<string, string>
+}
+
+/** Splits at a separator outside of quotes. An unclosed quote runs to the end of the text, and is scanned only once. */
+const split = (text: string, separator: ',' | ';') =>
+  text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*"?)+/g : /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g) ?? []
+
+function parse(range: string): MediaRange {
+  const [type = '', ...rest] = split(range, ';').map((part) => part.trim())
+  const parameters = rest.map((part): [string, string] => {
+    const [name = '', value = ''] = part.split(/=(.*)/s)
+    return [name.trim().toLowerCase(), value.trim().replace(/^"|"$/g, '')]
+  })
+  return { type: type.toLowerCase(), parameters: new Map(parameters) }
+}
+
+/** No other parameters than `ext` and `profile`, and no extension, since we have none. Unknown profiles do no harm. */
+const isOurs = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
+  [...parameters.keys()].every(
+    (name) => name === 'profile' || ignored.includes(name) || (name === 'ext' && !parameters.get('ext')),
+  )
+
+/** Throws where nothing that is accepted is what we send. */
+function assertAcceptable(accept: string | undefined): void {
+  if (accept === undefined || accept.trim() === '') return
+  const ranges = split(accept, ',').map(parse)
+  const jsonApi = ranges.filter((range) => range.type === mediaType && weightOf(range) > 0)
+  if (jsonApi.length > 0 && jsonApi.every((range) => !isOurs(range, ['q']))) throw new Problem('not_acceptable')
+  // Of the ranges that we are in, the narrowest says whether we are wanted.
+  const narrowest = [mediaType, 'application/*', '*/*'].find((type) => ranges.some((range) => range.type === type))
+  const isWanted = ranges.some(
+    (range) => (range.type === narrowest || range.type === 'application/json') && weightOf(range) > 0,
+  )
+  if (!isWanted) throw new Problem('not_acceptable')
+}
+
+const weightOf = ({ parameters }: MediaRange) => Number(parameters.get('q') ?? 1)
+
+/** Throws where a body is not JSON:API; an action takes plain JSON as well, or nothing but a form. */
+function assertContentType(contentType: string | undefined, { answers, takesFile }: Route): void {
+  const range = parse(contentType ?? '')
+  if (takesFile) {
+    if (range.type !== formType) throw new Problem('unsupported_media_type')
+    return
+  }
+  if (answers === 'action' && range.type === 'application/json') return
+  if (range.type !== mediaType || !isOurs(range)) throw new Problem('unsupported_media_type')
+}
+
+interface LogoRequest {
+  Params: { id: string }
+  Querystring: { expires: string; signature: string }
+}
+
+const url = '/ext-apps/actions/proxy-logo/:id'
+
+/** Logos of external apps; only what goes wrong is a document. */
+async function appLogos(app: FastifyInstance, { contextOf }: { contextOf: ContextOf }) {
+  app.get<LogoRequest>(url, { config: { isPlain: true } as object }, async (request, reply) => {
+    const query = ownParameters(request.query) as LogoRequest['Querystring']
+    const logos = createCaller(await contextOf(request, reply)).appLogos
+    const payload = sendFile(request, reply, await logos.read({ ...query, id: request.params.id }))
+    reply.header('cache-control', 'private, max-age=3600')
+    return payload
+  })
+}
+
+interface LinkPreviewOptions {
+  contextOf: ContextOf
+  /** Of the JSON:API. */
+  baseUrl: string
+}
+
+interface PreviewRequest {
+  Querystring: { url: string }
+}
+
+/** Judging it is the procedure's task. */
+const inputOf = ({ query }: FastifyRequest<PreviewRequest>) => ownParameters(query) as PreviewRequest['Querystring']
+
+/** What links lead to, as plain JSON and pictures; only what goes wrong is a document. */
+async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPreviewOptions) {
+  const config = { isPlain: true } as object
+  const previewsFor = async (request: FastifyRequest, reply: FastifyReply) =>
+    createCaller(await contextOf(request, reply)).linkPreviews
+
+  app.get<PreviewRequest>('/metadata', { config }, async (request, reply) => {
+    const preview = await (await previewsFor(request, reply)).metadata(inputOf(request))
+    reply.header('cache-control', 'private, max-age=3600').type('application/json')
+    return JSON.stringify(previewOf(preview, baseUrl))
+  })
+
+  for (const kind of ['image', 'favicon'] as const)
+    app.get<PreviewRequest>(`/${kind}`, { config }, async (request, reply) => {
+      const file = await (await previewsFor(request, reply))[kind](inputOf(request))
+      const payload = sendFile(request, reply, file)
+      reply.header('cache-control', 'private, max-age=3600')
+      return payload
+    })
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Resource } from '../../routers/resource/declare.ts'
+import type { WireNames } from '../http/names.ts'
 import type { MemberProfile } from './member-profiles.ts'
 import { membersIn, ObjectNames, UntouchedNames } from './object-names.ts'
 
@@ -108,3 +109,13 @@ type Schema = Record<string, unknown>
 
 /** Names as they are declared. */
 export const declaredMembers = new Members()
+
+/** What a document is written with. */
+export interface DocumentContext {
+  resources: ReadonlyMap<string, Resource>
+  members: Members
+  names: WireNames
+  /** The address of the service, and of its types, in front of every link. */
+  origin: string
+  baseUrl: string
+}

@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { inputsOf } from '../http/procedures.ts'
-import type { DocumentContext } from './document.ts'
+import type { DocumentContext } from './members.ts'
 import type { ResponseKind, Route } from './routes.ts'
 
 /** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
@@ -18,8 +18,6 @@ export interface ParsedQuery {
   /** The members wanted of each type; concerns the document only. */
   fields: Map<string, Set<string>>
 }
-
-const emptyQuery: ParsedQuery = Object.freeze({ input: Object.freeze({}), fields: new Map() })
 
 const family = /^(page|filter|fields)\[([^[\]]+)\]$/
 /** Read by the choice of language, in server/http. */
@@ -50,7 +48,7 @@ export function acceptedBy({ method, answers, procedure }: Route): readonly stri
 const takesPage = (procedure: AnyTRPCProcedure) => inputsOf(procedure).some(({ shape }) => 'page' in shape)
 
 export function parseQuery(search: string, route: Route, documentContext: DocumentContext): Readonly<ParsedQuery> {
-  if (search === '') return emptyQuery
+  if (search === '') return { input: {}, fields: new Map() }
   const query: ParsedQuery = { input: {}, fields: new Map() }
   const issues: Issue[] = []
   const seen = new Set<string>()

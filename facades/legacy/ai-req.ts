@@ -4,9 +4,10 @@ import { type Api, createCaller } from '../../routers/index.ts'
 import { sendAnswer } from '../ai/answer.ts'
 import { dropUnknown } from '../ai/body.ts'
 import { prefers } from '../http/accept.ts'
+import type { Frames } from '../http/event-stream.ts'
+import { failureOf } from '../http/failure.ts'
 import { type FacadeOptions, inputOf, routeTo } from '../http/procedures.ts'
 import { answerErrors } from './errors.ts'
-import { namedEvents } from './frames.ts'
 import { legacyUserOf } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
@@ -61,3 +62,17 @@ function payloadIn({ services, hints }: Context, body: Record<string, unknown> |
   hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
   return given
 }
+
+type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
+
+/** Events by name: `delta`, `usage`, then `done` or `error`. */
+const namedEvents = (requestId: string): Frames<StreamPart> => ({
+  part: ({ type, ...data }) => eventOf(type, data),
+  done: () => eventOf('done', {}),
+  failed(thrown) {
+    const { code, message } = failureOf(thrown)
+    return eventOf('error', { code, message, requestId })
+  },
+})
+
+const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`

@@ -24,7 +24,7 @@ export const embeddingRequest = z.strictObject({
 })
 type EmbeddingRequest = z.output<typeof embeddingRequest>
 
-export const coreRequestOf = ({ model, input, dimensions }: EmbeddingRequest) => ({
+export const toEmbeddingInput = ({ model, input, dimensions }: EmbeddingRequest) => ({
   model,
   input,
   ...(dimensions != null && { dimensions }),
@@ -32,7 +32,7 @@ export const coreRequestOf = ({ model, input, dimensions }: EmbeddingRequest) =>
 
 /** Embeddings in OpenAI's way of writing: as numbers, or as the bytes of them. */
 export function embeddingList({ model, encoding_format }: EmbeddingRequest, { embeddings, usage }: EmbeddingAnswer) {
-  const written = encoding_format === 'base64' ? embeddings.map(base64Of) : embeddings
+  const written = encoding_format === 'base64' ? embeddings.map(toBase64) : embeddings
   return {
     object: 'list',
     data: written.map((embedding, index) => ({ object: 'embedding', index, embedding })),
@@ -42,7 +42,7 @@ export function embeddingList({ model, encoding_format }: EmbeddingRequest, { em
 }
 
 /** Four bytes each, the lowest byte first. */
-function base64Of(numbers: readonly number[]): string {
+function toBase64(numbers: readonly number[]): string {
   const bytes = Buffer.alloc(numbers.length * 4)
   for (const [at, number] of numbers.entries()) bytes.writeFloatLE(number, at * 4)
   return bytes.toString('base64')

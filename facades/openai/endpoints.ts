@@ -2,9 +2,9 @@ import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoi
 import { describeMembers } from '../ai/members.ts'
 import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
 import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
-import { chatRequest } from './chat/request.ts'
+import { chatRequest } from './chat/chat-request.ts'
 import { embeddingRequest } from './embeddings.ts'
-import { responseRequest } from './responses/request.ts'
+import { responseRequest } from './responses/responses-request.ts'
 
 const completion = objectOf({
   ...{ id: text, object: constant('chat.completion'), created: whole, model: text },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
-import { mediaTypeOf } from '../../routers/ports/ai/media-types.ts'
+import { detectMediaType } from '../../routers/ports/ai/media-types.ts'
 import type { FilePart } from '../../routers/ports/ai/messages.ts'
 
 type Path = readonly (string | number)[]
@@ -8,10 +8,10 @@ type Path = readonly (string | number)[]
 const DATA_URL = 'must be a data: URL with base64, as nothing is fetched from elsewhere'
 
 /** An image as bytes. */
-export const imageOf = (url: string, path: Path): FilePart => filePart(url, path)
+export const toImage = (url: string, path: Path): FilePart => filePart(url, path)
 
 /** A document as bytes. */
-const fileOf = (data: string, name: string | null | undefined, path: Path): FilePart => ({
+const toFile = (data: string, name: string | null | undefined, path: Path): FilePart => ({
   ...filePart(data, path, name ?? ''),
   ...(name && { name }),
 })
@@ -21,11 +21,11 @@ function filePart(url: string, path: Path, name = ''): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
   const data = url.slice(head.length)
-  return { type: 'file', mime: mediaTypeOf(mime, data, name), data }
+  return { type: 'file', mime: detectMediaType(mime, data, name), data }
 }
 
 /** A file that the caller has uploaded before, by the id or uuid of its attachment. */
-const attachmentOf = (id: string) => ({ type: 'attachment' as const, id })
+const toAttachment = (id: string) => ({ type: 'attachment' as const, id })
 
 /** What a request has of a file. */
 export const sentFile = {
@@ -47,14 +47,14 @@ interface SentImage {
 
 /** A file by its bytes or its id, of which there must be one. */
 export function fileOrAttachment({ file_data: data, file_id: id, filename }: SentFile, path: Path) {
-  if (data != null && id == null) return fileOf(data, filename, [...path, 'file_data'])
-  if (id != null && data == null) return attachmentOf(id)
+  if (data != null && id == null) return toFile(data, filename, [...path, 'file_data'])
+  if (id != null && data == null) return toAttachment(id)
   throw new Problem('invalid', { issues: [{ path, message: 'must have either file_data or file_id' }] })
 }
 
 /** An image by its bytes or its id. */
 export function imageOrAttachment({ image_url: url, file_id: id }: SentImage, path: Path) {
-  if (url != null && id == null) return imageOf(url, [...path, 'image_url'])
-  if (id != null && url == null) return attachmentOf(id)
+  if (url != null && id == null) return toImage(url, [...path, 'image_url'])
+  if (id != null && url == null) return toAttachment(id)
   throw new Problem('invalid', { issues: [{ path, message: 'must have either image_url or file_id' }] })
 }

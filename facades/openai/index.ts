@@ -2,23 +2,22 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
 import { readRequest } from '../ai/body.ts'
-import { placed } from '../ai/error-paths.ts'
+import { remapIssues } from '../ai/error-paths.ts'
 import { type OfferedModel, offeredModel, offeredModels } from '../ai/offered-model.ts'
 import { limitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
-import { chunksOf } from './chat/chunks.ts'
-import { completionOf } from './chat/completion.ts'
-import { chatPlace } from './chat/places.ts'
-import * as chat from './chat/request.ts'
+import * as chat from './chat/chat-request.ts'
+import { mapChatErrorPath } from './chat/chat-request.ts'
+import { toCompletion } from './chat/chat-response.ts'
+import { toChunks } from './chat/chat-stream.ts'
 import * as embeddings from './embeddings.ts'
-import { sendError } from './errors.ts'
-import { parameterAt } from './parameter-names.ts'
-import { ResponseEvents } from './responses/events.ts'
-import { placeIn } from './responses/places.ts'
-import * as responses from './responses/request.ts'
-import { responseOf, wholeResponse } from './responses/response.ts'
-import { ToolTable } from './responses/tools.ts'
+import { parameterAt, sendError } from './openai-errors.ts'
+import * as responses from './responses/responses-request.ts'
+import { mapResponsesErrorPath } from './responses/responses-request.ts'
+import { startResponse, wholeResponse } from './responses/responses-response.ts'
+import { ResponseEvents } from './responses/responses-stream.ts'
+import { ToolTable } from './responses/responses-tools.ts'
 
 interface OpenAiOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -44,10 +43,10 @@ export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
 function modelRoutes(app: FastifyInstance, { contextOf }: OpenAiOptions): void {
   app.get('/v1/models', async (request, reply) => {
     const models = await offeredModels(await contextOf(request, reply), ['chat', 'embedding'])
-    return { object: 'list', data: models.map(modelOf) }
+    return { object: 'list', data: models.map(toModel) }
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
-    return modelOf(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
+    return toModel(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
   })
 }
 
@@ -56,7 +55,7 @@ function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
     const ctx = await options.contextOf(request, reply)
     const asked = await readRequest(embeddings.embeddingRequest, options.contextOf, request, reply)
     try {
-      return embeddings.embeddingList(asked, await createCaller(ctx).ai.embed(embeddings.coreRequestOf(asked)))
+      return embeddings.embeddingList(asked, await createCaller(ctx).ai.embed(embeddings.toEmbeddingInput(asked)))
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
       reply.headers(limitHeaders(ctx.hints))
@@ -73,11 +72,11 @@ function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
     }
     return answer(request, reply, {
       ...options,
-      input: chat.coreRequestOf(asked),
+      input: chat.toAiRequest(asked),
       nameOf: (path) => parameterAt(path, 'chat'),
-      whole: (answered) => completionOf(heading, answered),
-      frames: asked.stream ? chunksOf(heading, asked.stream_options?.include_usage === true) : undefined,
-    }).catch(inTheirWords(request, (path) => chatPlace(asked, path)))
+      whole: (answered) => toCompletion(heading, answered),
+      frames: asked.stream ? toChunks(heading, asked.stream_options?.include_usage === true) : undefined,
+    }).catch(withClientPaths(request, (path) => mapChatErrorPath(asked, path)))
   })
 }
 
@@ -85,28 +84,28 @@ function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/responses', routeTo('ai.complete', options), async (request, reply) => {
     const asked = await readRequest(responses.responseRequest, options.contextOf, request, reply)
     const tools = new ToolTable(asked.tools, asked.tool_choice)
-    const response = responseOf(`resp_${request.id}`, now(), asked)
+    const response = startResponse(`resp_${request.id}`, now(), asked)
     return answer(request, reply, {
       ...options,
-      input: responses.coreRequestOf(asked, tools),
+      input: responses.toAiRequest(asked, tools),
       nameOf: (path) => parameterAt(path, 'responses'),
       whole: (answered) => wholeResponse(tools, response, answered),
       frames: asked.stream ? new ResponseEvents(response, tools) : undefined,
-    }).catch(inTheirWords(request, (path) => placeIn(asked, tools, path)))
+    }).catch(withClientPaths(request, (path) => mapResponsesErrorPath(asked, tools, path)))
   })
 }
 
 /** Throws an error about our request as one about theirs. */
-const inTheirWords =
-  ({ body }: FastifyRequest, placeOf: Parameters<typeof placed>[1]) =>
+const withClientPaths =
+  ({ body }: FastifyRequest, placeOf: Parameters<typeof remapIssues>[1]) =>
   (error: unknown): never => {
-    throw placed(error, placeOf, body)
+    throw remapIssues(error, placeOf, body)
   }
 
 /** In seconds since 1970. */
 const now = () => Math.floor(Date.now() / 1000)
 
-const modelOf = ({ modelId, provider, created }: OfferedModel) => ({
+const toModel = ({ modelId, provider, created }: OfferedModel) => ({
   id: modelId,
   object: 'model',
   created,

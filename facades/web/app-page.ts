@@ -6,7 +6,7 @@ import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 import { html } from './html.ts'
-import { schemeAttribute, siteFiles } from './layout.ts'
+import { schemeAttribute, siteFiles, siteLinks, type Translate, translator } from './layout.ts'
 import { colorSchemeOf } from './scheme.ts'
 import type { SiteView } from './site.ts'
 
@@ -14,7 +14,7 @@ import type { SiteView } from './site.ts'
 const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
 const addresses = ['/chat', '/chat/:slug', '/settings', ...settings.map((section) => `/settings/${section}`)]
 
-/** Everything from this origin; what would make code of a text needs a type that nothing here makes. */
+/** Everything from this origin; what would make code of a text needs a type that is made for the address of one worker. */
 const policy: Readonly<Record<string, string>> = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -27,7 +27,8 @@ const policy: Readonly<Record<string, string>> = {
   'base-uri': "'none'",
   'frame-ancestors': "'none'",
   'require-trusted-types-for': "'script'",
-  'trusted-types': "'none'",
+  'worker-src': "'self'",
+  'trusted-types': 'import-worker',
 }
 
 const writePolicy = (relaxations: AppSource['relaxations']) =>
@@ -50,21 +51,23 @@ export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, source:
       reply.headers({ 'cache-control': 'no-store', 'content-security-policy': pagePolicy })
       if (view !== 'chat') return reply.redirect(`/${view}?redirectUri=${encodeURIComponent(request.url)}`)
       const { locale, services } = ctx
-      return sendShell(reply, await source.entry(), { locale, labels: labels.addressFor(locale, services.labels) })
+      const translate = translator(services.labels[locale as keyof typeof services.labels] ?? {})
+      const shown = { locale, labels: labels.addressFor(locale, services.labels), translate }
+      return sendShell(reply, await source.entry(), shown)
     })
 }
 
 function sendShell(
   reply: FastifyReply,
   { script, styles, imports }: AppEntry,
-  language: { locale: string; labels: string },
+  language: { locale: string; labels: string; translate: Translate },
 ) {
   const { brand, pageApi } = reply.server.names
   const { site } = reply.server
-  const { locale, labels } = language
+  const { locale, labels, translate } = language
   const scheme = colorSchemeOf(reply.request)
   const page = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site)}>
+<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site, siteLinks(translate, site))}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
@@ -85,10 +88,8 @@ ${imports.map((file) => html`<link rel="modulepreload" href="${file}">`)}
 }
 
 /** What the front end shows of the site. */
-const siteAttributes = ({ name, logo, links }: SiteView) =>
-  html` data-site="${name}"${logo !== undefined && html` data-logo="${logo}"`}${attribute('imprint', links.imprint)}${attribute('privacy', links.privacy)}${attribute('help', links.help)}`
-
-const attribute = (name: string, value: string | undefined) => value !== undefined && html` data-${name}="${value}"`
+const siteAttributes = ({ name, logo }: SiteView, links: ReturnType<typeof siteLinks>) =>
+  html` data-site="${name}"${logo !== undefined && html` data-logo="${logo}"`} data-links="${JSON.stringify(links)}"`
 
 type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
 import { failureOf } from '../http/failure.ts'
@@ -7,7 +8,8 @@ import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import type { AppSource } from './app-files.ts'
 import { serveAppPage } from './app-page.ts'
-import { type Page, type Translate, translator } from './layout.ts'
+import { Html, html } from './html.ts'
+import { dataProtection, type Page, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
@@ -28,6 +30,7 @@ export async function web(app: FastifyInstance, { contextOf, appSource }: WebOpt
   servePreview(app)
   // Where the settings were before.
   app.get('/profile', (_, reply) => reply.redirect('/settings'))
+  serveDataProtection(app, contextOf)
 
   for (const [page, path] of Object.entries(paths)) {
     if (page === 'chat') continue
@@ -38,13 +41,18 @@ export async function web(app: FastifyInstance, { contextOf, appSource }: WebOpt
       const target = paths[view === 'unlock' ? 'handshake' : view]
       if (target !== path || view === 'chat')
         return reply.header('cache-control', 'no-store').redirect(target + comingBack(page, request))
-      const translate = translator(ctx.services.labels[ctx.locale as keyof typeof ctx.services.labels] ?? {})
+      const translate = translatorOf(ctx)
       const { query, params } = request as FastifyRequest<Asking>
       const shown = await views[view](translate, visit, { ctx, query, params, siteName: app.site.name })
-      return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: ctx.callerContext.current.type !== 'guest' })
+      return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: isSignedIn(ctx) })
     })
   }
 }
+
+const translatorOf = ({ services, locale }: Context) =>
+  translator(services.labels[locale as keyof typeof services.labels] ?? {})
+
+const isSignedIn = ({ callerContext }: Context) => callerContext.current.type !== 'guest'
 
 const paths = {
   start: '/',
@@ -124,6 +132,20 @@ const unlessMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
     if (failureOf(error).code === 'not_found') return undefined
     throw error
   })
+
+/** The operator's own notice, which is a label of HTML. */
+function serveDataProtection(app: FastifyInstance, contextOf: ContextOf): void {
+  app.get(dataProtection.path, async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const translate = translatorOf(ctx)
+    if (!dataProtection.isThere(translate)) throw new Problem('not_found')
+    return sendPage(reply, translate, ctx.locale, {
+      title: translate('page.dataProtection'),
+      body: html`<div class="prose">${new Html(translate(dataProtection.label))}</div>`,
+      signedIn: isSignedIn(ctx),
+    })
+  })
+}
 
 async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promise<void> {
   for (const [path, of] of [

@@ -13,6 +13,13 @@ export const translator =
   (key) =>
     labels[key] ?? key
 
+/** What an operator says of data protection, where they do: a label of HTML, on a page of its own. */
+export const dataProtection = {
+  path: '/dataprotection',
+  label: '_DataProtection',
+  isThere: (translate: Translate): boolean => translate('_DataProtection') !== '_DataProtection',
+}
+
 export interface Page {
   title: string
   /** The browser module that the page loads. */
@@ -56,7 +63,7 @@ ${module !== undefined && html`<script type="module" src="/assets/${module}.js">
 <noscript><p class="notice wrong">${translate('page.noScript')}</p></noscript>
 ${body}
 </main>
-<footer>${languages(translate, locale)}${siteLinks(translate, site)}</footer>
+<footer>${languages(translate, locale)}${siteNav(translate, site)}</footer>
 </body>
 </html>
 `
@@ -72,16 +79,25 @@ export const siteFiles = ({
 }: SiteView): Html => html`${style !== undefined && html`<link rel="stylesheet" href="${style}">`}
 <link rel="icon" href="${logo ?? 'data:,'}">`
 
-const siteLinks = (translate: Translate, { links: { imprint, privacy, help } }: SiteView): Html | false =>
-  (imprint ?? privacy ?? help) !== undefined &&
-  html`<nav class="site-links" aria-label="${translate('page.site')}">
-${siteLink(translate('page.site.help'), help)}
-${siteLink(translate('page.site.privacy'), privacy)}
-${siteLink(translate('page.site.imprint'), imprint)}
-</nav>`
+/** The pages on this installation that it has, each by the key of its text; its own notice on data protection unless another is named. */
+export function siteLinks(translate: Translate, { links }: SiteView): { text: string; address: string }[] {
+  const own = dataProtection.isThere(translate) ? dataProtection.path : undefined
+  return [
+    { text: 'page.site.help', address: links.help },
+    { text: 'page.dataProtection', address: links.privacy ?? own },
+    { text: 'page.site.imprint', address: links.imprint },
+  ].flatMap(({ text, address }) => (address === undefined ? [] : { text, address }))
+}
 
-const siteLink = (text: string, address: string | undefined): Html | false =>
-  address !== undefined && html`<a href="${address}" rel="noreferrer">${text}</a>`
+function siteNav(translate: Translate, site: SiteView): Html | false {
+  const links = siteLinks(translate, site)
+  return (
+    links.length > 0 &&
+    html`<nav class="site-links" aria-label="${translate('page.site')}">
+${links.map(({ text, address }) => html`<a href="${address}" rel="noreferrer">${translate(text)}</a>`)}
+</nav>`
+  )
+}
 
 /** Links to the languages, each by its own name; a script stores the choice. */
 const languages = (

@@ -5,17 +5,16 @@ import { Problem } from '../core/problems.ts'
 import { about, userWith } from '../core/trpc.ts'
 import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
-import { type Asking, consumeAiQuota } from './asking.ts'
-import { logFailure } from './call-failure.ts'
-import { modelCallOf } from './model-call.ts'
-import { adaptRequest } from './request/adapt.ts'
-import { problemsOf } from './request/checks.ts'
-import { filesIn } from './request/files-in.ts'
+import { logFailure } from './call-record.ts'
+import { type ChatContext, consumeAiQuota } from './chat-context.ts'
+import { toModelCall } from './model-call.ts'
+import { adaptRequest } from './request/adapt-request.ts'
+import { countFiles } from './request/count-files.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
-import { inputTokensOf, tokensOfTools } from './request/input-tokens.ts'
-import { mostInputOf } from './request/most-input.ts'
+import { estimateInputTokens, estimateToolTokens, maxInputTokens } from './request/input-tokens.ts'
 import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
 import { withUniqueCallIds } from './request/unique-calls.ts'
+import { validateRequest } from './request/validate-request.ts'
 import { ownTools } from './tools.ts'
 
 /** Tokenizers differ, and whoever goes by a count must not run short. */
@@ -37,26 +36,26 @@ export const countTokens = userWith('ai')
     const [model] = await ctx.services.sql(findCallableModel, [given.model, ctx.usage, 'chat'])
     const unique = { ...given, messages: [...withUniqueCallIds(given.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
-    const issues = [...problemsOf(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]
+    const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
     using held = new DisposableStack()
     const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(`${ctx.caller.person.id}`, bytes))
     const messages = await new InlineDocuments({ ctx, model, hold }).read(input.messages.map(withoutAttachments))
-    const call = callOf(ctx, { ...input, messages: [...messages] }, model)
-    const counted = await countOf(ctx, call)
+    const call = toCountCall(ctx, { ...input, messages: [...messages] }, model)
+    const counted = await askCount(ctx, call)
     return counted === undefined
-      ? { inputTokens: await estimateOf(call), estimated: true }
+      ? { inputTokens: await estimateTokens(call), estimated: true }
       : { inputTokens: counted, estimated: false }
   })
 
 /** Files count as much as providers count for them at most. */
-async function estimateOf({ model, messages, inputTokens }: ModelCall): Promise<number> {
-  const files = await filesIn(messages)
-  return Math.ceil(MARGIN * inputTokens + mostInputOf({ model, files }, inputTokens) - inputTokens)
+async function estimateTokens({ model, messages, inputTokens }: ModelCall): Promise<number> {
+  const files = await countFiles(messages)
+  return Math.ceil(MARGIN * inputTokens + maxInputTokens({ model, files }, inputTokens) - inputTokens)
 }
 
-function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall {
+function toCountCall(ctx: ChatContext, asked: AiRequest, model: CallableModel): ModelCall {
   const approvals = new Approvals(ctx, {
     person: ctx.caller.person.id,
     conversation: undefined,
@@ -64,8 +63,8 @@ function callOf(ctx: Asking, asked: AiRequest, model: CallableModel): ModelCall 
   })
   const tools = ownTools(ctx, { model, asked, approvals })
   const said = approvals.allowed.take(asked.messages as ReadMessage[])
-  const inputTokens = inputTokensOf(asked) + tokensOfTools(tools)
-  return modelCallOf(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
+  const inputTokens = estimateInputTokens(asked) + estimateToolTokens(tools)
+  return toModelCall(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
 }
 
 const withoutAttachments = (message: AskedMessage): ReadMessage =>
@@ -74,7 +73,7 @@ const withoutAttachments = (message: AskedMessage): ReadMessage =>
     : message
 
 /** What the provider counts; undefined where it does not, fails, or has counted enough for this person. */
-async function countOf(ctx: Asking, call: ModelCall): Promise<number | undefined> {
+async function askCount(ctx: ChatContext, call: ModelCall): Promise<number | undefined> {
   const { limiter, models } = ctx.services
   const { remaining } = await limiter.take(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
   if (remaining < 0) return undefined

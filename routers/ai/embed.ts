@@ -7,12 +7,11 @@ import type { Adapter } from '../ports/ai/adapters.ts'
 import { embedded, tokensToEmbed } from '../ports/ai/embeddings.ts'
 import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { type Asking, aiQuotaOnce, prepared } from './asking.ts'
-import { BudgetedMeter } from './budgeted-meter.ts'
+import { CallMeter, noNativeUses } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
-import { callSignal } from './call-signal.ts'
+import { aiQuotaOnce, type ChatContext } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
-import { neverUsed } from './native-uses.ts'
+import { callSignal } from './model-call.ts'
 import { model } from './request/request.ts'
 import { reserveBudget } from './reservation.ts'
 
@@ -42,17 +41,17 @@ const embeddings = z.object({
 })
 
 export const embed = userWith('ai')
-  .meta({ ...takes('AI request with files'), confirmsCaller: true })
+  .meta(takes('AI request with files'))
   .input(embedding)
   .meta(
     about('Turn texts into numbers, so that those of texts that mean the same are close to each other.', embeddings),
   )
   .mutation(async ({ ctx, input }) => embeddingsFor(ctx, input))
 
-async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
+async function embeddingsFor(ctx: ChatContext, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
   const consumeQuota = aiQuotaOnce(ctx)
   const [userId, signal] = [ctx.caller.person.id, callSignal(ctx)]
-  const { call, reservation } = await prepared(ctx, async (ctx, find) => {
+  const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
     const model = await find(asked.model, ctx.usage, 'embedding')
     const issues = model
       ? problemsWith(asked, model)
@@ -64,20 +63,27 @@ async function embeddingsFor(ctx: Asking, asked: EmbeddingRequest): Promise<z.ou
     const call = { model, input, dimensions, inputTokens, userId, signal }
     return { call, reservation: await reserveBudget(ctx, call) }
   })
-  return metered(ctx, call, reservation)
+  return embedMetered(ctx, call, reservation)
 }
 
 /** Makes the call, and leaves its record. */
-async function metered(
-  ctx: Asking,
+async function embedMetered(
+  ctx: ChatContext,
   call: EmbeddingCall,
   reservation: Reservation,
 ): Promise<z.output<typeof embeddings>> {
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
   const { pricing } = model
-  const meter = new BudgetedMeter({
-    ...{ reservation, pricing, maxOutput: 0, mostUses: neverUsed, mostInput: (estimate) => estimate },
+  const meter = new CallMeter({
+    ...{
+      reservation,
+      pricing,
+      maxOutput: 0,
+      messages: call.input.length,
+      mostUses: noNativeUses,
+      mostInput: (estimate) => estimate,
+    },
     extend: usageLedger.extend,
   })
   const record = new CallRecord(ctx, { reservation, meter, model, signal, inputPath: ['input'] })

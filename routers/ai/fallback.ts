@@ -1,33 +1,33 @@
-import { costOf, type NativeUses } from '../catalogue/pricing.ts'
+import { computeCost, type NativeUses } from '../catalogue/pricing.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { QuotaExceeded, type Reservation } from '../ports/ai/usage-ledger.ts'
 import type { Approvals } from './approvals/approvals.ts'
-import type { Asking } from './asking.ts'
+import { boundNativeUses } from './call-meter.ts'
+import type { ChatContext } from './chat-context.ts'
 import { MeteredCall } from './metered-call.ts'
-import { mostUsesOf } from './native-uses.ts'
-import { adaptRequest } from './request/adapt.ts'
-import { problemsOf } from './request/checks.ts'
-import { tokensOfTools } from './request/input-tokens.ts'
-import { selectedNative } from './request/references.ts'
+import { adaptRequest } from './request/adapt-request.ts'
+import { estimateToolTokens } from './request/input-tokens.ts'
 import type { AiRequest } from './request/request.ts'
+import { selectedNative } from './request/tool-references.ts'
 import { unsentParameters } from './request/unsent-parameters.ts'
-import { maxOutputOf, tryReserve } from './reservation.ts'
+import { validateRequest } from './request/validate-request.ts'
+import { boundOutput, tryReserve } from './reservation.ts'
 import { ownTools } from './tools.ts'
 
 /** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
 async function buildFallbackCall(
-  ctx: Asking,
+  ctx: ChatContext,
   { call, asked: given, approvals }: Question,
   model: CallableModel | undefined,
 ): Promise<ModelCall | undefined> {
   if (!model) return undefined
   const asked = adaptRequest(ctx, given, model)
   const tools = ownTools(ctx, { model, asked, approvals })
-  const inputTokens = call.inputTokens - tokensOfTools(call.tools) + tokensOfTools(tools)
+  const inputTokens = call.inputTokens - estimateToolTokens(call.tools) + estimateToolTokens(tools)
   const nativeTools = selectedNative(model, asked)
   const other: ModelCall = { ...call, model, tools, nativeTools, inputTokens, parameters: asked.parameters }
   const problems = [
-    ...problemsOf({ ...asked, messages: [...call.messages] }, model, inputTokens),
+    ...validateRequest({ ...asked, messages: [...call.messages] }, model, inputTokens),
     ...(await unsentParameters(ctx, asked, model)),
   ]
   return problems.length === 0 && isPaidAlike(call, other) ? other : undefined
@@ -45,12 +45,12 @@ function currencyOf(call: ModelCall): string | undefined {
   if (pricing && 'free' in pricing) return 'any'
   const [input = 0] = pricing?.ranges?.[0]?.range ?? []
   const least = { input: Math.max(1, input), output: 1, cached: 0, reasoning: 0 }
-  return costOf(pricing, { ...least, ...leastUsesOf(call) }).currency ?? undefined
+  return computeCost(pricing, { ...least, ...countNativeUses(call) }).currency ?? undefined
 }
 
 /** One search, where there may be any, as a price is known or not whatever their number. */
-const leastUsesOf = (call: ModelCall): NativeUses => ({
-  webSearches: Math.min(1, mostUsesOf(call).webSearches),
+const countNativeUses = (call: ModelCall): NativeUses => ({
+  webSearches: Math.min(1, boundNativeUses(call).webSearches),
   webFetches: 0,
 })
 
@@ -71,10 +71,10 @@ interface FallbackCall {
 }
 
 /** The call, told to answer within what is reserved; each of its fallbacks is chosen and reserved for when its turn comes. */
-export function withFallbacks(ctx: Asking, within: FallbackCall): MeteredCall {
+export function withFallbacks(ctx: ChatContext, within: FallbackCall): MeteredCall {
   const { question, reservation, call, held } = within
   const bound = reservation.isEnforced && {
-    maxOutputTokens: maxOutputOf(call, ctx.services.settings.maxOutputTokens),
+    maxOutputTokens: boundOutput(call, ctx.services.settings.maxOutputTokens),
   }
   const fallback = () =>
     nextFallback(ctx, within).catch((error: unknown) => {
@@ -91,7 +91,7 @@ export function withFallbacks(ctx: Asking, within: FallbackCall): MeteredCall {
 }
 
 /** The first that limits have room for in place of what was reserved before, which stays where there is none. */
-async function nextFallback(ctx: Asking, before: FallbackCall): Promise<MeteredCall | undefined> {
+async function nextFallback(ctx: ChatContext, before: FallbackCall): Promise<MeteredCall | undefined> {
   const [name, ...names] = before.names
   if (name === undefined) return undefined
   const call = await buildFallbackCall(

@@ -4,16 +4,12 @@ import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { isRefusal, type StreamPart, type Usage, type WholeAnswer } from './answer.ts'
-import { AnswerCut } from './answer-cut.ts'
+import { cutBy, isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
-import { BudgetedMeter } from './budgeted-meter.ts'
-import { callFailure } from './call-failure.ts'
-import { CallRecord, type RecordedContext } from './call-record.ts'
-import { mostUsesOf } from './native-uses.ts'
-import { oneByOne } from './one-by-one.ts'
-import { mostInputOf } from './request/most-input.ts'
-import { maxOutputOf } from './reservation.ts'
+import { boundNativeUses, CallMeter, LimitCut } from './call-meter.ts'
+import { CallRecord, callFailure, type RecordedContext } from './call-record.ts'
+import { maxInputTokens } from './request/input-tokens.ts'
+import { boundOutput } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -42,7 +38,7 @@ export class MeteredCall {
   readonly #call: ModelCall
   readonly #approvals: Approvals
   readonly #makeFallback: MeteredCallOptions['fallback']
-  readonly #meter: BudgetedMeter
+  readonly #meter: CallMeter
   readonly #record: CallRecord
   readonly #cut: AnswerCut
   /** Whether parts were handed out and none asked for after them. */
@@ -57,13 +53,14 @@ export class MeteredCall {
     this.#makeFallback = fallback
     const { services } = ctx
     const { model, files, signal } = call
-    this.#meter = new BudgetedMeter({
+    this.#meter = new CallMeter({
       reservation,
       pricing: model.pricing,
-      maxOutput: maxOutputOf(call, services.settings.maxOutputTokens),
-      mostUses: mostUsesOf(call),
+      maxOutput: boundOutput(call, services.settings.maxOutputTokens),
+      messages: call.messages.length,
+      mostUses: boundNativeUses(call),
       // The meter may outlive the call, and must not keep what was asked.
-      mostInput: (estimate) => mostInputOf({ model, files }, estimate),
+      mostInput: (estimate) => maxInputTokens({ model, files }, estimate),
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)
@@ -119,7 +116,7 @@ export class MeteredCall {
     }
     // Nobody ends a generator whose reader goes away before it reads.
     this.#call.signal.addEventListener('abort', () => void batches.return(), { once: true })
-    return oneByOne(first, batches)
+    return flattenBatches(first, batches)
   }
 
   /** Parts that came together stay together: a step per part would cost more than the part. */
@@ -198,5 +195,59 @@ export class MeteredCall {
   get #usage(): Usage {
     const { input, output, cached, reasoning } = this.#meter.tokens
     return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
+  }
+}
+
+/** The parts of batches, of which the first was taken already. */
+async function* flattenBatches<Part>(
+  first: IteratorResult<readonly Part[], void>,
+  rest: AsyncGenerator<readonly Part[], void>,
+): AsyncGenerator<Part, void> {
+  try {
+    for (let step = first; !step.done; step = await rest.next()) yield* step.value
+  } finally {
+    await rest.return()
+  }
+}
+
+const outcomeOf = { limit: 'cut', refusal: 'refused', length: 'completed' } as const satisfies Record<string, Outcome>
+
+/** Whether an answer ended before its time, and why. */
+class AnswerCut {
+  readonly #meter: CallMeter
+  #reason: UsagePart['cut']
+
+  constructor(meter: CallMeter) {
+    this.#meter = meter
+  }
+
+  get outcome(): Outcome {
+    return this.#reason ? outcomeOf[this.#reason] : 'completed'
+  }
+
+  /** As the last part of a stream tells it. */
+  get told(): Pick<UsagePart, 'cut'> {
+    return this.#reason ? { cut: this.#reason } : {}
+  }
+
+  /** Keeps why the provider ended it, unless it was ended before. */
+  hear(last: StreamPart | undefined): void {
+    if (last?.type === 'finish') this.#reason ??= cutBy[last.reason]
+  }
+
+  /** Ends where the reservation does, or where no more is given for a further round. */
+  async *withinReservation(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
+    try {
+      for await (const pieces of steps) {
+        // An answer that is over by itself is not cut.
+        if (pieces.at(-1)?.type !== 'finish' && !(await this.#meter.fits())) this.#reason = 'limit'
+        if (this.#reason) break
+        yield pieces
+      }
+    } catch (error) {
+      if (!(error instanceof LimitCut)) throw error
+      this.#reason = 'limit'
+    }
+    if (this.#reason === 'limit') yield [{ type: 'finish', reason: 'length' }]
   }
 }

@@ -22,7 +22,7 @@ export function quotaProblem(
   const [last] = enforced.filter((limit) => !hasRoom(limit)).toSorted(byEnd)
   if (!last) return new Problem('unavailable')
   const { cap, used, held, resetsAt } = last
-  const length = lengthOf(last)
+  const length = chooseSentence(last)
   const resetSeconds = Math.max(1, Math.ceil((resetsAt - Date.now()) / 1000))
   ctx.hints.isFinal = length !== 'held'
   ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[length]
@@ -30,7 +30,7 @@ export function quotaProblem(
   return new Problem(length === 'held' ? 'limit_held' : 'limit_reached', { detail: sentences[length](last, unknown) })
 }
 
-function lengthOf({ amount, used, cap, nextCap }: RequestedLimit): Length {
+function chooseSentence({ amount, used, cap, nextCap }: RequestedLimit): Length {
   if (amount === null) return 'never'
   if (used + amount <= cap) return 'held'
   return amount > nextCap ? 'never' : 'spent'
@@ -41,9 +41,9 @@ export type Unknown = 'model' | 'search' | 'pages'
 
 const sentences: Record<Length, (limit: RequestedLimit, unknown: Unknown) => string> = {
   held: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${stateOf(limit)}.`,
+    `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${toState(limit)}.`,
   spent: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more: ${stateOf(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
+    `The limit '${limit.name}' has no room for ${limit.amount} more: ${toState(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
   never: (limit, unknown) => (limit.amount === null ? unknownTo(limit, unknown) : tooLargeFor(limit)),
 }
 
@@ -67,17 +67,18 @@ function tooLargeFor(limit: RequestedLimit): string {
     : `This call may take ${amount}, and the limit '${name}' is ${whole}. Send less, or ask for a shorter answer.`
 }
 
-const stateOf = (limit: RequestedLimit) =>
+const toState = (limit: RequestedLimit) =>
   `${limit.used} used and ${limit.held} held by calls under way, of ${limit.cap} ${measured(limit)}`
 
 const measured = ({ unit, currency, period }: RequestedLimit) =>
   `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`
 
 const byEnd = (one: RequestedLimit, other: RequestedLimit) =>
-  lengths.indexOf(lengthOf(other)) - lengths.indexOf(lengthOf(one)) || (one.resetsAt < other.resetsAt ? 1 : -1)
+  lengths.indexOf(chooseSentence(other)) - lengths.indexOf(chooseSentence(one)) ||
+  (one.resetsAt < other.resetsAt ? 1 : -1)
 
 /** What is left of the limits that are enforced, once the call is reserved for. */
-export const remainingOf = ({ limits }: Reservation): LimitLeft[] =>
+export const listRemaining = ({ limits }: Reservation): LimitLeft[] =>
   limits.filter(({ mode }) => mode === 'enforce').map((limit) => toLimitLeft(limit, limit.amount ?? 0))
 
 const toLimitLeft = (

@@ -19,10 +19,41 @@ export const nothing: TokenCounts = {
   estimated: false,
 }
 
-/** The provider's total goes before its running total, and that before our count of what came since. */
+/** What a provider may count of a request at most, in tokens of ours; infinite where nobody knows. */
+interface MostCounted {
+  input: number
+  output: number
+  /** Of the request. */
+  messages: number
+}
+
+/** A token is a byte at least, and our estimate takes no more than so many bytes for one. */
+const BYTES_PER_TOKEN = 4
+
+/** What providers add to a request by words of their own, such as how tools are called, and to each of its messages. */
+const OWN_TOKENS = 4000
+const TOKENS_PER_MESSAGE = 20
+
+/** More than anybody searches or reads for one request. */
+const MAX_USES = 1000
+
+/** The longest context of any model. */
+const MAX_CONTEXT = 10_000_000
+
+const bound = (tokens: number) => Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + OWN_TOKENS, MAX_CONTEXT)
+
+const countsIn = (reported: ReportedTokens) => Object.entries(reported) as [keyof ReportedTokens, number][]
+
+/**
+ * The provider's total goes before its running total, and that before our count of what came since. None of its counts goes
+ * beyond the bytes that it was sent and has sent, and the answer that it was asked for.
+ */
 export class RequestMeter {
   /** As much as the provider may count. */
   readonly mostInput: number
+  readonly #most: MostCounted
+  /** Bytes of all that came. */
+  #received = 0
   readonly #inputEstimate: number
   /** What tools of the provider found that its count of the input has not in it. */
   #found = 0
@@ -35,9 +66,31 @@ export class RequestMeter {
   /** Whether anything of an answer came. */
   #isBegun = false
 
-  constructor(inputEstimate: number, mostInput: number) {
+  constructor(inputEstimate: number, mostInput: number, most: MostCounted) {
     this.#inputEstimate = inputEstimate
     this.mostInput = mostInput
+    this.#most = most
+  }
+
+  /** What the provider counted that cannot be; nothing where its counts can. */
+  get implausible(): ReportedTokens | undefined {
+    const most = this.#mostCounts
+    return countsIn(this.#reported).some(([name, count]) => count > most[name]) ? this.#reported : undefined
+  }
+
+  /** What the provider told, as far as it can be. */
+  get #plausible(): ReportedTokens {
+    const most = this.#mostCounts
+    return Object.fromEntries(countsIn(this.#reported).map(([name, count]) => [name, Math.min(count, most[name])]))
+  }
+
+  get #mostCounts(): Record<keyof ReportedTokens, number> {
+    const input = bound(this.#most.input + this.#found) + TOKENS_PER_MESSAGE * this.#most.messages
+    const output = Math.max(bound(this.#most.output), this.#received + OWN_TOKENS)
+    return {
+      ...{ input, cached: input, cacheWrite: input, output, reasoning: output, total: input + output },
+      ...{ webSearches: MAX_USES, webFetches: MAX_USES },
+    }
   }
 
   get isEmpty(): boolean {
@@ -63,6 +116,7 @@ export class RequestMeter {
   receive(text: string, kind: 'answer' | 'reasoning'): void {
     if (text === '') return
     this.#isBegun = true
+    this.#received += Buffer.byteLength(text)
     if (this.#isCounted) return
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
@@ -84,12 +138,12 @@ export class RequestMeter {
   }
 
   /** Tokens of the answer by the provider's own count, as far as it told. */
-  get told(): number {
-    return this.#reported.output ?? 0
+  get reportedOutput(): number {
+    return this.#plausible.output ?? 0
   }
 
   get tokens(): TokenCounts {
-    const { cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#reported
+    const { cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#plausible
     const { input, output, isShared } = this.#counts
     const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
     return {
@@ -100,7 +154,12 @@ export class RequestMeter {
       reasoning: reasoning + reasoned,
       webSearches: webSearches ?? Math.max(0, this.#uses.web_search),
       webFetches: webFetches ?? Math.max(0, this.#uses.web_fetch),
-      estimated: isShared || input === undefined || output === undefined || this.#found + answered + reasoned > 0,
+      estimated:
+        isShared ||
+        input === undefined ||
+        output === undefined ||
+        this.#found + answered + reasoned > 0 ||
+        this.implausible !== undefined,
     }
   }
 
@@ -111,7 +170,7 @@ export class RequestMeter {
 
   /** Where something was said, a count of nothing is none. Of a total alone, our estimate of the input is the input. */
   get #counts(): { input: number | undefined; output: number | undefined; isShared: boolean } {
-    const { input, output, total } = this.#reported
+    const { input, output, total } = this.#plausible
     if (total && !this.#isTold) {
       const share = Math.min(total, this.#inputEstimate)
       return { input: share, output: total - share, isShared: true }

@@ -1,15 +1,15 @@
 import type { UsageContext } from '../../entities/ai/usage-record.ts'
-import { costOf, mostCostOf } from '../catalogue/pricing.ts'
+import { computeCost, computeMaxCost } from '../catalogue/pricing.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import { QuotaExceeded, type Reservation, type SubjectId, type UsageCall } from '../ports/ai/usage-ledger.ts'
-import type { Asking } from './asking.ts'
-import { mostUsesOf, neverUsed, unlessInfinite } from './native-uses.ts'
-import { quotaProblem, remainingOf, type Unknown } from './quota-exceeded.ts'
-import { mostInputOf } from './request/most-input.ts'
+import { boundNativeUses, noNativeUses, unlessInfinite } from './call-meter.ts'
+import type { ChatContext } from './chat-context.ts'
+import { listRemaining, quotaProblem, type Unknown } from './quota-exceeded.ts'
+import { maxInputTokens } from './request/input-tokens.ts'
 
 /** Reserves the most that a call can take of every limit that applies; refuses what does not fit. */
 export async function reserveBudget(
-  ctx: Asking,
+  ctx: ChatContext,
   asked: ModelCall | EmbeddingCall,
   room?: number,
 ): Promise<Reservation> {
@@ -21,7 +21,7 @@ export async function reserveBudget(
 /** What is not known of a call where nobody can say how much it takes. */
 function unknownIn(asked: ModelCall | EmbeddingCall): Unknown {
   const { pricing } = asked.model
-  const { costMicros } = mostCostOf(pricing, { input: 1, output: 0, reasoning: 0, ...neverUsed }, 1)
+  const { costMicros } = computeMaxCost(pricing, { input: 1, output: 0, reasoning: 0, ...noNativeUses }, 1)
   if (costMicros === null || !('nativeTools' in asked)) return 'model'
   return asked.nativeTools.includes('web_search') ? 'search' : 'pages'
 }
@@ -33,7 +33,7 @@ interface ReserveOptions {
 }
 
 export async function tryReserve(
-  ctx: Asking,
+  ctx: ChatContext,
   asked: ModelCall | EmbeddingCall,
   { room, replaces }: ReserveOptions = {},
 ): Promise<Reservation | QuotaExceeded> {
@@ -42,45 +42,42 @@ export async function tryReserve(
   const input = Math.ceil(asked.inputTokens)
   // Embeddings are no output, and search nothing.
   const isAnswer = 'parameters' in asked
-  const output = isAnswer ? maxOutputOf(asked, ctx.services.settings.maxOutputTokens) : 0
-  const uses = isAnswer ? mostUsesOf(asked) : neverUsed
-  const mostInput = (isAnswer ? mostInputOf(asked, input) : input) + uses.pageTokens
+  const output = isAnswer ? boundOutput(asked, ctx.services.settings.maxOutputTokens) : 0
+  const uses = isAnswer ? boundNativeUses(asked) : noNativeUses
+  const mostInput = (isAnswer ? maxInputTokens(asked, input) : input) + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
     roomId: room ?? null,
     appId: token?.appId ?? null,
-    context: contextOf(ctx.caller, room),
+    context: toUsageContext(ctx.caller, room),
     provider: model.providerId,
     model: model.modelId,
     requestId: ctx.requestId,
     inputTokens: input,
-    ...costOf(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
+    ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
   const reserved = await ctx.services.usageLedger.reserve({
     catalogue: model.catalogue,
-    // Who asked for the call that this one takes the place of was let in then.
-    callerVersion: (!replaces && token?.ownerVersion) || null,
     call,
     subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
     tokens: unlessInfinite(mostInput + output),
-    ...mostCostOf(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
+    ...computeMaxCost(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
   })
-  ctx.callerContext.noteConfirmed()
-  if (!(reserved instanceof QuotaExceeded)) ctx.hints.limits = remainingOf(reserved)
+  if (!(reserved instanceof QuotaExceeded)) ctx.hints.limits = listRemaining(reserved)
   return reserved
 }
 
-function contextOf({ token }: Asking['caller'], room: number | undefined): UsageContext {
+function toUsageContext({ token }: ChatContext['caller'], room: number | undefined): UsageContext {
   if (room !== undefined) return 'group'
   if (!token) return 'private'
   return token.appId === undefined ? 'api' : 'external'
 }
 
 /** The subjects of limits that a caller is, whichever model they ask, and the room where they ask. An app that asks for a person is one, too. */
-export const callerSubjects = ({ person, token }: Asking['caller'], room?: number): SubjectId[] => [
+export const callerSubjects = ({ person, token }: ChatContext['caller'], room?: number): SubjectId[] => [
   ['installation', ''],
   ['role', person.role],
   ...person.groups.map((group) => ['group', group] as const),
@@ -91,7 +88,7 @@ export const callerSubjects = ({ person, token }: Asking['caller'], room?: numbe
 ]
 
 /** What the model may answer at most, which is what the provider is told. */
-export function maxOutputOf({ model, parameters }: Pick<ModelCall, 'model' | 'parameters'>, policy: number): number {
+export function boundOutput({ model, parameters }: Pick<ModelCall, 'model' | 'parameters'>, policy: number): number {
   const asked = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
   return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
 }

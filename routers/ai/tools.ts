@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import { objectOf } from '../ports/ai/json-schema.ts'
+import { unlessEnded, withTimeLimit } from '../core/timeout.ts'
+import { toObjectSchema } from '../ports/ai/json-schema.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
+import { toText } from '../ports/ai/tool-calls.ts'
 import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Approvals } from './approvals/approvals.ts'
-import { boundedTool, FunctionError } from './extension-tools.ts'
-import { selectedNative, selectedTools } from './request/references.ts'
 import type { AiRequest } from './request/request.ts'
+import { selectedNative, selectedTools } from './request/tool-references.ts'
 
 type CallableTool = CallableModel['tools'][number]
 type McpTool = CallableTool & { mcp: NonNullable<CallableTool['mcp']> }
@@ -28,11 +29,11 @@ export function selectedOwnTools(ctx: Context, { model, asked, approvals }: Offe
   const { tools, modelTools } = asked
   const taken = new Set<string>([...tools.map(({ name }) => name), ...selectedNative(model, asked)])
   const selected = { ...model, tools: selectedTools(model, modelTools) }
-  return toolsOf(ctx, selected, approvals).filter(({ name }) => !taken.has(name))
+  return listTools(ctx, selected, approvals).filter(({ name }) => !taken.has(name))
 }
 
 /** The tools that a model may call: functions of extensions, and tools of servers. */
-const toolsOf = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
+const listTools = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
   (settings?.toolCalling === false ? [] : tools)
     .flatMap((tool) => (isOfServer(tool) ? serverTool(ctx, tool, approvals) : extensionTool(ctx, tool)))
     .map((tool) => watched(ctx, tool))
@@ -52,12 +53,12 @@ function serverTool(
   const { server, definition } = mcp
   const needsApproval = server.requireApproval !== 'never'
   approvals.isNeeded ||= needsApproval
-  const asked = (input: unknown) => ({ tool: name, server: server.label, input, hash: hashOf(mcp) })
+  const asked = (input: unknown) => ({ tool: name, server: server.label, input, hash: hashDefinition(mcp) })
   return {
     name,
     description: definition.description,
     // Made where the tool is called, as most calls of a model call none.
-    input: z.lazy(() => objectOf(definition.inputSchema)),
+    input: z.lazy(() => toObjectSchema(definition.inputSchema)),
     schema: definition.inputSchema as Record<string, unknown>,
     ...(needsApproval && {
       approval: {
@@ -76,7 +77,7 @@ function serverTool(
   }
 }
 
-const hashOf = ({ name, definition, server: { id, url } }: McpTool['mcp']) =>
+const hashDefinition = ({ name, definition, server: { id, url } }: McpTool['mcp']) =>
   createHash('sha256')
     .update(JSON.stringify([id, url, name, definition]))
     .digest('hex')
@@ -101,3 +102,26 @@ function failed({ services: { log }, requestId }: Context, { name: tool }: Funct
   if (!isKnown) throw error
   return new ToolFailure(`The tool${isOfServer ? ' server' : ''} failed: ${error.message}.`)
 }
+
+/** Why a function of an extension came to nothing, in our words. */
+class FunctionError extends Error {
+  override name = 'FunctionError'
+}
+
+/** A function of an extension, which may take as long and tell a model as much as a tool of a server. Throws `FunctionError`. */
+const boundedTool = ({ services: { settings } }: Context, tool: FunctionTool): FunctionTool => ({
+  ...tool,
+  async run(input, signal, begin) {
+    const { timeout, maxResult } = settings.tools
+    using limit = withTimeLimit(timeout, signal)
+    const work = async () => tool.run(input, limit.signal, begin)
+    const told = await unlessEnded(work, limit.signal).catch((error: unknown) => {
+      throw limit.signal.aborted && !signal.aborted ? new FunctionError('it did not answer in time') : error
+    })
+    const isError = told instanceof ToolFailure
+    const text = toText(isError ? told.error : told)
+    const bytes = Buffer.byteLength(text)
+    if (bytes > maxResult) throw new FunctionError(`its result is ${bytes} bytes, of which ${maxResult} are taken`)
+    return isError ? new ToolFailure(text) : text
+  },
+})

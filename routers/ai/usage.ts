@@ -1,15 +1,44 @@
 import { z } from 'zod'
-import {
-  oldestUsageDay,
-  reportUsage,
-  rollUpUsage,
-  summariseUsage,
-  usageBy,
-  usageGroupings,
-} from '../../entities/ai/usage-report.sql.ts'
+import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
+import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
+import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
+import { usageBy, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
+import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
-import { ownLimits } from './own-limits.ts'
+import { type ChatContext, mayAskInRooms } from './chat-context.ts'
+import { callerSubjects } from './reservation.ts'
+
+const ownLimits = userWith('read')
+  .meta(
+    about(
+      'List the limits that apply to the caller, to the models they may ask and to the rooms where they may, with what is used, held and left of each.',
+    ),
+  )
+  .query(async ({ ctx }) => {
+    const { caller, usage, services } = ctx
+    const [models, rooms] = await Promise.all([services.sql(listOfferedModels, [usage]), roomsToAsk(ctx)])
+    const providers = [...new Set(models.map(({ provider }) => provider))]
+    const subjects: SubjectId[] = [
+      ...callerSubjects(caller),
+      ...providers.map((provider) => ['provider', provider] as const),
+      ...models.map(({ modelId }) => ['model', modelId] as const),
+      ...rooms.map(({ id }) => ['room', id] as const),
+    ]
+    const names = new Map(rooms.map(({ id, name }) => [id, name]))
+    const limits = await services.sql(listLimitsFor, [
+      subjects.map(([subject]) => subject),
+      subjects.map(([, id]) => id),
+    ])
+    return limits.map((limit) => ({
+      ...limit,
+      /** Of which room it is, by the name that people gave it. */
+      roomName: limit.subject === 'room' ? (names.get(limit.subjectId) ?? null) : null,
+    }))
+  })
+
+const roomsToAsk = async (ctx: ChatContext) =>
+  mayAskInRooms(ctx) ? ctx.services.roomDirectory.roomsToAsk(ctx.caller.person.id) : []
 
 const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 

@@ -7,7 +7,7 @@ import { Problem } from '../core/problems.ts'
 export type AppConnection = { userId: number; extAppSecrets: LinkSecrets } | { extAppConnectRequest: string }
 
 /** The app is the one whose credential was sent. Each read of secrets is logged, without them. */
-export async function connectionOf(ctx: Context, appId: number, extAppUserId: string): Promise<AppConnection> {
+export async function findConnection(ctx: Context, appId: number, extAppUserId: string): Promise<AppConnection> {
   const { sql, settings, connectRequests, log } = ctx.services
   const [link] = await sql(findLink, [appId, extAppUserId])
   if (link) {

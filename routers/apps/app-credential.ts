@@ -6,7 +6,7 @@ import { ExtAppCredential } from '../../entities/apps/ext-app-credential.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { changing } from '../core/changes.ts'
 import { actorOf, type Context } from '../core/context.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { resourceId } from '../resource/ids.ts'
 import { lockRow } from '../verbs/lock.ts'
 import { credentialEnd, extApps } from './ext-app.ts'
@@ -48,7 +48,7 @@ export async function rotateCredential(ctx: Context, given: z.output<typeof rota
   const appId = Number(id)
   const made = await changing(ctx, async (em) => {
     await lockRow(ctx, em, extApps, { id, verb: 'update' })
-    await runNamed(em, limitCredentials, [appId, new Date(Date.now() + overlapMinutes * MINUTE_MS)])
+    await runStatement(em, limitCredentials, [appId, new Date(Date.now() + overlapMinutes * MINUTE_MS)])
     return addCredential(em, appId, expiresAt)
   })
   const details = { ...actorOf(ctx), appId, credentialId: made.id, overlapMinutes, expiresAt }

@@ -30,7 +30,7 @@ function keyText(pem: string): string {
 }
 
 /** The key in a text that `keyText` wrote. */
-export const keyOf = (text: string): KeyObject =>
+export const parseKey = (text: string): KeyObject =>
   createPublicKey(Buffer.from(text.split('|', 1)[0] ?? '', 'base64').toString())
 
 /** Of a key of 8192 bits as PEM. */

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { findAppName, lockApp } from '../../entities/apps/ext-app.sql.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { RecordOf } from '../resource/record.ts'
 import type { Version } from '../verbs/lock.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
@@ -44,7 +44,7 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
   const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
     async beforehand(em, changes) {
       await assertChangedHere(em, change)
-      if (change['name'] !== undefined) from = await nameOf(em, Number(change.id))
+      if (change['name'] !== undefined) from = await readName(em, Number(change.id))
       if (publicKey !== undefined) await endLinksOfOtherKey({ em, changes }, Number(change.id), publicKey)
     },
     // From now on this decides, and not the return to the file.
@@ -65,7 +65,7 @@ export async function deleteApp(ctx: Context, given: Version): Promise<{ id: str
   const deleted = await deleteRow(ctx, extApps, given, {
     async beforeDelete({ em, changes, row }) {
       await assertNotInFile(em, row.id)
-      const name = await nameOf(em, row.id)
+      const name = await readName(em, row.id)
       await ctx.services.hooks.settle('name-freed', { subject: 'app', id: row.id, name, em })
       await endAllLinks({ em, changes }, row.id)
     },
@@ -80,15 +80,15 @@ async function assertChangedHere(em: EntityManager, { id, ifVersion, active, ...
 }
 
 async function assertNotInFile(em: EntityManager, id: number): Promise<void> {
-  const [app] = await runNamed(em, lockApp, [id])
+  const [app] = await runStatement(em, lockApp, [id])
   if (app?.inFile)
     throw new Problem('conflict', {
       detail: 'This app stands in the file that EXT_APPS names. Change it there; only `active` can be changed here.',
     })
 }
 
-async function nameOf(em: EntityManager, id: number): Promise<string> {
-  const [app] = await runNamed(em, findAppName, [id])
+async function readName(em: EntityManager, id: number): Promise<string> {
+  const [app] = await runStatement(em, findAppName, [id])
   return app?.name ?? ''
 }
 
@@ -111,6 +111,6 @@ export async function endLinksOfOtherKey(
   id: number,
   publicKey: string,
 ): Promise<void> {
-  const [app] = await runNamed(em, lockApp, [id])
+  const [app] = await runStatement(em, lockApp, [id])
   if (app && app.publicKey !== publicKey) await endAllLinks({ em, changes }, id)
 }

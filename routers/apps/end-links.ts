@@ -3,7 +3,7 @@ import { endLinks, endLinksWithKeys, listLinkTokens } from '../../entities/apps/
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { actorOf, type Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 
 /** A transaction, and who takes note of what it ends. */
@@ -16,21 +16,21 @@ const credentialsOf = (links: readonly { tokenId: number }[]) => links.map(({ to
 
 /** Apps ask a person again who has made other keys: the passkey that they have opens nothing any more. */
 export const endLinksOfOldKeys = async ({ em, changes, userId }: ChangedPerson): Promise<void> => {
-  changes.addEnded(credentialsOf(await runNamed(em, endLinksWithKeys, [userId])))
+  changes.addEnded(credentialsOf(await runStatement(em, endLinksWithKeys, [userId])))
 }
 
 /** Ends all links of an app. */
 export async function endAllLinks({ em, changes }: Ending, appId: number): Promise<void> {
-  changes.addEnded(credentialsOf(await runNamed(em, endLinks, [appId, null, null])))
+  changes.addEnded(credentialsOf(await runStatement(em, endLinks, [appId, null, null])))
 }
 
 /** Ends what an app has under way that is switched off; its links stay. */
 export async function suspendLinks({ em, changes }: Ending, appId: number): Promise<void> {
-  changes.addEnded(credentialsOf(await runNamed(em, listLinkTokens, [appId])))
+  changes.addEnded(credentialsOf(await runStatement(em, listLinkTokens, [appId])))
 }
 
 /** Ends the links of an app with one of its users, or with one person; tells the operator which, with the tokens of theirs. */
-export async function endLinksOf(
+export async function endAppLinks(
   ctx: Context,
   appId: number,
   { externalId, userId }: { externalId?: string; userId?: number },

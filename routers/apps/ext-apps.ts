@@ -1,31 +1,146 @@
+import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
-import { listOwnLinks } from '../../entities/apps/ext-app-link.sql.ts'
+import { type AppToConnect, shareApp } from '../../entities/apps/ext-app.sql.ts'
+import { ExtApp } from '../../entities/apps/ext-app.ts'
+import { useConnectRequest } from '../../entities/apps/ext-app-connect-request.sql.ts'
+import { listOwnLinks, lockLink } from '../../entities/apps/ext-app-link.sql.ts'
+import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
 import { listApps, listCredentials, showApp } from '../../entities/apps/ext-app-overview.sql.ts'
+import { deleteToken } from '../../entities/identity/access-token.sql.ts'
+import { AccessToken } from '../../entities/identity/access-token.ts'
+import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { User } from '../../entities/identity/user.ts'
 import { takes } from '../core/body-size.ts'
-import type { Context } from '../core/context.ts'
+import { changing } from '../core/changes.ts'
+import { actorOf, type Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, host, router, sessionUser, userWith } from '../core/trpc.ts'
+import type { OpenedRequest } from '../ports/connect-requests.ts'
+import { tokenCredential } from '../ports/credential-watch.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import { action, rowAction, rowActionEnd } from '../verbs/action.ts'
+import { translateConstraintError } from '../verbs/constraint-errors.ts'
 import { notFound } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { administrator } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
 import { rotateCredential, rotation } from './app-credential.ts'
+import { makeKeyPair, parseKey } from './app-key.ts'
 import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
-import { claim, type Deciding, MAX_REQUEST } from './connect-request.ts'
-import { endLinksOf } from './end-links.ts'
-import { consent, establish } from './establish.ts'
-import { extApps } from './ext-app.ts'
+import { claim, type Deciding, MAX_REQUEST, openConnectRequest } from './connect-request.ts'
+import { endAppLinks } from './end-links.ts'
+import { abilitiesOfApps, extApps } from './ext-app.ts'
 import { logoPath } from './logo-path.ts'
 import { backUrl, redirectTo } from './redirects.ts'
 import { appsFile, syncApps } from './sync-apps.ts'
 
+const sealedText = z.string().regex(/^[A-Za-z0-9+/=|]+$/, 'must be a sealed text')
+
+const consent = z.strictObject({
+  connectRequest: z.string().min(1).max(MAX_REQUEST),
+  passkey: sealedText
+    .max(4096)
+    .nullable()
+    .default(null)
+    .describe("The person's passkey, sealed by their browser for the key of the app; null for a link without keys."),
+  abilities: abilitiesOfApps.optional().describe('What the app may do: all it asks for, or less.'),
+})
+type Consent = z.output<typeof consent>
+
+/** Links the user of an app to the person who agrees; a link of the same person that is there is replaced. */
+async function establish(ctx: Deciding, given: Consent): Promise<AppToConnect> {
+  const { request, app } = await openConnectRequest(ctx, given.connectRequest)
+  assertOffered(app, given)
+  const pair = given.passkey === null ? undefined : await makeKeyPair()
+  await changing(ctx, async (em, changes) => {
+    await holdApp(em, app)
+    await answer(em, request, ctx.caller.person.id)
+    changes.addEnded(await endEarlier(em, request, ctx.caller.person.id))
+    const { token, text } = await addToken(em, app, { userId: ctx.caller.person.id, abilities: given.abilities })
+    em.create(ExtAppLink, {
+      app: em.getReference(ExtApp, Number(app.id)),
+      externalId: request.extAppUserId,
+      user: em.getReference(User, ctx.caller.person.id),
+      token,
+      passkey: given.passkey,
+      apiToken: sealForApp(app.publicKey, text),
+      privateKey: pair ? sealForApp(app.publicKey, pair.privateKey) : null,
+    })
+  }).catch(translateConstraintError)
+  ctx.services.log.info({ ...actorOf(ctx), appId: Number(app.id) }, 'an external app was linked')
+  return app
+}
+
+function assertOffered(app: AppToConnect, { passkey, abilities = [] }: Consent): void {
+  if (app.needsKeys && passkey === null)
+    throw new Problem('invalid', { issues: [{ path: ['passkey'], message: 'is needed by this app' }] })
+  if (!abilities.every((ability) => app.abilities.includes(ability)))
+    throw new Problem('invalid', { issues: [{ path: ['abilities'], message: 'must be some of those of the app' }] })
+}
+
+/** Nobody removes the app, or changes its key, before the link is there. */
+async function holdApp(em: EntityManager, { id, publicKey }: AppToConnect): Promise<void> {
+  const [held] = await runStatement(em, shareApp, [Number(id)])
+  if (held?.key !== publicKey) throw new Problem('connect_request_invalid')
+}
+
+async function answer(em: EntityManager, { hash, expiresAt }: OpenedRequest, userId: number): Promise<void> {
+  const [answered] = await runStatement(em, useConnectRequest, [hash, userId, expiresAt])
+  if (!answered) throw new Problem('connect_request_invalid')
+}
+
+async function endEarlier(
+  em: EntityManager,
+  { appId, extAppUserId }: OpenedRequest,
+  userId: number,
+): Promise<string[]> {
+  const [link] = await runStatement(em, lockLink, [Number(appId), extAppUserId])
+  if (link && link.userId !== userId && !link.expired) throw new Problem('linked_elsewhere')
+  if (!link) return []
+  await runStatement(em, deleteToken, [link.tokenId])
+  return [tokenCredential(link.tokenId)]
+}
+
+const NAME_LENGTH = 16
+const DAY_MS = 86_400_000
+
+async function addToken(
+  em: EntityManager,
+  app: AppToConnect,
+  { userId, abilities = app.abilities }: { userId: number; abilities?: Consent['abilities'] },
+) {
+  const secret = mintSecret()
+  const token = em.create(AccessToken, {
+    user: em.getReference(User, userId),
+    name: [...app.name].slice(0, NAME_LENGTH).join('').trim(),
+    hash: hashSecret(secret),
+    holder: 'app',
+    abilities: [...abilities],
+    expiresAt: new Date(Date.now() + app.linkDays * DAY_MS),
+  })
+  await em.flush()
+  return { token, text: writeToken({ id: token.id, secret }) }
+}
+
+const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString('base64')
+
+/** Seals a text so that only the app can open it: AES-256-GCM, and its key by RSA-OAEP with SHA-256, in the form of the browsers. */
+function sealForApp(publicKey: string, plain: string): string {
+  const [key, iv] = [randomBytes(32), randomBytes(12)]
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+  const padding = constants.RSA_PKCS1_OAEP_PADDING
+  const wrapped = publicEncrypt({ key: parseKey(publicKey), padding, oaepHash: 'sha256' }, key)
+  const text = [iv, cipher.getAuthTag(), sealed].map(base64).join('|')
+  return [base64(wrapped), text].map(base64).join('|')
+}
+
 /** What a person is told by a connect request, who has no business with the row itself. */
-const recordOf = (ctx: Context, app: AppToConnect, connectRequest: string): ExtAppRecord => {
+const toRecord = (ctx: Context, app: AppToConnect, connectRequest: string): ExtAppRecord => {
   const logo = logoPath(ctx, app)
   const url = redirectTo(app.redirectUrls)
   return {
@@ -48,7 +163,7 @@ export const extAppsRouter = router({
     .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
       if (!resourceId.safeParse(id).success) {
         const { app } = await claim(inBrowser(ctx, id), id)
-        return recordOf(ctx, app, id)
+        return toRecord(ctx, app, id)
       }
       return getRow(ctx, extApps, id)
     }),
@@ -72,7 +187,7 @@ export const extAppsRouter = router({
   establishConnection: action(extApps, 'establish-connection', sessionUser)
     .meta(about('Agree to a connect request: links the user of the app to the caller.'))
     .input(consent)
-    .mutation(async ({ ctx, input }) => ({ data: [recordOf(ctx, await establish(ctx, input), input.connectRequest)] })),
+    .mutation(async ({ ctx, input }) => ({ data: [toRecord(ctx, await establish(ctx, input), input.connectRequest)] })),
 
   links: rowAction(extApps, 'link', sessionUser)
     .meta(about("List the caller's own links with an app."))
@@ -85,7 +200,7 @@ export const extAppsRouter = router({
     .meta(about("End the caller's links with an app; what it has under way for them stops."))
     .input(z.strictObject({ id: resourceId }))
     .mutation(async ({ ctx, input: { id } }) => {
-      const ended = await endLinksOf(ctx, Number(id), { userId: ctx.caller.person.id })
+      const ended = await endAppLinks(ctx, Number(id), { userId: ctx.caller.person.id })
       if (ended === 0) throw new Problem('not_found', { detail: 'You have no link with this app.' })
       return { meta: { ended } }
     }),

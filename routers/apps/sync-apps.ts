@@ -4,7 +4,7 @@ import { ExtApp } from '../../entities/apps/ext-app.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { WrittenRow } from '../verbs/write.ts'
 import { givenPublicKey, keptPublicKey } from './app-key.ts'
 import { endLinksOfOtherKey } from './change-app.ts'
@@ -43,7 +43,7 @@ export type AppsFile = z.output<typeof appsFile>
 export const syncApps = (ctx: Context, { apps }: AppsFile) =>
   changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
-    await runNamed(em, waitForTurn, [locks.syncApps])
+    await runStatement(em, waitForTurn, [locks.syncApps])
     // Nobody switches one off between this look at it and what is made of it.
     const locked = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' } } as const
     const rows = new Map((await em.find(ExtApp, {}, locked)).map((row) => [row.name, row]))

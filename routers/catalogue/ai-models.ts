@@ -14,7 +14,7 @@ import { reads } from '../verbs/read.ts'
 import { type Change, type WrittenRow, writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 import { pricing } from './pricing.ts'
-import { someOf, text, webAddress } from './schemas.ts'
+import { text, toSubset, webAddress } from './schemas.ts'
 
 const unset = { write: true, default: null } as const
 
@@ -40,7 +40,7 @@ const limits = attribute(
 )
 
 /** Which usage types may use a model: each has a row of its own, in a table beside. */
-const modelUsageTypes = attribute(someOf(usageTypes).describe('The usage types that may use it.'), {
+const modelUsageTypes = attribute(toSubset(usageTypes).describe('The usage types that may use it.'), {
   write: true,
   default: ['main'],
   only: 'admin',
@@ -120,8 +120,8 @@ export const aiModels = resource({
       written('chat'),
     ),
     label: attribute(text(200).describe('The name that people see.'), { write: true, sort: true }),
-    input: attribute(someOf([...modalities, 'code']).describe('What it takes.'), written(['text'])),
-    output: attribute(someOf([...modalities, 'code', 'thought']).describe('What it gives.'), written(['text'])),
+    input: attribute(toSubset([...modalities, 'code']).describe('What it takes.'), written(['text'])),
+    output: attribute(toSubset([...modalities, 'code', 'thought']).describe('What it gives.'), written(['text'])),
     parameters,
     status: attribute(
       z

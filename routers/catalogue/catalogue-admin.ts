@@ -2,27 +2,119 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import {
   analyse,
+  type CheckableModel,
   findCallableProvider,
   type KnownModel,
+  listCheckableModels,
   listKnownModels,
   listModels,
+  setModelStatus,
 } from '../../entities/catalogue/ai-model.sql.ts'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
-import { beginOutage, endOutage, listOutages, setModelsOffline } from '../../entities/catalogue/provider-outage.sql.ts'
+import { listToolNames } from '../../entities/catalogue/ai-tool.sql.ts'
+import {
+  beginOutage,
+  closeEndedOutages,
+  endOutage,
+  listOutages,
+  setModelsOffline,
+} from '../../entities/catalogue/provider-outage.sql.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { host, router } from '../core/trpc.ts'
 import type { ListedModel } from '../ports/ai/listed-model.ts'
 import { timeLimitMs } from '../ports/duration.ts'
-import { checkModels } from './model-checks.ts'
-import { pricingOf } from './pricing.ts'
+import { allModelFlags } from './ai-model-flags.ts'
+import { toPricing } from './pricing.ts'
 import { syncModels } from './sync.ts'
+import { allToolCapabilities } from './tools/ai-tool-capabilities.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
-import { findUnresolvedNames } from './unresolved-names.ts'
+
+interface ModelCheck {
+  modelId: string
+  provider: string
+  status: 'online' | 'offline' | 'unknown'
+  /** How much it is asked for, where its provider says so. */
+  demand: 'low' | 'medium' | 'high'
+}
+
+/**
+ * Asks every provider, or some, which models it offers now, keeps the answer as the models' status, and tells everybody what
+ * changed. A list says which models there are, and only calls say whether they answer: models of a provider whose calls fail are
+ * offline, and those that it lists are of unknown status until one is answered.
+ */
+async function checkModels(ctx: Context, only?: readonly string[]): Promise<ModelCheck[]> {
+  const models = await ctx.services.sql(listCheckableModels)
+  const byProvider = Map.groupBy(models, ({ providerId }) => providerId)
+  const meant = only ?? [...byProvider.keys()]
+  const checks = await Promise.all(meant.map((provider) => check(ctx, byProvider.get(provider) ?? [])))
+  const listed = checks.flat()
+  return changing(ctx, async (em, changes) => {
+    // An outage comes before this, or after.
+    await runStatement(em, waitForTurn, [locks.modelStatus])
+    await runStatement(em, closeEndedOutages, [meant])
+    const outages = new Map((await runStatement(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
+    const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))
+    const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]
+    const changed = await runStatement(em, setModelStatus, values)
+    for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
+    return seen.map(({ id: _, ...told }) => told)
+  })
+}
+
+/** What a list says of a model, after an outage that is over, or not. */
+function afterCalls(status: ModelCheck['status'], isOver: boolean | undefined): ModelCheck['status'] {
+  if (isOver === false) return 'offline'
+  return isOver && status === 'online' ? 'unknown' : status
+}
+
+/** A provider that does not answer says nothing about its models. */
+async function check({ services: { models, log } }: Context, some: readonly CheckableModel[]) {
+  const [first] = some
+  const listed = first && (await models.listed(first, first.modelStatusUrl).catch((error: unknown) => ({ error })))
+  const isLost = listed !== undefined && 'error' in listed
+  if (isLost)
+    log.warn({ provider: first?.providerId, error: listed.error }, 'the AI provider did not answer the status check')
+  const known = isLost || !listed ? undefined : new Map(listed.map((model) => [model.name, model]))
+  const toCheck = (name: string): Pick<ModelCheck, 'status' | 'demand'> => {
+    if (!known) return { status: isLost ? 'unknown' : 'online', demand: 'low' }
+    const { status = 'offline', demand = 'low' } = known.get(name) ?? {}
+    return { status, demand }
+  }
+  return some.map(({ id, modelId, upstreamId, providerId: provider }) => ({
+    ...{ id, modelId, provider, ...toCheck(upstreamId ?? modelId) },
+  }))
+}
+
+/** A name in a file that leads to nothing here. */
+export interface UnresolvedName {
+  /** What names it, such as `the model llama`. */
+  by: string
+  kind: string
+  name: string
+}
+
+/** What models of AI_CONFIG name and nothing here has; a tool may come once its server is asked. */
+async function findUnresolvedNames(ctx: Context): Promise<UnresolvedName[]> {
+  const { providers } = await ctx.services.modelConfig()
+  const known = {
+    tool: new Set((await ctx.services.sql(listToolNames)).map(({ name }) => name)),
+    flag: new Set(allModelFlags(ctx).map(({ id }) => id)),
+    capability: new Set(allToolCapabilities(ctx).map(({ id }) => id)),
+  }
+  const models = providers.flatMap((provider) => provider.models)
+  return models.flatMap(({ id, tools, flags, nativeCapabilities }) =>
+    Object.entries({ tool: tools, flag: flags, capability: nativeCapabilities }).flatMap(([kind, names]) =>
+      names
+        .filter((name) => !known[kind as keyof typeof known].has(name))
+        .map((name) => ({ by: `the model ${id}`, kind, name })),
+    ),
+  )
+}
 
 const modelImport = z.strictObject({
   provider: z.string().min(1).max(120),
@@ -60,11 +152,11 @@ async function importModels(
     throw new Problem('provider_failed', { cause: error })
   })
   const chats = (listed ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
-  const plan = async (known: readonly KnownModel[]) => stepsOf(provider, chats, known)
+  const plan = async (known: readonly KnownModel[]) => planSteps(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
   return changing(ctx, async (em, changes) => {
-    await runNamed(em, waitForTurn, [locks.syncModels])
-    const steps = await plan(await runNamed(em, listKnownModels, []))
+    await runStatement(em, waitForTurn, [locks.syncModels])
+    const steps = await plan(await runStatement(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))
       if (step.id) await em.nativeUpdate(AiModel, { id }, valuesOf(step))
@@ -79,7 +171,7 @@ const MAX_NAME = 200
 
 const told = ({ modelId, name, does, members }: Step): ImportedModel => ({ modelId, name, does, members })
 
-function stepsOf(provider: string, chats: readonly ListedModel[], known: readonly KnownModel[]): Step[] {
+function planSteps(provider: string, chats: readonly ListedModel[], known: readonly KnownModel[]): Step[] {
   const own = new Map(known.filter(({ providerId }) => providerId === provider).map((model) => [model.name, model]))
   const taken = new Set(known.map(({ modelId }) => modelId))
   const steps: Step[] = []
@@ -88,7 +180,7 @@ function stepsOf(provider: string, chats: readonly ListedModel[], known: readonl
     const model = own.get(name)
     const modelId =
       model?.modelId ?? [name, `${provider}/${name}`].find((id) => !taken.has(id) && id.length <= MAX_NAME)
-    const members = membersOf(listed, model)
+    const members = findNewMembers(listed, model)
     if (!modelId || (model && members.length === 0)) continue
     taken.add(modelId)
     steps.push({ modelId, name, does: model ? 'complete' : 'add', members: members.join(', '), listed, id: model?.id })
@@ -97,7 +189,10 @@ function stepsOf(provider: string, chats: readonly ListedModel[], known: readonl
 }
 
 /** What the list says and the model has not. */
-function membersOf({ maxInputTokens, maxOutputTokens, price }: ListedModel, model: KnownModel | undefined): string[] {
+function findNewMembers(
+  { maxInputTokens, maxOutputTokens, price }: ListedModel,
+  model: KnownModel | undefined,
+): string[] {
   return [
     ...(!model?.hasLimits && (maxInputTokens ?? maxOutputTokens) ? ['limits'] : []),
     ...(!model?.hasPrice && price ? ['pricing'] : []),
@@ -106,7 +201,7 @@ function membersOf({ maxInputTokens, maxOutputTokens, price }: ListedModel, mode
 
 const valuesOf = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: Step) => ({
   ...(members.includes('limits') && { limits: { maxInputTokens, maxOutputTokens } }),
-  ...(members.includes('pricing') && price && { pricing: pricingOf(price) }),
+  ...(members.includes('pricing') && price && { pricing: toPricing(price) }),
 })
 
 /** A model that nobody has looked at is for nobody yet. */
@@ -140,11 +235,11 @@ const outageProcedures = {
     .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await changing(ctx, async (em, changes) => {
-        await runNamed(em, waitForTurn, [locks.modelStatus])
+        await runStatement(em, waitForTurn, [locks.modelStatus])
         const longest = Math.max(first, LONGEST_MS)
-        const [outage] = await runNamed(em, beginOutage, [provider, first, longest, isAgain])
+        const [outage] = await runStatement(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []
-        const changed = await runNamed(em, setModelsOffline, [provider])
+        const changed = await runStatement(em, setModelsOffline, [provider])
         for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
         return changed
       })

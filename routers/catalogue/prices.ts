@@ -7,11 +7,11 @@ import {
   setPrices,
 } from '../../entities/catalogue/model-price.sql.ts'
 import { changing } from '../core/changes.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { host, router } from '../core/trpc.ts'
 import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
-import { isSearchPriced, pricingOf } from './pricing.ts'
+import { isSearchPriced, toPricing } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
@@ -20,12 +20,12 @@ const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOSt
 export const pricesRouter = router({
   /** Gives models the prices of a list. Records of earlier calls keep what these cost. */
   import: host.input(priceList).mutation(async ({ ctx, input }) => {
-    const prices = pricesOf(input)
+    const prices = toPricings(input)
     const { changed, known } = await changing(ctx, async (em, changes) => {
-      const changed = await runNamed(em, setPrices, [JSON.stringify(prices)])
+      const changed = await runStatement(em, setPrices, [JSON.stringify(prices)])
       for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
       const listed = [input.asOf ?? dayBefore(0), JSON.stringify(prices)]
-      return { changed, known: await runNamed(em, confirmPrices, listed) }
+      return { changed, known: await runStatement(em, confirmPrices, listed) }
     })
     const names = new Set(known.map(({ model }) => model))
     const unknown = prices.filter(({ model }) => !names.has(model)).map(({ model }) => model)
@@ -41,18 +41,18 @@ export const pricesRouter = router({
       return prices
         .map(({ modelId, provider, asOf, ...known }) => ({
           ...{ modelId, provider, asOf },
-          price: stateOf({ asOf, ...known }, oldest),
+          price: rateAge({ asOf, ...known }, oldest),
         }))
         .filter(({ price }) => price !== 'free' && price !== 'known')
     }),
 })
 
-const pricesOf = ({ currency, prices, free }: PriceList): { model: string; pricing: Pricing }[] => [
-  ...prices.map(({ model, ...rates }) => ({ model, pricing: pricingOf({ currency, ...rates }) })),
+const toPricings = ({ currency, prices, free }: PriceList): { model: string; pricing: Pricing }[] => [
+  ...prices.map(({ model, ...rates }) => ({ model, pricing: toPricing({ currency, ...rates }) })),
   ...free.map((model) => ({ model, pricing: { free: true as const } })),
 ]
 
-function stateOf({ pricing, asOf, ...model }: Omit<CurrentPrice, 'modelId' | 'provider'>, oldest: string) {
+function rateAge({ pricing, asOf, ...model }: Omit<CurrentPrice, 'modelId' | 'provider'>, oldest: string) {
   if (!pricing || ('ranges' in pricing && !pricing.ranges)) return 'none'
   if ('free' in pricing) return 'free'
   if (maySearch(model) && pricing.ranges?.some((range) => !isSearchPriced(range))) return 'none for web search'

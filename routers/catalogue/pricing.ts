@@ -63,7 +63,7 @@ export const pricing = z.union([
 ])
 
 /** What the configuration or a price list says of a million tokens and a thousand uses of tools. */
-export function pricingOf({ currency, tiers = [], ...rates }: Price): Pricing {
+export function toPricing({ currency, tiers = [], ...rates }: Price): Pricing {
   const uses = costsPerUse(rates)
   const all = [{ fromInputTokens: 0, ...rates }, ...tiers]
   const ranges = all.map(
@@ -125,13 +125,13 @@ export interface Cost {
 const unknownCost: Cost = { costMicros: null, currency: null }
 
 /** What a call cost; null where no price is known. No token is paid twice. */
-export function costOf(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
+export function computeCost(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
   if (pricing && 'free' in pricing) return { costMicros: 0, currency: null }
   const price = priceFor(pricing, tokens.input)
   const uses = price && costOfUses(price, tokens)
   if (uses === undefined || !price || isUnpriced(price, tokens)) return unknownCost
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
-  const rates = ratesOf(price)
+  const rates = pickRates(price)
   const spent =
     paid(input - cached - cacheWrite, rates.input) +
     paid(cached, rates.cached) +
@@ -155,7 +155,7 @@ const isUnpriced = (
 ): boolean => (inputCostPerToken === null && input > 0) || (outputCostPerToken === null && output > 0)
 
 /** What a token of each kind costs, in units of the currency. */
-function ratesOf(price: DeepReadonly<PriceRange>) {
+function pickRates(price: DeepReadonly<PriceRange>) {
   const input = price.inputCostPerToken ?? 0
   const output = price.outputCostPerToken ?? 0
   return {
@@ -184,14 +184,14 @@ function costOfUses(
 export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | undefined }
 
 /** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. Where something of it has no bound, only the currency is known. */
-export function mostCostOf(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
+export function computeMaxCost(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
   const { input, cached, output, reasoning } = known
   const price = priceFor(pricing, input)
   if (price && isEndless(price, known)) return { ...unknownCost, currency: currencyOf(price, known) }
-  const rates = price && ratesOf(price)
+  const rates = price && pickRates(price)
   const read = cached === undefined ? dearestInput(input, rates) : { cached }
   const thought = rates && rates.reasoning > rates.output ? rest : 0
-  return costOf(pricing, { ...known, ...read, output: output + rest, reasoning: reasoning + thought })
+  return computeCost(pricing, { ...known, ...read, output: output + rest, reasoning: reasoning + thought })
 }
 
 const isEndless = ({ costPerWebSearch }: DeepReadonly<PriceRange>, { input, webSearches }: KnownTokens): boolean =>
@@ -204,7 +204,7 @@ const currencyOf = (price: DeepReadonly<PriceRange>, { webSearches = 0 }: KnownT
     : price.currency
 
 /** So much input as the kind of tokens that costs most. */
-function dearestInput(input: number, rates: ReturnType<typeof ratesOf> | undefined) {
+function dearestInput(input: number, rates: ReturnType<typeof pickRates> | undefined) {
   if (!rates || rates.input >= Math.max(rates.cached, rates.cacheWrite)) return { cached: 0, cacheWrite: 0 }
   return rates.cached >= rates.cacheWrite ? { cached: input, cacheWrite: 0 } : { cached: 0, cacheWrite: input }
 }

@@ -17,7 +17,7 @@ function isWithUser(address: string): boolean {
 }
 
 /** Some of a few words, also where some come twice. */
-export const someOf = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)
+export const toSubset = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)
 
 /** What the service itself asks models for. */
 export const task = text(80).describe(

@@ -1,4 +1,4 @@
-import { type ChangeSet, ref, type UnitOfWork } from '@mikro-orm/core'
+import { type ChangeSet, type InferEntity, type Loaded, ref, type UnitOfWork } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelDescription } from '../../entities/catalogue/ai-model-description.ts'
@@ -6,19 +6,20 @@ import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.t
 import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
+import { SystemModel } from '../../entities/catalogue/system-model.ts'
+import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { Services } from '../core/services.ts'
-import type { ModelEntry } from '../ports/ai/model-config.ts'
+import type { ModelConfig, ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
-import { pricingOf } from './pricing.ts'
+import { toPricing } from './pricing.ts'
 import { switchOffDemo } from './providers/demo.ts'
 import { removeServers, writeProvider } from './providers/sync-provider.ts'
 import { renewSecrets } from './secrets.ts'
-import { syncSystemModels, syncUsageRules } from './sync-assignments.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 import { addPrompts } from './system-prompts.ts'
 import { syncServers } from './tools/sync-tool-servers.ts'
@@ -39,7 +40,7 @@ export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
   return changing(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
-    await runNamed(em, waitForTurn, [locks.syncModels])
+    await runStatement(em, waitForTurn, [locks.syncModels])
     const noteModel = noteWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)
@@ -107,7 +108,7 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
     documentationUrl = null,
     ...plain
   } = rest
-  const prices = pricing ? pricingOf(pricing) : null
+  const prices = pricing ? toPricing(pricing) : null
   const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl }
   const written = row
     ? em.assign(row, mergeUntouched(wanted, { ...row }, row.synced))
@@ -195,23 +196,91 @@ function noteWrites({ em, changes }: Writing, { resources }: Pick<Services, 'res
     changes.addRow(of, verb, row)
   }
   em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => writesIn(uow).forEach(note) })
-  return (model) => note(updateOf(AiModel.tableName, model))
+  return (model) => note(toUpdate(AiModel.tableName, model))
 }
 
 /** The tools of a model, and the rules of who may use it, stand in tables of their own. */
 const writesIn = (uow: UnitOfWork): Write[] => [
-  ...uow.getChangeSets().flatMap(writeOf),
-  ...uow.getCollectionUpdates().map(({ owner }) => updateOf(AiModel.tableName, owner)),
+  ...uow.getChangeSets().flatMap(toWrites),
+  ...uow.getCollectionUpdates().map(({ owner }) => toUpdate(AiModel.tableName, owner)),
 ]
 
-const updateOf = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
+const toUpdate = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
 
 /** Columns that nobody reads, and the key, which stands in updates of several rows: a row of which only these change is as it was. */
 const unread = ['id', 'synced', 'updatedAt']
 
-function writeOf({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
-  if (entity instanceof AiModelUsageRule.class) return [updateOf(AiModel.tableName, entity.model)]
-  if (entity instanceof ProviderServer.class) return [updateOf(AiProvider.tableName, entity.provider)]
+function toWrites({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
+  if (entity instanceof AiModelUsageRule.class) return [toUpdate(AiModel.tableName, entity.model)]
+  if (entity instanceof ProviderServer.class) return [toUpdate(AiProvider.tableName, entity.provider)]
   if (type === 'create' || type === 'delete') return [{ table, verb: `${type}d`, row: entity as Write['row'] }]
-  return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [updateOf(table, entity)]
+  return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [toUpdate(table, entity)]
+}
+
+/** The front end may use every model; programs only those that say so. */
+async function syncUsageRules(em: EntityManager, config: ModelConfig): Promise<void> {
+  const entries = config.providers.flatMap(({ models }) => models)
+  const rows = await em.find(AiModel, { modelId: entries.map(({ id }) => id) })
+  const idOf = new Map(rows.map((row) => [row.modelId, row]))
+  const rules = await em.find(AiModelUsageRule, { model: rows })
+  const toRule = (row: AiModel, usageType: UsageType) =>
+    rules.find((rule) => rule.model.id === row.id && rule.usageType === usageType)
+  for (const { id, external } of entries) {
+    const row = idOf.get(id)
+    if (!row) continue
+    for (const [usageType, allowed] of [
+      ['main', true],
+      ['external', external],
+    ] as const) {
+      const rule = toRule(row, usageType)
+      const before = row.synced?.[usageType] ?? Boolean(rule)
+      if (before === Boolean(rule)) setRule(em, { model: row, usageType, allowed }, rule)
+    }
+    row.synced = keepIfEqual(row.synced, { ...row.synced, main: true, external })
+  }
+  await em.flush()
+}
+
+interface Permission {
+  model: AiModel
+  usageType: UsageType
+  allowed: boolean
+}
+
+function setRule(em: EntityManager, { model, usageType, allowed }: Permission, rule?: AiModelUsageRule): void {
+  if (allowed && !rule) em.create(AiModelUsageRule, { model, usageType })
+  if (!allowed && rule) em.remove(rule)
+}
+
+async function syncSystemModels(em: EntityManager, config: ModelConfig): Promise<void> {
+  const families: Record<string, Record<string, string>> = {
+    main: config.systemModels,
+    external: config.systemModelsExternal,
+  }
+  const rows = await em.find(SystemModel, {}, { populate: ['model'] })
+  for (const row of rows.filter(isAsSynced)) {
+    if (families[row.usageType]?.[row.modelType] === undefined) em.remove(row)
+  }
+  for (const usageType of usageTypes) {
+    for (const [modelType, modelId] of Object.entries(families[usageType] ?? {})) {
+      const row = rows.find((known) => known.modelType === modelType && known.usageType === usageType)
+      await assign(em, { modelType, usageType, modelId }, row)
+    }
+  }
+  await em.flush()
+}
+
+type Assignment = Loaded<InferEntity<typeof SystemModel>, 'model'>
+
+/** An administrator who assigned another model has the last word. */
+const isAsSynced = ({ synced, model }: Assignment) => synced?.['modelId'] === model.$.modelId
+
+async function assign(
+  em: EntityManager,
+  { modelId, ...task }: { modelType: string; usageType: UsageType; modelId: string },
+  row: Assignment | undefined,
+): Promise<void> {
+  const model = await em.findOneOrFail(AiModel, { modelId })
+  if (!row) em.create(SystemModel, { ...task, model, synced: { modelId } })
+  else if (isAsSynced(row)) em.assign(row, { model, synced: { modelId } })
 }

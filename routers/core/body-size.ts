@@ -5,6 +5,7 @@ export type BodySize =
   | 'form'
   | 'record'
   | 'long text'
+  | 'conversation'
   | 'first keys'
   | 'room keys'
   | 'keychain'

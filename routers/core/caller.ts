@@ -10,8 +10,6 @@ export interface Credential {
   abilities: readonly Ability[]
   /** The app that holds it. */
   appId?: number
-  /** Where nobody was looked up for this call: the version in which the person was seen, which the database must confirm. */
-  ownerVersion?: string
 }
 
 /** Who has signed in and has no keys yet, also where the host has made the person beforehand. */

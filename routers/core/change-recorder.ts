@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 
 export type StreamKind = 'room' | 'user'

@@ -1,10 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { type LoggedChange, recordChanges } from '../../entities/rooms/change-log.sql.ts'
-import { patientTransaction } from '../../entities/sql/locks.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
+import { bePatient } from '../../entities/sql/locks.ts'
+import { recordChanges } from '../../entities/views/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
-import { runNamed } from './run-named.ts'
+import { runStatement } from './run-statement.ts'
 
 /**
  * Carries out a transaction and writes to the change log what it changed. The log is written last and in one statement, so
@@ -42,7 +43,7 @@ export async function transact<T>(
 ): Promise<T> {
   using _turn = stream && (await ctx.services.turns.change.take(stream))
   return await ctx.em().transactional(async (em) => {
-    if (ctx.origin === 'host') await em.execute(patientTransaction)
+    if (ctx.origin === 'host') await runStatement(em, bePatient, [])
     return work(em)
   })
 }
@@ -74,7 +75,7 @@ function recorderOf({ noted, logged, dropped, ended }: Recorded): ChangeRecorder
 }
 
 const writeLog = (em: EntityManager, noted: readonly NotedChange[]) =>
-  runNamed(em, recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
+  runStatement(em, recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
 
 function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {
   services.changeBus.publish(logged)

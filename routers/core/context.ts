@@ -2,18 +2,40 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import type { Caller } from './caller.ts'
-import { CallerContext, type LookUpCaller } from './caller-context.ts'
-import type { ResponseHints, TypeChangeCause } from './hooks.ts'
+import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
 import type { Services } from './services.ts'
+
+/** Holds the caller of one request. Each change of user type is announced at once. */
+class CallerContext {
+  #caller: Caller
+  readonly #hooks: HookRegistry
+  readonly #hints: ResponseHints
+
+  constructor(hooks: HookRegistry, hints: ResponseHints, caller: Caller = { type: 'guest' }) {
+    this.#hooks = hooks
+    this.#hints = hints
+    this.#caller = caller
+  }
+
+  get current(): Caller {
+    return this.#caller
+  }
+
+  become(to: Caller, cause: TypeChangeCause): void {
+    const from = this.#caller
+    this.#caller = to
+    const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
+    if (from.type === to.type) return
+    this.#hooks.emit('user-type-changed', { cause, from: from.type, to: to.type, userId, hints: this.#hints })
+  }
+}
 
 /** What is known of one call before it is handled. */
 export interface Call {
   caller?: Caller | undefined
   /** Set where the call itself makes a guest the caller, of which the hooks are told. */
   cause?: TypeChangeCause | undefined
-  /** Set where the caller was seen lately, and not looked up for this call. */
-  lookUpCaller?: LookUpCaller | undefined
   usage?: UsageType | undefined
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
@@ -68,7 +90,6 @@ export function createContext(services: Services, call: Call): Context {
   const {
     caller,
     cause,
-    lookUpCaller,
     usage = 'main',
     origin = 'wire',
     requestId,
@@ -79,10 +100,7 @@ export function createContext(services: Services, call: Call): Context {
   } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
-  const callerContext = new CallerContext(services.hooks, hints, {
-    caller: cause ? undefined : caller,
-    lookUp: lookUpCaller,
-  })
+  const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
   if (caller && cause) callerContext.become(caller, cause)
   let own: EntityManager | undefined
   return {

@@ -23,6 +23,7 @@ import type { LocalAccounts } from '../ports/local-accounts.ts'
 import type { Labels, Locale } from '../ports/locales.ts'
 import type { Log } from '../ports/log.ts'
 import type { LoginSources, LoginThrottle } from '../ports/login.ts'
+import type { Notifier } from '../ports/notifier.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomAnswers } from '../ports/room-answers.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
@@ -52,6 +53,7 @@ export interface Services {
   previewReads: SingleFlight<string>
   changeBus: ChangeBus
   changeStreams: ChangeStreams
+  notifier: Notifier
   credentials: CredentialWatch
   roomDirectory: RoomDirectory
   roomAnswers: RoomAnswers

@@ -30,6 +30,8 @@ export interface Settings {
   maxOutputTokens: number
   /** Of all files of an AI request together, in bytes. */
   maxPromptFiles: number
+  /** How long an AI request waits for the text of a file that is still being read, in milliseconds. */
+  textWait: number
   defaultLocale: string
   /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
   syncLog: boolean

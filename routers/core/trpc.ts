@@ -1,4 +1,4 @@
-import { type AnyTRPCProcedure, initTRPC } from '@trpc/server'
+import { type AnyTRPCProcedure, initTRPC, type TRPCDefaultErrorShape, type TRPCError } from '@trpc/server'
 import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { BrowserSession } from '../ports/session.ts'
@@ -6,10 +6,48 @@ import type { Exposure } from '../resource/exposure.ts'
 import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
-import { errorShape } from './error-shape.ts'
-import { isUnavailable, unavailableOr } from './outage.ts'
-import { Problem } from './problems.ts'
+import { fewIssues, issuesOf, shorten } from './issues/issues.ts'
+import { unavailableOr } from './outage.ts'
+import { errorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
+
+const MAX_PATH = 100
+const MAX_SENTENCE = 300
+
+/** What a first-party program is told of a failure: nothing of the inside, and the request's id in every case. */
+function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context | undefined) {
+  const { code, httpStatus, path } = shape.data
+  const issues = issuesOf(error)
+  return {
+    code: shape.code,
+    message: shorten(sentenceOf(error, issues), MAX_SENTENCE),
+    data: {
+      code,
+      httpStatus,
+      path: path && shorten(path, MAX_PATH),
+      problem: error instanceof Problem ? error.problem : undefined,
+      ...(error instanceof Problem && error.meta),
+      issues: toldOf(issues, ctx),
+      // A refusal at the door has no context, and carries the id itself.
+      requestId: ctx?.requestId ?? (error as { requestId?: string }).requestId,
+    },
+  }
+}
+
+/** The calls of a batch share one answer, and so what it has room for. */
+function toldOf(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
+  const { told = 0 } = ctx?.hints ?? {}
+  const few = fewIssues(issues, MAX_ISSUES - told).map(({ path, message }) => ({ path, message }))
+  if (ctx) ctx.hints.told = told + few.length
+  return few
+}
+
+function sentenceOf(error: TRPCError, issues: readonly Issue[]): string {
+  if (error instanceof Problem) return error.message
+  if (error.code === 'INTERNAL_SERVER_ERROR') return errorKind('internal').title
+  if (issues.length > 0) return errorKind('invalid').title
+  return error.cause instanceof SyntaxError ? 'The input is not valid JSON.' : error.message
+}
 
 export interface Access {
   callers:
@@ -39,11 +77,6 @@ export interface ProcedureMeta {
   body?: BodySize
   /** Whether a file comes with its input, or is its answer. */
   file?: 'in' | 'out'
-  /**
-   * Whether the database confirms who calls before it does or tells anything, so that the caller may be one that was seen
-   * lately.
-   */
-  confirmsCaller?: boolean
   /** Whether its answer comes piece by piece. */
   streams?: boolean
   /** Whether it waits for what is outside of this service. */
@@ -122,7 +155,6 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const isActing = how.ability === 'write' || how.ability === 'ai'
   return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
     using _turn = await takeTurn(ctx, access, meta)
-    if (!meta?.confirmsCaller) await ctx.callerContext.confirm()
     assertMayCall(ctx, access)
     assertRawInput(await getRawInput())
     if (isActing) await announceActing(ctx)
@@ -130,9 +162,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
     const known = current === ctx.caller ? undefined : { caller: current }
     const result = await next({ ctx: known as unknown as Known })
-    const failure = result.ok ? undefined : unavailableOr(result.error)
-    await confirmBeforeTelling(ctx, failure)
-    if (failure) throw failure
+    if (!result.ok) throw unavailableOr(result.error)
     return result
   })
 }
@@ -155,11 +185,6 @@ async function takeTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta |
     ctx.hints.retryAfterSeconds = RETRY_SECONDS
     throw error
   }
-}
-
-/** Nothing is told to whom nobody confirmed; but where the database is out of reach, nobody waits for it once more. */
-export async function confirmBeforeTelling({ callerContext }: Context, failure: unknown): Promise<void> {
-  if (!isUnavailable(failure)) await callerContext.confirm()
 }
 
 /** Listeners may refuse it. */

@@ -8,7 +8,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runForOneRow, runNamed } from '../core/run-named.ts'
+import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { endAccess } from './end-sessions.ts'
 import { deletePictures } from './pictures/picture-files.ts'
 
@@ -26,7 +26,7 @@ export async function eraseUser(
     await first(tx)
     await hooks.settle('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
     await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
-    await runNamed(tx, lockPerson, [user.id])
+    await runStatement(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
@@ -34,7 +34,7 @@ export async function eraseUser(
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
     // The picture that they have now, which may be another one than when they were looked up.
-    const [deleted] = await runNamed(tx, deleteUser, [user.id])
+    const [deleted] = await runStatement(tx, deleteUser, [user.id])
     // Somebody else was faster.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     if (deleted.avatar) files.push(deleted.avatar)

@@ -4,7 +4,7 @@ import { measureKeychain } from '../../entities/identity/user-keychain-value.sql
 import { keyTypes } from '../../entities/identity/user-keychain-value.ts'
 import type { Hooks } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 
 const key = z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters')
@@ -81,16 +81,16 @@ export async function withinQuota(
   { em, userId, member }: KeychainChange,
   change: () => Promise<void>,
 ): Promise<void> {
-  const before = await sizeOf(em, userId)
+  const before = await readSize(em, userId)
   await change()
-  const after = await sizeOf(em, userId)
+  const after = await readSize(em, userId)
   const exceeds = (what: keyof Size, limit: number) => after[what] > limit && after[what] > before[what]
   if (exceeds('entries', maxEntries)) throw overQuota(member, `${maxEntries} entries`)
   if (exceeds('bytes', maxBytes)) throw overQuota(member, `${maxBytes} bytes of keys and values`)
 }
 
-async function sizeOf(em: EntityManager, userId: number): Promise<Size> {
-  const [size] = await runNamed(em, measureKeychain, [userId])
+async function readSize(em: EntityManager, userId: number): Promise<Size> {
+  const [size] = await runStatement(em, measureKeychain, [userId])
   return size ?? { entries: 0, bytes: 0 }
 }
 

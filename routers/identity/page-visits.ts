@@ -26,11 +26,11 @@ export const pagesRouter = router({
     .input(z.strictObject({ page: z.enum(pages) }))
     .query(async ({ ctx, input }) => ({
       view: views[input.page][ctx.callerContext.current.type],
-      ...(await optionsOf(ctx)),
+      ...(await readLoginOptions(ctx)),
     })),
 })
 
-async function optionsOf({ services: { loginSources, settings } }: Context) {
+async function readLoginOptions({ services: { loginSources, settings } }: Context) {
   const { password, redirect, header } = await loginSources()
   return {
     baseUrl: settings.baseUrl,

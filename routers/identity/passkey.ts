@@ -5,7 +5,7 @@ import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
 import { changing } from '../core/changes.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { router, sessionUser } from '../core/trpc.ts'
 import { isFresh } from '../ports/session.ts'
 import { endOtherSessions } from './end-sessions.ts'
@@ -44,7 +44,7 @@ export const passkeyRouter = router({
       await ctx.services.hooks.settle('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
-      await runNamed(em, settleMigrations, [id])
+      await runStatement(em, settleMigrations, [id])
     })
     const [next] = await ctx.services.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')

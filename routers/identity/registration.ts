@@ -73,7 +73,7 @@ async function keep(
   { publicKey, keychain, passkeyBackup, quota }: FirstKeys & { quota: KeychainQuota },
 ) {
   // Only one at a time may give a person their keys.
-  const found = await em.findOne(User, ownerOf(subject), { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const found = await em.findOne(User, toOwner(subject), { lockMode: LockMode.PESSIMISTIC_WRITE })
   await holdSession(em, handle)
   if ('user' in subject && !found) throw new Problem('signed_out')
   const user = found ?? em.create(User, newcomer(subject))
@@ -91,7 +91,7 @@ async function keep(
 }
 
 /** A session that an earlier version began says of a newcomer only what may change: they sign in again. */
-function ownerOf(subject: SessionSubject): { id: number } | { subject: string } {
+function toOwner(subject: SessionSubject): { id: number } | { subject: string } {
   if ('user' in subject) return { id: subject.user.id }
   if (subject.registering.subject === undefined) throw new Problem('signed_out')
   return { subject: subject.registering.subject }

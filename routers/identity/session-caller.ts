@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.ts'
 import type { SessionSubject } from '../ports/session.ts'
 
 /** Who calls in a session. */
-export function callerOf(subject: SessionSubject): Caller {
+export function toCaller(subject: SessionSubject): Caller {
   if ('user' in subject) return callerOfUser(subject.user)
   const { username, name, email } = subject.registering
   return { type: 'registering', username, name, email }

@@ -13,7 +13,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { USERDATA } from '../ports/vault.ts'
 import { attribute, resource } from '../resource/declare.ts'
@@ -86,7 +86,7 @@ export const userKeychainValuesRouter = router({
         'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',
       ),
     )
-    .query(({ ctx }) => validatorOf(ctx, ctx.caller.person.id)),
+    .query(({ ctx }) => readValidator(ctx, ctx.caller.person.id)),
 })
 
 interface Validator {
@@ -94,13 +94,13 @@ interface Validator {
   meta: { publicKey: string | null; validator: string }
 }
 
-async function validatorOf(ctx: Context, userId: number): Promise<Validator> {
+async function readValidator(ctx: Context, userId: number): Promise<Validator> {
   const [found] = await ctx.services.sql(findValidator, [userId])
   if (found) {
     const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
     return { data, meta: { publicKey: found.publicKey, validator: data.value } }
   }
-  const old = await oldKeychainOf(ctx, userId)
+  const old = await readOldKeychain(ctx, userId)
   if (!old) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
   return { data: null, meta: { publicKey: old.publicKey, validator: old.blob } }
 }
@@ -113,18 +113,18 @@ async function update(
   await changing(ctx, async (em, changes) => {
     // Two browsers of one person take turns; keys come after the rooms that they open, as everybody locks them.
     if (publicKey) await changePublicKey(ctx, { userId, em, changes }, publicKey)
-    else await runNamed(em, lockPublicKey, [userId])
+    else await runStatement(em, lockPublicKey, [userId])
     await withinQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
       if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
-      if (set.length > 0) await runNamed(em, upsertKeychainValues, [userId, JSON.stringify(set)])
-      if (remove.length > 0) await runNamed(em, deleteKeychainValues, [userId, JSON.stringify(remove)])
+      if (set.length > 0) await runStatement(em, upsertKeychainValues, [userId, JSON.stringify(set)])
+      if (remove.length > 0) await runStatement(em, deleteKeychainValues, [userId, JSON.stringify(remove)])
     })
   })
 }
 
 async function changePublicKey(ctx: Context, person: ChangedPerson, publicKey: string): Promise<void> {
   const { em, userId } = person
-  const [user] = await runNamed(em, lockPublicKey, [userId])
+  const [user] = await runStatement(em, lockPublicKey, [userId])
   await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
   if (publicKey === user?.publicKey) return
   await consumeProfileChange(ctx, userId)
@@ -143,7 +143,7 @@ const KEYCHAIN_MIGRATION = '2026_06_07_215609_after_passkey_upgrade_to_user_keyc
 const userdata = z.object({ blob: z.string().min(1) })
 
 /** The keychain of somebody for whom that migration is pending, as their browser has encrypted it, with their public key. */
-async function oldKeychainOf(ctx: Context, userId: number) {
+async function readOldKeychain(ctx: Context, userId: number) {
   const [found] = await ctx.services.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
   if (!found) return undefined
   const kept = userdata.safeParse(JSON.parse(ctx.services.vault.open(found.data, USERDATA)))

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { aiPictureIdentifier, pictureIdentifier } from '../../entities/identity/picture.ts'
-import { AI_USER_ID, knownUsers, roles, User } from '../../entities/identity/user.ts'
+import { personPicture } from '../../entities/identity/user.sql.ts'
+import { roles, User } from '../../entities/identity/user.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../../entities/sql/scope.ts'
+import { knownUsers } from '../../entities/views/known-users.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { imageBytes } from './pictures/pictures.ts'
@@ -11,11 +12,6 @@ const ofOneself =
   (column: string): SqlPredicate =>
   (u, sql) =>
     sql.unrestricted ? `${u}.${column}` : `case when ${u}.id = ${sql.param('viewer')} then ${u}.${column} end`
-
-/** The AI user is never without a picture. */
-const pictureOf: SqlPredicate = (u) =>
-  `case when ${u}.id = ${AI_USER_ID} then ${aiPictureIdentifier(`${u}.avatar`)}
-    else ${pictureIdentifier('profile_avatars', `${u}.avatar`)} end`
 
 export const users = resource({
   type: 'users',
@@ -40,7 +36,7 @@ export const users = resource({
     avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
       write: 'update',
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
-      sql: pictureOf,
+      sql: personPicture,
     }),
     publicKey: attribute(
       z.string().nullable().describe('Base64 of an SPKI key; null until they have made their keys.'),

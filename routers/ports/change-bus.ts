@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 
 export interface ChangeListener {
   /** Takes what one transaction changed, in the order of its streams. */
@@ -14,8 +14,8 @@ export interface ChangeBus {
   /** Neither waits nor throws: who missed a row finds it in the log. */
   publish(changes: readonly LoggedChange[]): void
   /**
-   * Tells the other replicas something that stands in no log: whoever misses it misses nothing that lasts. Resolves once it is
-   * on its way to them, or cannot be; never throws. What is told or published later comes later.
+   * Tells the other replicas something that stands in no log: whoever may have missed it is told of an interruption. Resolves
+   * once it is on its way to them, or cannot be; never throws. What is told or published later comes later.
    */
   tell(topic: string, content: unknown): Promise<void>
   /** Whether other replicas are heard. */

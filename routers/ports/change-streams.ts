@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 
 /** A place in a stream of the change log. */
 export interface Position {

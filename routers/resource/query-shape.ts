@@ -29,6 +29,8 @@ export interface RecordRow {
 /** With how many rows there are in all. */
 export interface PageRow extends RecordRow {
   readonly total: number
+  /** Where it stands in the whole list, from 1 on, where others may have asked for other pages of it. */
+  readonly position?: number
 }
 /** With the id of the row that a relation led from. */
 export interface RelatedRow extends RecordRow {

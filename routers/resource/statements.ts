@@ -1,8 +1,8 @@
 import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
-import type { Statement } from '../../entities/sql/statement.ts'
-import type { Resource } from './declare.ts'
+import { lookUp, type Statement } from '../../entities/sql/statement.ts'
+import type { Attribute, Relation, Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
-import type { RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
+import type { ColumnMapping, RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
 import type { FindValues } from './on-demand.ts'
 import {
   type FilterUse,
@@ -16,7 +16,6 @@ import {
   type RowVerb,
   textKey,
 } from './query-shape.ts'
-import { recordSql, rowReader } from './record-sql.ts'
 
 interface Reading<Row> {
   /** Which callers share the rows, where those of the type do. */
@@ -44,12 +43,15 @@ export class ResourceStatements {
     )
   }
 
-  /** A page whose rows know how many there are in all. */
+  /** A page whose rows know how many there are in all. Pages of a coalesced type that are read together are one statement. */
   page(shape: QueryShape): CompiledStatement<PageRow> {
-    return this.#records('page', shape, (sql) => {
+    const write = (sql: ParameterBinder) => {
       const from = this.#fromListed(shape, sql)
-      return `, (${totalBeside(from, this.#total(shape, sql))}) as total ${from} ${this.#window(shape, sql)}`
-    })
+      const known = this.#total(shape, sql)
+      if (this.#of.coalesced) return this.#positions(from, known, shape, sql)
+      return `, (${totalBeside(from, known)}) as total ${from} ${this.#window(shape, sql)}`
+    }
+    return this.#records('page', shape, write, this.#of.coalesced ? 'byIds' : 'equal')
   }
 
   /** How many there are in all, where a page has no row to say so. */
@@ -175,9 +177,20 @@ export class ResourceStatements {
   }
 
   #window({ sort }: QueryShape, sql: ParameterBinder): string {
+    return `${this.#order(sort)} limit ${sql.param('limit')} offset ${sql.param('offset')}`
+  }
+
+  /** The rows at some positions of a list, which are the only ones that are written as records. `known` is how long it is. */
+  #positions(from: string, known: string | undefined, { sort }: QueryShape, sql: ParameterBinder): string {
+    const listed = `select t.id, row_number() over (${this.#order(sort)})::int as position, ${known ?? 'count(*) over ()::int'} as total ${from}`
+    return `, listed.position, listed.total from (${listed}) listed join ${this.#mapping.table} t on ${lookUp('t.id', 'listed.id')}
+      where listed.position = any(${sql.param('ids')}) order by listed.position`
+  }
+
+  /** Equal values come in one order on every page. */
+  #order(sort: readonly string[]): string {
     const keys = sort.flatMap((key) => orderBy(this.#mapping, key))
-    // Equal values come in one order on every page.
-    return `order by ${[...keys, 't.id'].join(', ')} limit ${sql.param('limit')} offset ${sql.param('offset')}`
+    return `order by ${[...keys, 't.id'].join(', ')}`
   }
 }
 
@@ -203,4 +216,81 @@ function orderBy({ orders, columns }: TableMapping, key: string): string[] {
   const [name, direction] = key.startsWith('-') ? [key.slice(1), 'desc'] : [key, 'asc']
   const names = orders[name] ?? [columns[name]?.column ?? 'id']
   return names.map((column) => `t.${column} ${direction}`)
+}
+
+/**
+ * SQL for a row `t` as the record it stands for: its attributes, but those on demand, and the ids that its to-one relations lead to.
+ * PostgreSQL sends it as JSON, which `rowReader` reads.
+ */
+function recordSql(of: Resource, others: TypeFinder, sql: ParameterBinder): string {
+  const { columns, relations: mapped } = others.tableOf(of.type)
+  const visible = Object.entries(of.attributes).filter(
+    ([, { only, onDemand }]) => !onDemand && (!only || sql.unrestricted),
+  )
+  const values = visible.map(
+    ([name, attribute]) => `${attribute.sql?.('t', sql) ?? columnSql(attribute, columns[name])} as "${name}"`,
+  )
+  const links = linksOf(of).map(([name, relation]) => linkSql(relation, mapped[name], others, sql))
+  const members = [
+    `${of.ids.sql('t')} as id`,
+    't.xmin::text as "rowVersion"',
+    ...values,
+    `array[${links.join(', ')}]::text[] as relations`,
+  ]
+  return `(select row_to_json(r) from (select ${members.join(', ')}) r)`
+}
+
+/** A row with a record as PostgreSQL sends it. */
+interface SentRow {
+  record: Record<string, unknown> & { relations: readonly (string | null)[] }
+}
+
+/** Makes rows of what is sent of them: records with links, with times as they are shown, and without sparse attributes that have no value. */
+function rowReader(of: Resource, { tableOf }: TypeFinder): <Row extends RecordRow>(sent: object) => Row {
+  const { columns } = tableOf(of.type)
+  const times = Object.entries(of.attributes).flatMap(([name, attribute]) =>
+    isSentAsTime(attribute, columns[name]) ? [name] : [],
+  )
+  const sparse = Object.keys(of.attributes).filter((name) => of.attributes[name]?.sparse)
+  const links = linksOf(of).map(([name]) => name)
+  const isPresent = ([name, value]: [string, unknown]) => value !== null || !sparse.includes(name)
+  const read = (sent: SentRow['record']) => {
+    const relations = Object.fromEntries(links.map((name, at) => [name, linkTo(sent.relations[at])]))
+    const record: Record<string, unknown> = { ...sent, relations }
+    for (const name of times) if (record[name]) record[name] = timeOf(record[name] as string)
+    return sparse.length > 0 ? Object.fromEntries(Object.entries(record).filter(isPresent)) : record
+  }
+  return <Row>(sent: object) => ({ ...sent, record: read((sent as SentRow).record) }) as Row
+}
+
+const linksOf = ({ relations }: Resource) => Object.entries(relations).filter(([, { many }]) => !many)
+
+const linkTo = (id: string | null | undefined) => (typeof id === 'string' ? { id } : null)
+
+/** RFC 3339 text with milliseconds for a time in UTC as JSON of PostgreSQL has it, such as `2026-11-23T14:44:45.12`. */
+const timeOf = (utc: string) => `${utc.padEnd(20, '.').padEnd(23, '0')}Z`
+
+const isSentAsTime = ({ sql, load }: Attribute, column: ColumnMapping | undefined) =>
+  !sql && !load && column?.isTime === true
+
+function columnSql(attribute: Attribute, mapping: ColumnMapping | undefined): string {
+  const column = `t.${mapping?.column}`
+  if (attribute.load) return attribute.load(column)
+  return isSentAsTime(attribute, mapping) ? `${column} at time zone 'utc'` : column
+}
+
+/** The id that a to-one relation leads to; null where the caller may not see it. */
+function linkSql(
+  { to, alwaysVisible }: Relation,
+  link: RelationMapping | undefined,
+  others: TypeFinder,
+  sql: ParameterBinder,
+): string {
+  if (!link || !('column' in link)) throw new Error('a to-many relation has no column')
+  const { column, target } = link
+  if (alwaysVisible) return `t.${column}::text`
+  const row = sql.alias()
+  const { scope, ids } = others.of(to)
+  const isSeen = scope(row, sql)
+  return `(select ${ids.sql(row)} from ${target} ${row} where ${row}.id = t.${column} and ${isSeen})`
 }

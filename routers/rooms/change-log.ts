@@ -1,4 +1,4 @@
-import { beginEpoch } from '../../entities/rooms/change-log.sql.ts'
+import { beginEpoch } from '../../entities/events/change-log.sql.ts'
 import { host, router } from '../core/trpc.ts'
 
 export const changeLogRouter = router({

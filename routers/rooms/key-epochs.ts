@@ -10,7 +10,7 @@ import {
 import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { noteWithdrawn } from './members/member-events.ts'
 
 /** Refuses what is encrypted with a key that the room will get, or, where new keys are enforced, with one it has replaced. */
@@ -25,7 +25,7 @@ export function assertKeyInUse({ services }: Context, given: number, { keyEpoch,
 
 /** The same for a message that is edited. */
 export async function assertKeyOfEditInUse(ctx: Context, em: EntityManager, message: number): Promise<void> {
-  const [found] = await runNamed(em, findEpochOfRoom, [message])
+  const [found] = await runStatement(em, findEpochOfRoom, [message])
   if (found) assertKeyInUse(ctx, found.given, found)
 }
 
@@ -34,18 +34,18 @@ export async function requireNewKey(
   { em, changes }: Omit<ChangedPerson, 'userId'>,
   rooms: readonly number[],
 ): Promise<void> {
-  const asking = rooms.length > 0 ? await runNamed(em, requireRekey, [rooms]) : []
+  const asking = rooms.length > 0 ? await runStatement(em, requireRekey, [rooms]) : []
   for (const { id } of asking) changes.add([`room:${id}`], 'updated', 'rooms', id)
 }
 
 /** The same for all rooms of a person whose keys are others from now on; what was wrapped for the old ones goes, invitations too. */
-export async function requireNewKeysOf({ em, changes, userId }: ChangedPerson): Promise<void> {
-  const rooms = await runNamed(em, lockRoomsToRekey, [userId])
-  await runNamed(em, deleteKeysOfPerson, [userId])
+export async function requireNewKeys({ em, changes, userId }: ChangedPerson): Promise<void> {
+  const rooms = await runStatement(em, lockRoomsToRekey, [userId])
+  await runStatement(em, deleteKeysOfPerson, [userId])
   await requireNewKey(
     { em, changes },
     rooms.filter(({ isMember }) => isMember).map(({ id }) => id),
   )
-  const dropped = await runNamed(em, dropInvitationsForKey, [userId])
+  const dropped = await runStatement(em, dropInvitationsForKey, [userId])
   for (const { room, ...invitation } of dropped) noteWithdrawn(changes, room, [invitation])
 }

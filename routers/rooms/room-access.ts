@@ -11,7 +11,7 @@ import {
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runForOneRow, runNamed } from '../core/run-named.ts'
+import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { seesAll, viewerOf } from '../verbs/viewer.ts'
 
 export interface LockedRoom {
@@ -28,7 +28,7 @@ export interface EnteredRoom extends LockedRoom {
 
 /** Locks a room, as everybody does who changes something in it. */
 export async function lockRoomById(em: EntityManager, id: number): Promise<LockedRoom> {
-  const [room] = await runNamed(em, lockRoom, [id])
+  const [room] = await runStatement(em, lockRoom, [id])
   if (!room) throw noSuchRoom(id)
   return { id, ...room }
 }
@@ -44,7 +44,7 @@ export async function enterRoom(
   roles: readonly MemberRole[],
 ): Promise<EnteredRoom> {
   const room = await lockRoomById(em, id)
-  const [member] = await runNamed(em, findMembership, [id, viewerOf(ctx).viewer])
+  const [member] = await runStatement(em, findMembership, [id, viewerOf(ctx).viewer])
   if (!member && !seesAll(ctx)) throw noSuchRoom(id)
   if (!member || !roles.includes(member.role)) throw new Problem('not_permitted')
   return { ...room, member }
@@ -60,7 +60,7 @@ export const noSuchRoom = (id: number) =>
 /** Locks the person, so that two rooms are not entered past the limit at once; throws where they are in too many already. */
 export async function assertMayEnterOneMore({ services }: Context, em: EntityManager, person: number): Promise<void> {
   const { perPerson } = services.settings.rooms
-  await runNamed(em, lockPerson, [person])
+  await runStatement(em, lockPerson, [person])
   const { rooms } = await runForOneRow(em, countRooms, [person])
   if (rooms >= perPerson) throw full(`A person is in at most ${perPerson} rooms.`)
 }

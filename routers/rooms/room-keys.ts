@@ -16,7 +16,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing, transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runForOneRow, runNamed } from '../core/run-named.ts'
+import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { isPublicKey } from '../identity/public-key.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -149,7 +149,7 @@ async function findRecipients(
   em: EntityManager,
   { id, keyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
 ): Promise<Recipients> {
-  const members = await runNamed(em, findKeyedMembers, [id])
+  const members = await runStatement(em, findKeyedMembers, [id])
   const texts = await runForOneRow(em, findRoomTexts, [id])
   const recipients = members.filter(hasKeys)
   const withoutKeys = members.filter((member) => !hasKeys(member)).map(({ id }) => id)
@@ -178,8 +178,8 @@ async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<type
     assertWrappedForAll(found, given)
     assertMayReplaceTexts(found, given)
     const texts = textNames.map((name) => given[name] ?? null)
-    await runNamed(em, beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
-    await runNamed(em, storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
+    await runStatement(em, beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
+    await runStatement(em, storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
   }
   await changing(ctx, replaceKey, `room:${id}`)

@@ -18,7 +18,7 @@ import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -30,7 +30,7 @@ import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
 import { updateRow } from '../verbs/write.ts'
 import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
-import { dropAttachmentsOf } from './attachments/remove.ts'
+import { dropAttachments } from './attachments/remove.ts'
 import { assertKeyOfEditInUse } from './key-epochs.ts'
 import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
 import { type Sending, sendMessage } from './send-message.ts'
@@ -120,7 +120,7 @@ export const roomMessagesRouter = router({
       const unknown = new Problem('not_found', { detail: 'There is no such message.' })
       if (!found) throw unknown
       // Who may not see the room learns nothing of which numbers it has.
-      return getRow(ctx, roomMessages, found.id, ['member', 'attachments']).catch((error: unknown) => {
+      return getRow(ctx, roomMessages, found.id, ['member.user', 'attachments']).catch((error: unknown) => {
         throw error instanceof Problem && error.problem === 'not_found' ? unknown : error
       })
     }),
@@ -143,7 +143,7 @@ export const roomMessagesRouter = router({
       if (input['content'] === null) throw noContent()
       return updateRow(ctx, roomMessages, input, {
         stream: await findStream(ctx, input),
-        beforehand: (em) => lockRoomOf(em, input),
+        beforehand: (em) => lockRoom(em, input),
         afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
       })
     }),
@@ -158,11 +158,11 @@ export const roomMessagesRouter = router({
 /** Leaves the place of a message, with nothing in it. To do so again changes nothing. */
 async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   const erase = async (em: EntityManager, changes: ChangeRecorder) => {
-    await lockRoomOf(em, { id })
+    await lockRoom(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
-    const [erased] = await runNamed(em, eraseMessage, [roomMessages.ids.keyOf(id)])
+    const [erased] = await runStatement(em, eraseMessage, [roomMessages.ids.keyOf(id)])
     if (!erased) return
-    await dropAttachmentsOf({ em, changes }, roomMessages.ids.keyOf(id))
+    await dropAttachments({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   }
   await changing(ctx, erase, await findStream(ctx, { id }))
@@ -175,7 +175,8 @@ async function findStream({ services }: Context, { id }: Version): Promise<Strea
   return found && `room:${found.room}`
 }
 
-const lockRoomOf = (em: EntityManager, { id }: Version) => runNamed(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
+const lockRoom = (em: EntityManager, { id }: Version) =>
+  runStatement(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
 
 /** More than anybody looks at, and few enough for a page of messages. */
 const MAX_READERS = 200

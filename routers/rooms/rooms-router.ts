@@ -13,7 +13,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import { deletePictures, keyOfPicture, pictureSize, readPicture } from '../identity/pictures/picture-files.ts'
 import { replacePicture } from '../identity/pictures/pictures.ts'
@@ -152,7 +152,7 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
   const { viewer } = viewerOf(ctx)
   await assertMember(ctx, room)
   const mark = async (em: EntityManager, changes: ChangeRecorder) => {
-    const [marked] = await runNamed(em, markReadText, [upTo, room, viewer])
+    const [marked] = await runStatement(em, markReadText, [upTo, room, viewer])
     if (!marked) throw new Problem('not_found', { issues: [unknown('room-messages', ['upTo'])] })
     if (!marked.isNew) return
     changes.add([`room:${room}`], 'updated', 'room-members', marked.member)

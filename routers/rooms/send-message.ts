@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import {
   findSentMessage,
   insertMessage,
@@ -10,7 +10,7 @@ import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { unknown } from '../verbs/lock.ts'
 import { viewerOf } from '../verbs/viewer.ts'
 import { assertFewAttachments, linkToMessage } from './attachments/link.ts'
@@ -49,7 +49,7 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
 export async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
-  const [writer] = await runNamed(em, lockRoomForWriter, [room, viewerOf(ctx).viewer])
+  const [writer] = await runStatement(em, lockRoomForWriter, [room, viewerOf(ctx).viewer])
   if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
   if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
   return writer
@@ -59,12 +59,12 @@ function insert(em: EntityManager, { member }: Writer, sending: Sending): Promis
   const { room, content, keyEpoch, clientId, thread } = sending
   const reply = thread === null ? null : Number(thread)
   const values = [Number(room), member, content, keyEpoch, clientId, reply, null, null]
-  return runNamed(em, insertMessage, values)
+  return runStatement(em, insertMessage, values)
 }
 
 /** The message that was sent before with the same client id; without one, there was nothing to reply to. */
 async function findSent(em: EntityManager, { member }: Writer, { clientId }: Sending): Promise<number> {
-  const [known] = clientId === null ? [] : await runNamed(em, findSentMessage, [member, clientId])
+  const [known] = clientId === null ? [] : await runStatement(em, findSentMessage, [member, clientId])
   if (known) return known.id
   throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
 }

@@ -1,5 +1,5 @@
 import { aiPictureIdentifier } from '../../entities/identity/picture.ts'
-import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { type Salts, SOCKET_PATH } from '../core/settings.ts'
@@ -9,7 +9,7 @@ const isUser = ({ caller }: BlockContext) => caller.type === 'user'
 
 const findAiUser = coalescedStatement<{ name: string; username: string; avatar: string }>(
   'find-ai-user',
-  `select name, username, ${aiPictureIdentifier('avatar')} as avatar from users where id = ${AI_USER_ID}`,
+  `select name, username, ${aiPictureIdentifier('avatar')} as avatar from ${User.tableName} where id = ${AI_USER_ID}`,
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */

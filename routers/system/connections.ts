@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
 import { pictureIdentifier } from '../../entities/identity/picture.ts'
+import { User } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
-import { connectionOf } from '../apps/app-connection.ts'
-import { endLinksOf } from '../apps/end-links.ts'
+import { findConnection } from '../apps/app-connection.ts'
+import { endAppLinks } from '../apps/end-links.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { anyoneOrApp, externalApp, router } from '../core/trpc.ts'
@@ -74,7 +75,7 @@ type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string |
 const findKnown = coalescedStatement<KnownUser>(
   'find-connection-user',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
-     from users u where id = $1`,
+     from ${User.tableName} u where id = $1`,
 )
 
 export const connectionsRouter = router({
@@ -99,7 +100,7 @@ export const connectionsRouter = router({
     .meta(exposes(connections, 'delete'))
     .input(z.strictObject({ id: userId, ifVersion: z.never().optional() }))
     .mutation(async ({ ctx, input: { id } }) => {
-      const ended = await endLinksOf(ctx, ctx.caller.appId, { externalId: id })
+      const ended = await endAppLinks(ctx, ctx.caller.appId, { externalId: id })
       if (ended === 0) throw new Problem('not_found', { detail: 'There is no such connection.' })
       return { id }
     }),
@@ -114,7 +115,7 @@ async function around(ctx: Context, id: string) {
 
 /** A connection of another app's user cannot be asked for: the app is the one of the credential. */
 async function ofApp(ctx: Context, appId: number, id: string): Promise<Connection> {
-  const { userId, ...found } = { userId: undefined, ...(await connectionOf(ctx, appId, id)) }
+  const { userId, ...found } = { userId: undefined, ...(await findConnection(ctx, appId, id)) }
   const known = userId === undefined ? undefined : await authenticated(ctx, userId)
   return {
     ...(await around(ctx, id)),

@@ -27,7 +27,7 @@ export const migrations = resource({
 
 type Migration = RecordOf<typeof migrations>
 
-const ownOf =
+const filterOwn =
   (statement: typeof listPendingMigrations) =>
   async (ctx: Context): Promise<Migration[]> => {
     const { current } = ctx.callerContext
@@ -46,9 +46,9 @@ const acceptLegacyKeys = (input: unknown): unknown => {
 }
 
 export const migrationsRouter = router({
-  list: virtualReads(migrations, ownOf(listPendingMigrations)).list,
+  list: virtualReads(migrations, filterOwn(listPendingMigrations)).list,
   // The answer to a person who has applied one links to it.
-  get: virtualReads(migrations, ownOf(listOwnMigrations)).get,
+  get: virtualReads(migrations, filterOwn(listOwnMigrations)).get,
 
   /** Keeps those of the configured files that are new. */
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),

@@ -40,7 +40,7 @@ export const healthRouter = router({
    * part that is not well says so beside it.
    */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) => {
-    const troubles = troublesOf(ctx)
+    const troubles = collectTroubles(ctx)
     return withTimeout(ctx.services.healthChecks.quick_database(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const, ...troubles }),
       () => ({
@@ -53,7 +53,7 @@ export const healthRouter = router({
 })
 
 /** The sentences of the parts of this replica that are not well. */
-function troublesOf({ services: { hooks } }: Context): Record<string, string> {
+function collectTroubles({ services: { hooks } }: Context): Record<string, string> {
   const parts: Hooks['replica-asked']['parts'] = {}
   hooks.emit('replica-asked', { parts })
   const troubles = Object.entries(parts).filter(([, { isWell }]) => !isWell)

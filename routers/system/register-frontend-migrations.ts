@@ -4,7 +4,7 @@ import { User } from '../../entities/identity/user.ts'
 import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { transact } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import { USERDATA } from '../ports/vault.ts'
 
@@ -19,7 +19,7 @@ export async function registerMigrations(
   if (files.size === 0) return []
   return transact(ctx, undefined, async (em) => {
     // Replicas that start at once take turns.
-    await runNamed(em, waitForTurn, [locks.registerFrontendMigrations])
+    await runStatement(em, waitForTurn, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
     const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
     for (const [name, file] of fresh) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findChanges, findPosition, type LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import { findChanges, findPosition, type LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Stream } from '../core/change-recorder.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'

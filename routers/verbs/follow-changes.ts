@@ -1,6 +1,6 @@
 import { type TrackedEnvelope, tracked } from '@trpc/server'
 import { z } from 'zod'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Stream } from '../core/change-recorder.ts'
 import { type Context, credentialOf } from '../core/context.ts'

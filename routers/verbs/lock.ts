@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { type Sql, statement } from '../../entities/sql/statement.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { inTransaction, runNamed } from '../core/run-named.ts'
+import { inTransaction, runStatement } from '../core/run-statement.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RowVerb } from '../resource/query-shape.ts'
 import { seesAll, viewerOf } from './viewer.ts'
@@ -62,7 +62,7 @@ export async function assertLinksVisible(
 /** Those of the ids that are no rows of the type for the caller. */
 export async function hiddenAmong(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
   const asked = ctx.services.resources.statementsOf(type).visibleKeys(seesAll(ctx))
-  const rows = ids.length > 0 ? await runNamed(em, asked.statement, asked.values({ ...viewerOf(ctx), ids })) : []
+  const rows = ids.length > 0 ? await runStatement(em, asked.statement, asked.values({ ...viewerOf(ctx), ids })) : []
   const visible = new Set(rows.map(({ key }) => key))
   return new Set(ids.filter((id) => !visible.has(id)))
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { CallerChanged } from '../core/caller-context.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { userWith } from '../core/trpc.ts'
@@ -19,11 +18,9 @@ export const reader = userWith('read')
 /** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
 export function reads<R extends Resource>(of: R) {
   const include = includeOf(of)
-  // Types that many read alike are read for all of these at once, whom one statement confirms.
-  const confirmsCaller = of.coalesced === true
   return {
     list: reader
-      .meta({ ...exposes(of, 'list'), confirmsCaller })
+      .meta(exposes(of, 'list'))
       .input(
         z.strictObject(collectionInput(of)).prefault({}) as unknown as Taking<
           CollectionInput,
@@ -32,33 +29,21 @@ export function reads<R extends Resource>(of: R) {
       )
       .query(async ({ ctx, input }): Promise<Page<RecordOf<R>>> => {
         const window = windowOf(of, input.page)
-        const page = () => new RowReader(ctx).page(of, queryOf(of, input), window)
-        const { items, total } = await readAsConfirmed(ctx, page)
+        const { items, total } = await new RowReader(ctx).page(of, queryOf(of, input), window)
         return { items: items as RecordOf<R>[], total, page: window }
       }),
 
     get: reader
-      .meta({ ...exposes(of, 'get'), confirmsCaller })
+      .meta(exposes(of, 'get'))
       .input(z.strictObject({ id: of.ids.schema, include }) as unknown as Taking<One, OneInput<R>>)
-      .query(({ ctx, input }) => readAsConfirmed(ctx, () => getRow(ctx, of, input.id, input.include))),
+      .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
 
     related: reader
-      .meta({ ...exposes(of, 'related'), confirmsCaller })
+      .meta(exposes(of, 'related'))
       .input(
         z.looseObject({ id: of.ids.schema, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>,
       )
-      .query(({ ctx, input }) => readAsConfirmed(ctx, () => related(ctx, of, input))),
-  }
-}
-
-/** Reads for a caller who was seen lately, or again for the one that the database knows. */
-async function readAsConfirmed<T>({ callerContext }: Context, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (error) {
-    if (!(error instanceof CallerChanged)) throw error
-    await callerContext.confirm()
-    return await read()
+      .query(({ ctx, input }) => related(ctx, of, input)),
   }
 }
 

@@ -5,7 +5,7 @@ import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { runNamed } from '../core/run-named.ts'
+import { runStatement } from '../core/run-statement.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -50,8 +50,8 @@ async function changeLinks(
     await lockAll(ctx, em, to, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
     await write(em, path, Number(id), wanted, kind)
     // Both sides show the links.
-    await runNamed(em, touchRows(own.table), [[Number(id)]])
-    await runNamed(em, touchRows(other.table), [[...wanted, ...before]])
+    await runStatement(em, touchRows(own.table), [[Number(id)]])
+    await runStatement(em, touchRows(other.table), [[...wanted, ...before]])
     changes.addRow(of, 'updated', { id: Number(id) })
   }).catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
@@ -63,7 +63,7 @@ async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: 
     `linked-${pivot}-${from}`,
     `select ${to} as id from ${pivot} where ${from} = $1`,
   )
-  const rows = await runNamed(em, query, [id])
+  const rows = await runStatement(em, query, [id])
   return rows.map(({ id }) => id)
 }
 
@@ -71,7 +71,7 @@ async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: 
 async function lockAll(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
   const { table } = ctx.services.resources.tableOf(to)
   const lock = `select from ${table} where id = any($1::int[]) order by id for no key update`
-  await runNamed(em, statement<never>(`lock-all-${table}`, lock), [ids])
+  await runStatement(em, statement<never>(`lock-all-${table}`, lock), [ids])
   const hidden = await hiddenAmong(ctx, em, to, needed)
   const issues = needed.flatMap((id, index) => (hidden.has(id) ? [unknown(to, ['ids', index])] : []))
   if (issues.length > 0) throw new Problem('not_found', { issues })
@@ -79,7 +79,7 @@ async function lockAll(ctx: Context, em: EntityManager, to: string, ids: number[
 
 async function write(em: EntityManager, { pivot, from, to }: PivotMapping, id: number, ids: number[], kind: Change) {
   const run = (verb: string, text: string, values: unknown[]) =>
-    runNamed(em, statement<never>(`${verb}-${pivot}-${from}`, text), values)
+    runStatement(em, statement<never>(`${verb}-${pivot}-${from}`, text), values)
   if (kind === 'remove')
     return run('unlink', `delete from ${pivot} where ${from} = $1 and ${to} = any($2::int[])`, [id, ids])
   if (kind === 'replace') await run('unlink-all', `delete from ${pivot} where ${from} = $1`, [id])

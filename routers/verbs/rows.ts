@@ -1,6 +1,4 @@
-import { type ConfirmedRows, confirmingCallers, textOfCaller } from '../../entities/identity/token-owner.sql.ts'
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
-import { CallerChanged } from '../core/caller-context.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
@@ -50,7 +48,7 @@ export class RowReader {
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of)
-    const given = this.#valuesOf(query, window)
+    const given = { ...this.#valuesOf(query, window), ids: positionsOf(window) }
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
 
@@ -76,23 +74,18 @@ export class RowReader {
     compiled: CompiledStatement<PageRow>,
     counting: () => CompiledStatement<{ total: number }>,
   ) {
-    const rows = await this.#run(compiled, given)
+    const { offset, limit } = given as { offset: number; limit: number }
+    const found = await this.#run(compiled, given)
+    const rows = found.filter(
+      ({ position }) => position === undefined || (position > offset && position <= offset + limit),
+    )
     const items = await this.#including(of, await this.#recordsOf(of, rows), query.include)
-    const [first] = rows.length > 0 || given.offset === 0 ? rows : await this.#run(counting(), given)
+    const [first] = rows.length > 0 || offset === 0 ? rows : await this.#run(counting(), given)
     return { items, total: first?.total ?? 0 }
   }
 
-  async #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
-    const { callerContext, services } = this.#ctx
-    const { unconfirmed } = callerContext
-    if (!unconfirmed) return services.sql(statement, values(given))
-    const own = values(given)
-    const caller = textOfCaller(unconfirmed)
-    const [found] = await services.sql(confirmingCallers(statement, own.length), [...own, [caller]])
-    const { changed, rows } = found as ConfirmedRows<Row>
-    if (changed.includes(caller)) throw new CallerChanged()
-    callerContext.noteConfirmed()
-    return rows
+  #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
+    return this.#ctx.services.sql(statement, values(given))
   }
 
   /** The records of `ids`, in their order; what is not there for the caller is left out. */
@@ -175,6 +168,10 @@ export class RowReader {
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }
 }
+
+/** The positions of the rows of a page in the whole list, from 1 on. */
+const positionsOf = ({ size, number }: PageWindow): number[] =>
+  Array.from({ length: size }, (_, at) => (number - 1) * size + at + 1)
 
 function tooManyIncluded(name: string): Problem {
   const message = `must be smaller: ${name} would bring more than ${MAX_INCLUDED} resources along`

@@ -5,16 +5,15 @@ import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts
 import type { ChatModel, Connection, ModelConnection, WholeAnswer } from './chat-model.ts'
 import { CompletionModel } from './completion-model.ts'
 import { demoModel } from './demo/demo.ts'
-import { fetchWithMembers } from './extra-members.ts'
-import { isThrown, refusalOfWhole } from './failures/told-refusal.ts'
-import { citingPages, groundedPages, laterPages } from './fetched-pages.ts'
-import { answerFetch, readingAnswer } from './library-answers.ts'
+import { isThrown, refusalOfWhole } from './failures/refusal.ts'
+import { withCitations, withDeferredSources, withGrounding } from './fetched-pages.ts'
 import type { PartBatch } from './provider-stream.ts'
 import { compatibleWriter, sdkWriter } from './request-writers.ts'
+import { answerFetch, fetchWithMembers, readEitherForm } from './sdk-fetch.ts'
 import { boundThinking } from './thinking/anthropic.ts'
 import { capabilitiesOf, withoutRival } from './thinking/forced-tools.ts'
-import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported.ts'
-import { collect, streamOf } from './whole-answer.ts'
+import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported-usage.ts'
+import { collect, toStream } from './whole-answer.ts'
 import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './wire/stream-progress.ts'
 
 interface AdapterDriver {
@@ -28,7 +27,7 @@ const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
 /** Streams one part per step. An SDK is imported at the first call of a model, as most services need only one or two. */
-function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
+function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
   const model = lazyPromise(load)
   const generate = async (options: LanguageModelV4CallOptions) => (await model()).doGenerate(options)
   // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
@@ -36,21 +35,21 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
     (await model()).doStream({ ...options, includeRawChunks: true })
   const parts = async (options: LanguageModelV4CallOptions) =>
     begin(options)
-      .then(({ stream }) => oneByOne(stream, readUsage))
-      .catch((error) => refused(error, readUsage))
+      .then(({ stream }) => batchEach(stream, readUsage))
+      .catch((error) => streamRefusal(error, readUsage))
   return {
     doGenerate: async (options) =>
-      answered(
-        await readingAnswer<WholeAnswer>({
+      withoutRefusal(
+        await readEitherForm<WholeAnswer>({
           ask: () => generate(options),
           askOther: async () => collect(await parts(options)),
         }),
       ),
     async doStream(options) {
-      const stream = await readingAnswer({
+      const stream = await readEitherForm({
         isForStream: true,
         ask: () => parts(options),
-        askOther: async () => streamOf(await generate(options)),
+        askOther: async () => toStream(await generate(options)),
       })
       return { stream }
     },
@@ -58,13 +57,13 @@ function stepwise(load: () => Promise<LanguageModelV4>, readUsage: UsageReader =
 }
 
 /** Some SDKs read an error as an answer that says nothing. */
-function answered(answer: WholeAnswer): WholeAnswer {
+function withoutRefusal(answer: WholeAnswer): WholeAnswer {
   const refusal = answer.content.length === 0 ? refusalOfWhole(answer.response?.body) : undefined
   if (refusal) throw refusal
   return answer
 }
 
-async function* oneByOne(
+async function* batchEach(
   parts: AsyncIterable<LanguageModelV4StreamPart>,
   readUsage: UsageReader,
 ): AsyncGenerator<PartBatch, void> {
@@ -74,7 +73,7 @@ async function* oneByOne(
 }
 
 /** The events of a stream that begins with a refusal, which some SDKs throw. */
-async function refused(error: unknown, readUsage: UsageReader): Promise<AsyncIterable<PartBatch>> {
+async function streamRefusal(error: unknown, readUsage: UsageReader): Promise<AsyncIterable<PartBatch>> {
   if (!isThrown(error)) throw error
   const batch: PartBatch = [
     { type: 'usage', tokens: readUsage(error.data) },
@@ -84,7 +83,7 @@ async function refused(error: unknown, readUsage: UsageReader): Promise<AsyncIte
 }
 
 /** OpenAI's newer API has no word for `stop` and `seed`, which its older one has. */
-function byOptions(newer: ChatModel, older: ChatModel): ChatModel {
+function selectApi(newer: ChatModel, older: ChatModel): ChatModel {
   const modelFor = ({ stopSequences, seed }: LanguageModelV4CallOptions) =>
     stopSequences !== undefined || seed !== undefined ? older : newer
   return {
@@ -94,7 +93,7 @@ function byOptions(newer: ChatModel, older: ChatModel): ChatModel {
 }
 
 /** A model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
-function thoughtful(id: string, model: ChatModel): ChatModel {
+function withThinkingBudget(id: string, model: ChatModel): ChatModel {
   const bound = async (options: LanguageModelV4CallOptions) =>
     boundThinking(withoutRival(options), await capabilitiesOf(id))
   return {
@@ -104,54 +103,56 @@ function thoughtful(id: string, model: ChatModel): ChatModel {
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const given = (connection: ModelConnection, end: StreamEnd) => ({
+const sdkSettings = (connection: ModelConnection, end: StreamEnd) => ({
   fetch: fetchWithMembers(answerFetch(connection, end), connection.extraMembers),
-  ...addressOf(connection),
+  ...sdkAddress(connection),
 })
 
-const addressOf = ({ apiUrl, apiKey }: ModelConnection) => ({
+const sdkAddress = ({ apiUrl, apiKey }: ModelConnection) => ({
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })
 
-const listAt =
+const modelsEndpoint =
   (adapter: Adapter, headersOf: (apiKey: string | undefined) => Record<string, string>, all = '') =>
   ({ apiUrl = usualAddresses[adapter], apiKey }: Connection) => ({
     url: `${apiUrl}/models${all}`,
     headers: headersOf(apiKey),
   })
 
-const compatible = (adapter: Adapter): AdapterDriver => ({
+const compatibleDriver = (adapter: Adapter): AdapterDriver => ({
   model: (id, connection) => new CompletionModel(connection, compatibleWriter(id, connection)),
-  listing: listAt(adapter, bearer),
+  listing: modelsEndpoint(adapter, bearer),
 })
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
-  'openai-compatible': compatible('openai-compatible'),
-  open_web_ui: compatible('open_web_ui'),
+  'openai-compatible': compatibleDriver('openai-compatible'),
+  open_web_ui: compatibleDriver('open_web_ui'),
   openai: {
     model: (id, connection) => {
       const load = async () => (await import('@ai-sdk/openai')).createOpenAI
-      const newer = async () => (await load())(given(connection, responseEnd))(id)
-      const older = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) }).chat(id))
-      return byOptions(stepwise(newer, responseUsage), new CompletionModel(connection, older))
+      const newer = async () => (await load())(sdkSettings(connection, responseEnd))(id)
+      const older = sdkWriter(connection, async (fetch) =>
+        (await load())({ fetch, ...sdkAddress(connection) }).chat(id),
+      )
+      return selectApi(lazyModel(newer, responseUsage), new CompletionModel(connection, older))
     },
-    listing: listAt('openai', bearer),
+    listing: modelsEndpoint('openai', bearer),
   },
   anthropic: {
     model: (id, connection) =>
-      thoughtful(
+      withThinkingBudget(
         id,
-        citingPages(
-          laterPages(
-            stepwise(
-              async () => (await import('@ai-sdk/anthropic')).createAnthropic(given(connection, messageEnd))(id),
+        withCitations(
+          withDeferredSources(
+            lazyModel(
+              async () => (await import('@ai-sdk/anthropic')).createAnthropic(sdkSettings(connection, messageEnd))(id),
               anthropicUsage,
             ),
           ),
         ),
       ),
-    listing: listAt(
+    listing: modelsEndpoint(
       'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
       '?limit=1000',
@@ -159,23 +160,23 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   },
   google: {
     model: (id, connection) =>
-      citingPages(
-        groundedPages(
-          stepwise(
-            async () => (await import('@ai-sdk/google')).createGoogle(given(connection, contentEnd))(id),
+      withCitations(
+        withGrounding(
+          lazyModel(
+            async () => (await import('@ai-sdk/google')).createGoogle(sdkSettings(connection, contentEnd))(id),
             googleUsage,
           ),
         ),
       ),
-    listing: listAt('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
+    listing: modelsEndpoint('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
     model: (id, connection) => {
       const load = async () => (await import('@ai-sdk/mistral')).createMistral
-      const write = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...addressOf(connection) })(id))
+      const write = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...sdkAddress(connection) })(id))
       return new CompletionModel(connection, write)
     },
-    listing: listAt('mistral', bearer),
+    listing: modelsEndpoint('mistral', bearer),
   },
-  demo: { model: (id) => stepwise(async () => demoModel(id)), listing: () => undefined },
+  demo: { model: (id) => lazyModel(async () => demoModel(id)), listing: () => undefined },
 }

@@ -1,13 +1,21 @@
 import type { Readable } from 'node:stream'
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Source,
+  LanguageModelV4ToolCall,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider'
 import type { OutboundRequest } from '../net/http-client.ts'
-import { openAnswer, readAnswer } from './answers.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
-import { CompletionParts } from './completion-parts.ts'
-import { unread } from './failures/unread.ts'
+import { toUnparsable } from './failures/unparsable-response.ts'
+import { openAnswer, readAnswer } from './provider-response.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
-import { contentOf } from './whole-answer.ts'
-import { DONE, type Frame, framesOf, type Progress, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
+import { joinContent } from './whole-answer.ts'
+import { type Citation, CompletionReader } from './wire/completion-reader.ts'
+import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
+import type { AssembledCall } from './wire/tool-call-assembler.ts'
 
 export interface CompletionRequest extends OutboundRequest {
   url: string
@@ -36,14 +44,14 @@ export class CompletionModel implements ChatModel {
     try {
       return readWhole(body)
     } catch (error) {
-      throw unread(error, body)
+      throw toUnparsable(error, body)
     }
   }
 
   async doStream(options: LanguageModelV4CallOptions) {
     const { url, ...request } = await this.#write(options, true)
     const { body } = await openAnswer(this.#connection, url, request)
-    return { stream: partsOf(body) }
+    return { stream: readParts(body) }
   }
 }
 
@@ -59,15 +67,15 @@ function startWatching() {
 /** Reads an answer that has come as a whole: a document, or a stream in place of one. */
 function readWhole(text: string) {
   const parts = new CompletionParts()
-  const said = framesOf(text).flatMap((frame) => read(parts, frame))
+  const said = parseFrames(text).flatMap((frame) => read(parts, frame))
   const failure = said.find((part) => part.type === 'error')
   if (failure) throw asFirstError(failure.error)
   const { calls, ...end } = parts.end()
-  return { content: [...contentOf(said), ...calls], ...end }
+  return { content: [...joinContent(said), ...calls], ...end }
 }
 
 /** Yields text as it comes, and the rest at the end. */
-async function* partsOf(body: Readable): AsyncGenerator<PartBatch, void> {
+async function* readParts(body: Readable): AsyncGenerator<PartBatch, void> {
   const parts = new CompletionParts()
   let isDone = false
   let document: string | undefined
@@ -82,7 +90,7 @@ async function* partsOf(body: Readable): AsyncGenerator<PartBatch, void> {
     const { calls, ...end } = parts.end()
     yield [...calls, { type: 'finish', ...end }]
   } catch (error) {
-    throw document === undefined ? error : unread(error, document)
+    throw document === undefined ? error : toUnparsable(error, document)
   }
 }
 
@@ -93,5 +101,62 @@ function read(parts: CompletionParts, { data }: Frame): Part[] {
   } catch (error) {
     // Events before the broken one in the same packet are still delivered.
     return [{ type: 'error', error }]
+  }
+}
+
+interface End {
+  finishReason: LanguageModelV4FinishReason
+  usage: LanguageModelV4Usage
+  calls: LanguageModelV4ToolCall[]
+  providerMetadata?: SharedV4ProviderMetadata
+}
+
+/** Turns the frames of a completion into the parts of an answer. */
+class CompletionParts {
+  readonly #reader = new CompletionReader()
+  /** Whether the frame before this one told of tokens. */
+  #isCounted = false
+
+  get progress(): Progress {
+    return this.#reader.progress
+  }
+
+  read(frame: unknown): Part[] {
+    const { usage, error, said, calls, cited } = this.#reader.read(frame)
+    const parts: Part[] = this.#isCounted || usage ? [{ type: 'usage', tokens: usage }] : []
+    this.#isCounted = Boolean(usage)
+    if (error) parts.push({ type: 'error', error })
+    for (const { type, text } of said) parts.push({ type: `${type}-delta`, id: '0', delta: text })
+    for (const { at, arguments: delta } of calls) parts.push({ type: 'tool-input-delta', id: `${at}`, delta })
+    for (const citation of cited) parts.push(toSource(citation))
+    return parts
+  }
+
+  /** Returns everything that was not yielded yet. */
+  end(): End {
+    const { calls, stopSequence, ...end } = this.#reader.end()
+    const told = stopSequence === undefined ? {} : { providerMetadata: { compatible: { stopSequence } } }
+    return { ...end, ...told, calls: calls.map(toToolCall) }
+  }
+}
+
+const toSource = ({ url, title }: Citation): LanguageModelV4Source => ({
+  type: 'source',
+  sourceType: 'url',
+  id: url,
+  url,
+  ...(title && { title }),
+})
+
+/** Google wants its proof of a call back. */
+function toToolCall({ id = '', name: toolName, arguments: input, extraContent }: AssembledCall) {
+  const { google } = (extraContent ?? {}) as { google?: { thought_signature?: unknown } | null }
+  const thoughtSignature = google?.thought_signature
+  return {
+    type: 'tool-call' as const,
+    toolCallId: id,
+    toolName,
+    input,
+    ...(typeof thoughtSignature === 'string' && { providerMetadata: { compatible: { thoughtSignature } } }),
   }
 }

@@ -5,20 +5,21 @@ import type {
   LanguageModelV4ProviderTool,
   LanguageModelV4ToolCall,
   LanguageModelV4ToolChoice,
+  LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
+import { unlessEnded } from '../../routers/core/timeout.ts'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
-import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
+import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
+import { toJsonSchema } from '../../routers/ports/ai/tool-schema.ts'
 import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
-import { nativeToolsOf } from './native-tools.ts'
+import { type AssistantMessage, readSignature } from './assistant-message.ts'
+import { toProviderTools } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
-import { withoutMarks, withoutMarksIn } from './prompt/meta-blocks.ts'
-import { promptOf } from './prompt/prompt.ts'
-import { saidWithoutMarks } from './prompt/said-parts.ts'
+import { toPrompt } from './prompt/prompt.ts'
+import { sanitizeParts, withoutMarks, withoutMarksIn } from './prompt/sanitize-parts.ts'
 import { StoredFiles } from './prompt/stored-files.ts'
-import type { Said } from './said.ts'
-import { questionsOf, runnable, runTools } from './tool-calls.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {
@@ -32,8 +33,8 @@ export class Conversation {
 
   constructor(call: ModelCall) {
     this.#call = call
-    this.#prompt = promptOf(call.messages, { adapter: call.model.adapter, files: this.#files })
-    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...nativeToolsOf(call)]
+    this.#prompt = toPrompt(call.messages, { adapter: call.model.adapter, files: this.#files })
+    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...toProviderTools(call)]
     this.#options = withoutForgedFormat(callOptions(call))
   }
 
@@ -58,12 +59,12 @@ export class Conversation {
       prompt: this.#prompt,
       abortSignal,
       ...this.#options,
-      ...(tools.length > 0 && { tools, ...choiceOf(choice) }),
+      ...(tools.length > 0 && { tools, ...toSdkToolChoice(choice) }),
     }
   }
 
   /** The calls that the caller is to answer: where there are any, the service answers none of the others. */
-  callersOf(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+  clientToolCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
     const callers = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
     // Not every provider can be told that there may be one call alone.
@@ -76,15 +77,15 @@ export class Conversation {
   }
 
   /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
-  questionsOf(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
-    return questionsOf(calls, this.#call.tools)
+  pendingApprovals(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
+    return findPendingApprovals(calls, this.#call.tools)
   }
 
   /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
-  async goOn(said: Said, signal: AbortSignal): Promise<void> {
+  async appendTurn(said: AssistantMessage, signal: AbortSignal): Promise<void> {
     const content = await runTools(said.calls, this.#call, signal)
     const { adapter } = this.#call.model
-    this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => saidWithoutMarks(part, adapter)) })
+    this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => sanitizeParts(part, adapter)) })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
     const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
     const added = [said.text, ...said.calls.map(({ input }) => input), ...results]
@@ -104,7 +105,7 @@ const declare = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,
   description: withoutMarks(tool.description),
-  inputSchema: withoutMarksIn(schemaOf(tool)) as Schema,
+  inputSchema: withoutMarksIn(toJsonSchema(tool)) as Schema,
 })
 
 const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({
@@ -115,7 +116,63 @@ const declareCallers = ({ name, description, inputSchema, strict }: CallerTool):
   ...(strict !== undefined && { strict }),
 })
 
-function choiceOf(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
+function toSdkToolChoice(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
   if (choice === undefined) return {}
   return { toolChoice: typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.name } }
+}
+
+type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input' | 'providerMetadata'>
+type Result = LanguageModelV4ToolResultPart
+
+/** Runs the tools that a model asked for in one round, so many of them at the same time; the others wait. */
+async function runTools(
+  calls: readonly Call[],
+  { tools, toolsAtOnce }: Pick<ModelCall, 'tools' | 'toolsAtOnce'>,
+  signal: AbortSignal,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const waiting = calls.entries()
+  const work = async () => {
+    for (const [at, call] of waiting) {
+      if (signal.aborted) return
+      results[at] = toToolResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooMany)
+    }
+  }
+  await unlessEnded(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
+  return results
+}
+
+/** The calls of one round that are fit to run; an allowance of the person may still be wanting. */
+const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall['tools']): Asked[] =>
+  calls.slice(0, MAX_CALLS_A_ROUND).filter(({ toolName, input }) => {
+    const tool = tools.find(({ name }) => name === toolName)
+    return tool?.input.safeParse(argumentsIn(input)).success
+  })
+
+/** What the person is asked before calls run that are fit to run. */
+async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
+  const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
+    const tool = tools.find(({ name }) => name === toolName)
+    const given = tool?.approval && tool.input.safeParse(argumentsIn(input))
+    const question = given?.success ? await tool?.approval?.question(given.data) : undefined
+    return question && { ...question, ...readSignature(call) }
+  })
+  return (await Promise.all(asking)).filter((question) => question !== undefined)
+}
+
+const toToolResult = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
+  ...{ type: 'tool-result', toolCallId, toolName, output },
+})
+
+const failure = (value: string): Result['output'] => ({ type: 'error-text', value })
+
+const tooMany = failure(`More than ${MAX_CALLS_A_ROUND} tools were called at once.`)
+
+async function callTool({ toolName, input }: Call, tools: ModelCall['tools'], signal: AbortSignal) {
+  const tool = tools.find(({ name }) => name === toolName)
+  if (!tool) return failure('There is no such tool.')
+  const { text, isError } = await runTool(tool, input, signal)
+  // What a tool says may quote anybody.
+  const value = withoutMarks(text)
+  return isError ? failure(value) : { type: 'text' as const, value }
 }

@@ -1,8 +1,9 @@
 import { finished } from 'node:stream/promises'
+import { z } from 'zod'
+import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import { Refusal } from './failures/refusal.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { counters } from './usage/counters.ts'
 import { writtenFor } from './written.ts'
 
 const COUNT_TIMEOUT_MS = 10_000
@@ -27,13 +28,13 @@ export async function countTokens(client: ProviderClient, call: ModelCall): Prom
     body: JSON.stringify(count.body),
     signal: AbortSignal.any([call.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]),
   })
-  if (answer.statusCode === 200) return counter.answer.parse(JSON.parse(await textOf(answer.body)))
+  if (answer.statusCode === 200) return counter.answer.parse(JSON.parse(await readText(answer.body)))
   // Read to its end, so that the connection can be used again.
   await finished(answer.body.resume()).catch(() => {})
   throw new Refusal(answer.statusCode, answer.headers['retry-after'])
 }
 
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -42,4 +43,53 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+/** How a provider is asked how many tokens a request for an answer takes as input. */
+interface Counter {
+  /** The request for a count, by that for an answer; undefined where there is none at its address. */
+  request(url: string, body: Body): { url: string; body: Body } | undefined
+  answer: z.ZodType<number>
+}
+
+const tokens = z.int().min(0).max(100_000_000)
+
+const inputTokens = z.object({ input_tokens: tokens }).transform((answer) => answer.input_tokens)
+
+/** What is said of the answer alone, a request for a count must not have. */
+const only = (body: Body, names: readonly string[]): Body =>
+  Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])))
+
+const anthropicMembers = ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config']
+const openAiMembers = [
+  'model',
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
+]
+
+const counters: Partial<Record<Adapter, Counter>> = {
+  anthropic: {
+    request: (url, body) => ({ url: `${url}/count_tokens`, body: only(body, anthropicMembers) }),
+    answer: inputTokens,
+  },
+  openai: {
+    request: (url, body) =>
+      url.endsWith('/responses') ? { url: `${url}/input_tokens`, body: only(body, openAiMembers) } : undefined,
+    answer: inputTokens,
+  },
+  google: {
+    request(url, body) {
+      const [, model = ''] = /\/(models\/[^/]+):generateContent$/.exec(url) ?? []
+      const counting = url.replace(/:generateContent$/, ':countTokens')
+      return { url: counting, body: { generateContentRequest: { model, ...body } } }
+    },
+    answer: z.object({ totalTokens: tokens }).transform(({ totalTokens }) => totalTokens),
+  },
 }

@@ -4,12 +4,11 @@ import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts
 import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
 import { parsed } from '../../routers/ports/ai/tool-calls.ts'
-import { readAnswer } from './answers.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
-import { addMembers } from './extra-members.ts'
-import { unread } from './failures/unread.ts'
-import { answerFetch, readingAnswer } from './library-answers.ts'
+import { toUnparsable } from './failures/unparsable-response.ts'
 import { extraMembers } from './parameters.ts'
+import { readAnswer } from './provider-response.ts'
+import { addMembers, answerFetch, readEitherForm } from './sdk-fetch.ts'
 
 interface Embedded {
   embeddings: number[][]
@@ -21,7 +20,7 @@ interface Embedded {
 const GOOGLE_TEXTS = 100
 
 /** The requests in which a provider takes all of a call; the estimates of their tokens add up to that of the call. */
-export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
+export function splitIntoRequests(call: EmbeddingCall): EmbeddingCall[] {
   const size = call.model.adapter === 'google' ? GOOGLE_TEXTS : call.input.length
   const starts = Array.from({ length: Math.ceil(call.input.length / size) }, (_, at) => at * size)
   let [all, counted] = [0, 0]
@@ -35,9 +34,9 @@ export function requestsOf(call: EmbeddingCall): EmbeddingCall[] {
 }
 
 /** Asks a provider once. */
-export async function askEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
+export async function requestEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
   return call.model.adapter === 'google'
-    ? readingAnswer({ ask: () => askGoogle(connection, call) })
+    ? readEitherForm({ ask: () => askGoogle(connection, call) })
     : askOpenAi(connection, call)
 }
 
@@ -64,7 +63,7 @@ async function askOpenAi(
   const request = { method: 'POST' as const, headers, body: JSON.stringify(body), signal }
   const { body: text } = await readAnswer(connection, url, request)
   const read = answer.safeParse(parsed(text))
-  if (!read.success) throw unread(read.error, text)
+  if (!read.success) throw toUnparsable(read.error, text)
   const { data, usage } = read.data
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   return { embeddings: sorted, tokens: usage?.prompt_tokens }

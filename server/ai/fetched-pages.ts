@@ -1,10 +1,10 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Source, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { ChatModel } from './chat-model.ts'
-import { segmentsByPage, withSegments } from './cited/segments.ts'
+import { segmentsByPage, withSegments } from './cited-pages.ts'
 import type { Part, PartBatch } from './provider-stream.ts'
 
 /** A model whose answers cite the pages that its provider fetched: the AI SDK tells of these beside the answer only. */
-export function citingPages(model: ChatModel): ChatModel {
+export function withCitations(model: ChatModel): ChatModel {
   return {
     async doGenerate(options) {
       const answer = await model.doGenerate(options)
@@ -54,7 +54,7 @@ const source = (url: string, title?: string): LanguageModelV4Source => ({
 })
 
 /** A model of Google, whose sources say which pieces of the answer they are of: the AI SDK tells this beside the answer only. */
-export function groundedPages(model: ChatModel): ChatModel {
+export function withGrounding(model: ChatModel): ChatModel {
   return {
     async doGenerate(options) {
       const answer = await model.doGenerate(options)
@@ -78,7 +78,7 @@ const grounded = (stream: AsyncIterable<PartBatch>): AsyncIterable<PartBatch> =>
   })
 
 /** A model of Anthropic, whose sources come before the texts that cite them: they are told after these, as only then it is known where. */
-export function laterPages(model: ChatModel): ChatModel {
+export function withDeferredSources(model: ChatModel): ChatModel {
   return {
     async doGenerate(options) {
       const answer = await model.doGenerate(options)

@@ -9,24 +9,23 @@ import type {
   ModelGateway,
 } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
-import { CallIds } from './call-ids.ts'
+import { AssistantMessage, CallIds, toToolCall, toToolUse } from './assistant-message.ts'
 import { upstreamName } from './chat-model.ts'
-import { CitedPages } from './cited/cited-pages.ts'
+import { CitedPages } from './cited-pages.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
-import { askEmbeddings, assertAll, requestsOf } from './embeddings.ts'
-import { isBrokenOff, isProvidersFault, isTimeout, refusalReason, wouldFailAgain } from './failures/circuit.ts'
+import { assertAll, requestEmbeddings, splitIntoRequests } from './embeddings.ts'
+import { isProvidersFault, isTimeout, isTruncated, refusalReason, wouldFailAgain } from './failures/circuit.ts'
 import { listModels } from './model-listing.ts'
 import { extraMembers } from './parameters.ts'
 import type { ProviderServer } from './provider-client.ts'
 import { ProviderClients, type ProviderClientsOptions } from './provider-clients.ts'
 import { beginStream, forward, measureAnswer } from './provider-stream.ts'
-import { handedOut, Said, usedBy } from './said.ts'
 import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
-import { nativeUsesOfWhole, sdkUsage } from './usage/reported.ts'
-import { measureUnread } from './usage/unread.ts'
-import { assertEnd, finishReasonOf, isPaused, reasonOfWhole, stopSequenceIn } from './wire/finish-reason.ts'
+import { nativeUsesOfWhole, sdkUsage } from './usage/reported-usage.ts'
+import { measureUnparsable } from './usage/unparsable-usage.ts'
+import { assertEnd, isPaused, reasonOfWhole, stopSequenceIn, toFinishReason } from './wire/finish-reason.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */
 const MAX_TOOL_ROUNDS = 5
@@ -59,7 +58,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
 async function generate(clients: ProviderClients, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
   using taken = clients.take(call.model)
   const { client } = taken
-  const modelAt = (server: ProviderServer) => modelOf(server, call.model)
+  const modelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
@@ -70,7 +69,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     const options = conversation.options(signal, round === lastRound)
     const { content, usage, response, providerMetadata, ...ended } = await client.attempt(
       (server) =>
-        metered(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
+        meterCalls(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
           meter,
           signal,
         }),
@@ -80,16 +79,16 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     meter.report({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
     const finish = reasonOfWhole(ended.finishReason, content.length === 0)
     assertEnd(finish)
-    const said = Said.whole(content, { cited, callIds })
+    const said = AssistantMessage.whole(content, { cited, callIds })
     answer.push(...said.answer)
     const unsettled = await unsettledCalls(said, finish, conversation)
-    if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
+    if (unsettled.length > 0 || !shouldContinue(said, finish, lastRound - round))
       return {
         content: [...answer, ...unsettled],
-        finish: finishOf(finish, unsettled),
-        ...stopOf(call, providerMetadata),
+        finish: concludeFinish(finish, unsettled),
+        ...findStopSequence(call, providerMetadata),
       }
-    await conversation.goOn(said, signal)
+    await conversation.appendTurn(said, signal)
     cited.after(said.spoken)
   }
   throw new EndlessTools()
@@ -102,7 +101,7 @@ async function* stream(
 ): AsyncGenerator<readonly AnswerPart[], void> {
   using taken = clients.take(call.model)
   const { client } = taken
-  const modelAt = (server: ProviderServer) => modelOf(server, call.model)
+  const modelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
@@ -113,25 +112,25 @@ async function* stream(
     const open = (server: ProviderServer) =>
       conversation.ask(async () => (await modelAt(server).doStream(options)).stream)
     const parts = await client.attempt(
-      (server) => metered(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
+      (server) => meterCalls(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
     )
-    const said = new Said({ cited, callIds })
+    const said = new AssistantMessage({ cited, callIds })
     const { finishReason: finish, providerMetadata } = yield* forward(parts, said, meter)
     const unsettled = await unsettledCalls(said, finish, conversation)
-    if (unsettled.length > 0 || !goesOn(said, finish, lastRound - round))
+    if (unsettled.length > 0 || !shouldContinue(said, finish, lastRound - round))
       return yield [
         ...unsettled,
-        { type: 'finish', reason: finishOf(finish, unsettled), ...stopOf(call, providerMetadata) },
+        { type: 'finish', reason: concludeFinish(finish, unsettled), ...findStopSequence(call, providerMetadata) },
       ]
-    yield conversation.runnable(said.calls).map(usedBy('service'))
-    await conversation.goOn(said, signal)
+    yield conversation.runnable(said.calls).map(toToolUse('service'))
+    await conversation.appendTurn(said, signal)
     cited.after(said.spoken)
   }
   throw new EndlessTools()
 }
 
-const modelOf = (server: ProviderServer, model: CallableModel) =>
+const createModel = (server: ProviderServer, model: CallableModel) =>
   withThoughtTags(server.model(upstreamName(model), extraMembers(model)), model)
 
 /** Each request is tried again and paid by itself, so that none is repeated for the failure of another. */
@@ -139,9 +138,9 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   using taken = clients.take(call.model)
   const { signal } = call
   const found: number[][] = []
-  for (const request of requestsOf(call)) {
+  for (const request of splitIntoRequests(call)) {
     const { embeddings, tokens } = await taken.client.attempt(
-      ({ connection }) => metered(() => askEmbeddings(connection, request), request, { meter, signal }),
+      ({ connection }) => meterCalls(() => requestEmbeddings(connection, request), request, { meter, signal }),
       request,
     )
     meter.report({ input: tokens, output: 0 })
@@ -153,34 +152,42 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
 
 /** An answer that was cut, or that its provider would not say on, ends with its calls. */
 const isCut = (finish: LanguageModelV4FinishReason): boolean =>
-  !isPaused(finish) && ['length', 'content-filter'].includes(finishReasonOf(finish) ?? '')
+  !isPaused(finish) && ['length', 'content-filter'].includes(toFinishReason(finish) ?? '')
 
 /** What others than the service are to settle: calls of the caller's tools, and questions whether a tool may be called. */
-async function unsettledCalls({ calls }: Said, finish: LanguageModelV4FinishReason, conversation: Conversation) {
-  const callers = conversation.callersOf(calls).map(handedOut)
-  return isCut(finish) ? callers : [...callers, ...(await conversation.questionsOf(calls))]
+async function unsettledCalls(
+  { calls }: AssistantMessage,
+  finish: LanguageModelV4FinishReason,
+  conversation: Conversation,
+) {
+  const callers = conversation.clientToolCalls(calls).map(toToolCall)
+  return isCut(finish) ? callers : [...callers, ...(await conversation.pendingApprovals(calls))]
 }
 
 /** Whether the model is to be asked again: for what tools said, or for the rest of what it began to say. */
-function goesOn({ calls, isEmpty }: Said, finish: LanguageModelV4FinishReason, roundsLeft: number): boolean {
+function shouldContinue(
+  { calls, isEmpty }: AssistantMessage,
+  finish: LanguageModelV4FinishReason,
+  roundsLeft: number,
+): boolean {
   if (isCut(finish)) return false
   return calls.length > 0 || (isPaused(finish) && !isEmpty && roundsLeft > 0)
 }
 
 /** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
-function finishOf(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
-  if (isCut(finish)) return finishReasonOf(finish) ?? 'length'
+function concludeFinish(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
+  if (isCut(finish)) return toFinishReason(finish) ?? 'length'
   if (unsettled.length > 0) return 'tool-calls'
   return isPaused(finish) ? 'length' : 'stop'
 }
 
-function stopOf({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
+function findStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
   const stopSequence = stopSequenceIn(metadata, parameters.stop)
   return stopSequence === undefined ? {} : { stopSequence }
 }
 
 /** Counts every attempt, also one that was aborted or broke off: the provider has the question by then and may bill it. */
-async function metered<T>(
+async function meterCalls<T>(
   send: () => Promise<T>,
   { inputTokens }: { readonly inputTokens: number },
   { meter, signal }: { meter: UsageMeter; signal: AbortSignal },
@@ -189,7 +196,7 @@ async function metered<T>(
   try {
     return await send()
   } catch (error) {
-    if (isBrokenOff(error)) measureUnread(error, meter)
+    if (isTruncated(error)) measureUnparsable(error, meter)
     else if (!signal.aborted && !isTimeout(error)) meter.fail()
     throw error
   }

@@ -1,6 +1,7 @@
+import { z } from 'zod'
 import type { ListedModel } from '../../routers/ports/ai/listed-model.ts'
+import type { Price } from '../../routers/ports/ai/price-list.ts'
 import { adapterDrivers } from './adapters.ts'
-import { listing } from './listing/listed-model.ts'
 import type { ProviderClient } from './provider-client.ts'
 
 const LISTING_TIMEOUT_MS = 10_000
@@ -25,4 +26,110 @@ export async function listModels(
     throw new Error(`the list of models was answered with ${response.status}`)
   }
   return listing.parse(await response.json())
+}
+
+const count = z.int().positive().max(100_000_000).optional().catch(undefined)
+const words = z.array(z.string()).max(50).optional().catch(undefined)
+const text = z.string().min(1).max(200).optional().catch(undefined)
+/** Money for one token, which some servers write as text. */
+const cost = z.coerce.number().min(0).max(1).optional().catch(undefined)
+
+/** What servers say of a model, each in words of its own; what is not as expected is as if it were not there. */
+const entry = z.object({
+  id: text,
+  name: text,
+  display_name: text,
+  displayName: text,
+  /** Google says what a model can be asked for. */
+  supportedGenerationMethods: words,
+  capabilities: z
+    .object({ completion_chat: z.boolean().optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+  architecture: z.object({ input_modalities: words }).optional().catch(undefined),
+  input: words,
+  status: z.string().optional().catch(undefined),
+  demand: z.number().optional().catch(undefined),
+  max_model_len: count,
+  context_length: count,
+  context_window: count,
+  max_context_length: count,
+  max_input_tokens: count,
+  inputTokenLimit: count,
+  max_completion_tokens: count,
+  max_output_tokens: count,
+  max_tokens: count,
+  outputTokenLimit: count,
+  top_provider: z.object({ max_completion_tokens: count }).optional().catch(undefined),
+  pricing: z
+    .object({
+      prompt: cost,
+      completion: cost,
+      input_cache_read: cost,
+      input_cache_write: cost,
+      internal_reasoning: cost,
+    })
+    .optional()
+    .catch(undefined),
+})
+type Entry = z.output<typeof entry>
+
+/** More than any provider has. */
+const MAX_LISTED = 10_000
+
+/** The lists of models that the APIs of providers give. */
+const listing = z
+  .union([
+    z.object({ data: z.array(entry).max(MAX_LISTED) }).transform(({ data }) => data),
+    z.object({ models: z.array(entry).max(MAX_LISTED) }).transform(({ models }) => models),
+  ])
+  .transform((entries) => entries.flatMap((one) => toListedModel(one) ?? []))
+
+function toListedModel(one: Entry): ListedModel | undefined {
+  const name = one.id ?? one.name?.replace(/^models\//, '')
+  if (!name) return undefined
+  const label = one.display_name ?? one.displayName ?? (one.id ? one.name : undefined)
+  const maxInputTokens =
+    one.max_input_tokens ??
+    one.inputTokenLimit ??
+    one.context_length ??
+    one.context_window ??
+    one.max_context_length ??
+    one.max_model_len
+  const maxOutputTokens =
+    one.max_output_tokens ??
+    one.outputTokenLimit ??
+    one.max_completion_tokens ??
+    one.top_provider?.max_completion_tokens ??
+    one.max_tokens
+  return {
+    ...{ name, isChat: isChat(one), status: readStatus(one), demand: rateDemand(one) },
+    ...{ label, maxInputTokens, maxOutputTokens, price: readPrice(one) },
+    takesImages: (one.architecture?.input_modalities ?? one.input)?.includes('image') ?? false,
+  }
+}
+
+const isChat = ({ supportedGenerationMethods: methods, capabilities }: Entry) =>
+  (methods?.includes('generateContent') ?? true) && (capabilities?.completion_chat ?? true)
+
+const statuses: Record<string, ListedModel['status']> = { ready: 'online', online: 'online', offline: 'offline' }
+
+/** A model that is listed is there, unless its server says otherwise. */
+const readStatus = ({ status }: Entry) => (status === undefined ? 'online' : (statuses[status] ?? 'unknown'))
+
+/** Servers that tell it count who waits. */
+const rateDemand = ({ demand = 0 }: Entry) => (demand >= 4 ? 'high' : demand >= 2 ? 'medium' : 'low')
+
+const perMillion = (cost: number | undefined) => (cost === undefined ? undefined : Number((cost * 1e6).toPrecision(12)))
+
+function readPrice({ pricing }: Entry): Price | undefined {
+  const [input, output] = [perMillion(pricing?.prompt), perMillion(pricing?.completion)]
+  if (!pricing || input === undefined || output === undefined) return undefined
+  const optional = {
+    cachedInputPerMillion: perMillion(pricing.input_cache_read),
+    cacheWritePerMillion: perMillion(pricing.input_cache_write),
+    reasoningPerMillion: perMillion(pricing.internal_reasoning || undefined),
+  }
+  // Who writes prices this way writes them in dollars.
+  return { currency: 'USD', inputPerMillion: input, outputPerMillion: output, ...optional }
 }

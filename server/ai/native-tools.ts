@@ -7,7 +7,7 @@ import type {
 import { type Adapter, isNativeTool, MAX_PAGE_TOKENS, type NativeTool } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
-import { tokensOfFound } from './usage/found-tokens.ts'
+import { tokensOfFound } from './usage/reported-usage.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
 
@@ -31,7 +31,7 @@ const providerTools: Partial<Record<Adapter, Partial<Record<NativeTool, Provider
 /** Providers that are told for each tool how often it may run for one answer. */
 const bounded: ReadonlySet<string> = new Set<Adapter>(['anthropic'])
 
-export const nativeToolsOf = ({ model, nativeTools, nativeToolUses }: ModelCall): LanguageModelV4ProviderTool[] =>
+export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCall): LanguageModelV4ProviderTool[] =>
   nativeTools.flatMap((name) => {
     const tool = providerTools[model.adapter as Adapter]?.[name]
     if (!tool) return []

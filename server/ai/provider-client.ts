@@ -6,10 +6,10 @@ import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.
 import { createHttpClient, fetchBy, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
-import { tellingRefusals } from './content-refusals.ts'
 import { type Attempting, type CircuitEvents, Guard, isProvidersFault } from './failures/circuit.ts'
 import type { OutageReports } from './failures/outage-reports.ts'
-import { withArguments } from './prompt/call-arguments.ts'
+import { toContentFilterFinish } from './failures/refusal.ts'
+import { withArguments } from './prompt/sanitize-parts.ts'
 import { withStoredFiles } from './prompt/stored-files.ts'
 
 type ExtraMembers = ModelConnection['extraMembers']
@@ -159,7 +159,7 @@ function createServer(
   }
   return {
     model: memoize((modelId, extraMembers) =>
-      tellingRefusals(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
+      withRefusalFinish(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     ),
     guard: new Guard(circuit, events),
     connection,
@@ -178,5 +178,19 @@ function memoize(make: ProviderServer['model']): ProviderServer['model'] {
     const model = models.get(key) ?? make(modelId, extraMembers)
     models.set(key, model)
     return model
+  }
+}
+
+/** A model whose provider may refuse a question before it answers: a whole answer ends so, as others tell it within theirs. */
+function withRefusalFinish(model: ChatModel): ChatModel {
+  return {
+    doGenerate: async (options) => {
+      try {
+        return await model.doGenerate(options)
+      } catch (error) {
+        return { content: [], ...toContentFilterFinish(error) }
+      }
+    },
+    doStream: (options) => model.doStream(options),
   }
 }

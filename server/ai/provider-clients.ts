@@ -53,7 +53,7 @@ export class ProviderClients {
   }
 
   #keptFor(provider: CallableProvider): KeptClient {
-    const of = sourceOf(provider)
+    const of = toClientSource(provider)
     const known = this.#current.get(provider.providerId)
     if (known && isSame(known.of, of)) return known
     const client = createProviderClient(provider, openServers(provider, this.#vault, this.#log), this.#outages)
@@ -74,7 +74,7 @@ export class ProviderClients {
 
 type ClientSource = Omit<CallableProvider, 'providerId'>
 
-const sourceOf = ({ adapter, apiUrl, apiKey, servers, providerSettings }: CallableProvider): ClientSource => ({
+const toClientSource = ({ adapter, apiUrl, apiKey, servers, providerSettings }: CallableProvider): ClientSource => ({
   adapter,
   apiUrl,
   apiKey,

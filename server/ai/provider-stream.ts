@@ -1,12 +1,11 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
 import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
-import { refusedEnd } from './failures/refused-end.ts'
-import { refusalIn, ToldRefusal } from './failures/told-refusal.ts'
-import { UnreadAnswer } from './failures/unread.ts'
+import type { AssistantMessage } from './assistant-message.ts'
+import { ProviderError, refusalIn, toContentFilterFinish } from './failures/refusal.ts'
+import { UnparsableResponse } from './failures/unparsable-response.ts'
 import { measureUse } from './native-tools.ts'
-import type { Said } from './said.ts'
-import { sdkUsage } from './usage/reported.ts'
+import { sdkUsage } from './usage/reported-usage.ts'
 import { assertEnd } from './wire/finish-reason.ts'
 
 /** Token counts that the provider reported in the same event as the parts that follow. */
@@ -37,14 +36,14 @@ export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter)
     return await firstContent(iterator, meter).catch(async (error: unknown) => {
       // Lets go of the provider's connection, which nobody reads any more.
       await iterator.return?.()
-      throw error instanceof ToldRefusal ? error : new UnreadAnswer(error)
+      throw error instanceof ProviderError ? error : new UnparsableResponse(error)
     })
   } catch (error) {
-    return ended({ type: 'finish', ...refusedEnd(error) })
+    return endStream({ type: 'finish', ...toContentFilterFinish(error) })
   }
 }
 
-async function* ended(end: Finish): AsyncGenerator<PartBatch, void> {
+async function* endStream(end: Finish): AsyncGenerator<PartBatch, void> {
   yield [end]
 }
 
@@ -53,11 +52,11 @@ async function firstContent(iterator: AsyncIterator<PartBatch>, meter: UsageMete
     if (!step.done) measure(step.value, meter)
     const real = step.done ? undefined : step.value.find(({ type }) => !preliminary.has(type))
     if (real?.type === 'error') throw asFirstError(real.error)
-    if (real || step.done) return resume(step, iterator, meter)
+    if (real || step.done) return replay(step, iterator, meter)
   }
 }
 
-async function* resume(
+async function* replay(
   first: IteratorResult<PartBatch>,
   iterator: AsyncIterator<PartBatch>,
   meter: UsageMeter,
@@ -96,12 +95,12 @@ export function measureAnswer(content: readonly LanguageModelV4Content[], meter:
 /** Passes what is said on at once, and keeps it with the calls of tools. Returns how the round ended. */
 export async function* forward(
   parts: Parts,
-  said: Said,
+  said: AssistantMessage,
   meter: UsageMeter,
 ): AsyncGenerator<readonly AnswerPart[], Finish> {
   let finish: Finish | undefined
   for await (const step of parts) {
-    const pieces = step.flatMap((part) => (part.type === 'usage' ? [] : (said.hear(part) ?? [])))
+    const pieces = step.flatMap((part) => (part.type === 'usage' ? [] : (said.append(part) ?? [])))
     finish = step.find((part) => part.type === 'finish') ?? finish
     if (pieces.length > 0) yield pieces
     const failure = step.find((part) => part.type === 'error')

@@ -4,7 +4,7 @@ import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { fetchBy, type HttpClient } from '../net/http-client.ts'
 import type { ModelConnection } from './chat-model.ts'
 import type { CompletionRequest, CompletionWriter } from './completion-model.ts'
-import { addMembers, fetchWithMembers } from './extra-members.ts'
+import { addMembers, fetchWithMembers } from './sdk-fetch.ts'
 
 /** Writes requests by the SDK for servers that speak chat completions. */
 export function compatibleWriter(id: string, connection: ModelConnection): CompletionWriter {

@@ -4,7 +4,7 @@ import type { CallableModel, CallParameters, Circumstances, UnsentParameter } fr
 import type { Log } from '../../routers/ports/log.ts'
 import { upstreamName } from './chat-model.ts'
 import { longestAnswer } from './parameters.ts'
-import { optionsOf } from './prompt/signatures.ts'
+import { toProviderOptions } from './prompt/sanitize-parts.ts'
 import { hasRoomToThink, isSigned } from './thinking/anthropic.ts'
 import { capabilitiesOf, mustCallTool, unheld } from './thinking/forced-tools.ts'
 import { type Body, bodyOf, type Question, type Sampling, sentIn } from './trial-request.ts'
@@ -140,4 +140,4 @@ async function isSame(one: Question, other: Question): Promise<boolean> {
 
 const isUnthought = (begun: Circumstances['begun']) =>
   begun.some(({ type }) => type === 'tool-call') &&
-  begun.every((part) => part.type !== 'reasoning' || !isSigned(optionsOf(part.signature)['anthropic']))
+  begun.every((part) => part.type !== 'reasoning' || !isSigned(toProviderOptions(part.signature)['anthropic']))

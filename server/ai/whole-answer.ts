@@ -1,13 +1,13 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { WholeAnswer } from './chat-model.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
-import { usageOfWhole } from './usage/reported.ts'
+import { usageOfWhole } from './usage/reported-usage.ts'
 
 type Block = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 type BlockPart = Extract<Part, { type: `${Block['type']}-${'start' | 'delta' | 'end'}` }>
 
 /** The content of an answer of which these are the parts. */
-export function contentOf(parts: readonly Part[]): LanguageModelV4Content[] {
+export function joinContent(parts: readonly Part[]): LanguageModelV4Content[] {
   const content: LanguageModelV4Content[] = []
   const blocks = new Map<string, Block>()
   for (const part of parts) {
@@ -43,17 +43,17 @@ export async function collect(stream: AsyncIterable<PartBatch>): Promise<WholeAn
   const finish = parts.findLast((part) => part.type === 'finish')
   if (!finish) throw new Error('the stream ended early')
   const { usage, finishReason, providerMetadata } = finish
-  return { content: contentOf(parts), usage, finishReason, ...(providerMetadata && { providerMetadata }) }
+  return { content: joinContent(parts), usage, finishReason, ...(providerMetadata && { providerMetadata }) }
 }
 
 /** Hands on as a stream what came as a whole. */
-export async function* streamOf(answer: WholeAnswer): AsyncGenerator<PartBatch, void> {
+export async function* toStream(answer: WholeAnswer): AsyncGenerator<PartBatch, void> {
   const { content, usage, finishReason, providerMetadata, response } = answer
   const finish = { type: 'finish' as const, usage, finishReason, ...(providerMetadata && { providerMetadata }) }
-  yield [{ type: 'usage', tokens: usageOfWhole(response?.body) }, ...content.flatMap(partsOf), finish]
+  yield [{ type: 'usage', tokens: usageOfWhole(response?.body) }, ...content.flatMap(toStreamParts), finish]
 }
 
-function partsOf(part: LanguageModelV4Content, at: number): LanguageModelV4StreamPart[] {
+function toStreamParts(part: LanguageModelV4Content, at: number): LanguageModelV4StreamPart[] {
   if (isWhole(part)) return [part]
   if (part.type !== 'text' && part.type !== 'reasoning') return []
   const id = `${at}`

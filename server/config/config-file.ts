@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { LineCounter, parseDocument } from 'yaml'
+import { type Document, isAlias, isPair, isSeq, LineCounter, type Node, type Pair, parseDocument, visit } from 'yaml'
 import type { z } from 'zod'
-import { aliasProblems } from './alias-problems.ts'
 
 /** Reads a YAML or JSON file by its schema, with `${NAME}` from the environment; throws with line and path of all that is wrong. */
 export async function readConfigFile<S extends z.ZodType>(
@@ -56,3 +55,32 @@ function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly Pro
   if (node?.range) return node.range[0]
   return path.length > 0 ? offsetOf(document, path.slice(0, -1)) : 0
 }
+
+type Step = Document | Node | Pair
+
+/** What is wrong with the aliases of a document, with line and path: no anchor stands before them, or they stand in what they name. */
+function aliasProblems(document: Document, lines: LineCounter): string[] {
+  const anchors = new Map<string, Node>()
+  const problems: string[] = []
+  visit(document, {
+    Node(_key, node, above) {
+      if (!isAlias(node)) {
+        if (node.anchor) anchors.set(node.anchor, node)
+        return
+      }
+      const named = anchors.get(node.source)
+      if (named && !above.includes(named)) return
+      const place = `line ${lineOf(node, lines)}, ${pathOf([...above, node])}`
+      const message = named ? 'stands in what it names' : `has no anchor &${node.source} before it`
+      problems.push(`  ${place}: the alias *${node.source} ${message}`)
+    },
+  })
+  return problems
+}
+
+const lineOf = ({ range }: Node, lines: LineCounter) => lines.linePos(range?.[0] ?? 0).line
+
+const pathOf = (steps: readonly Step[]) =>
+  steps
+    .flatMap((step, n) => (isPair(step) ? [`${step.key}`] : isSeq(step) ? [`${step.items.indexOf(steps[n + 1])}`] : []))
+    .join('.') || 'the file'

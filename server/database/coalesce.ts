@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 
 type Values = readonly unknown[]
 
@@ -16,7 +16,7 @@ const MAX_KEYS = 1000
  * are under way. The rows are as fresh as if each had called alone: the run begins after the last of them called.
  */
 export function coalesce(run: Sql): Sql {
-  const known = new LRUCache<string, Coalesced>(atMost(MAX_KEYS))
+  const known = new LRUCache<string, Coalesced>(maxEntries(MAX_KEYS))
   return <Row>(statement: Statement<Row>, values: Values = []) => {
     const key = keyOf(statement, values)
     let coalesced = known.get(key)
@@ -28,7 +28,7 @@ export function coalesce(run: Sql): Sql {
   }
 }
 
-/** The calls of one statement whose values differ in nothing but the ids and the callers. */
+/** The calls of one statement whose values differ in nothing but the ids. */
 class Coalesced {
   readonly #run: Sql
   readonly #statement: Statement<unknown>
@@ -72,17 +72,13 @@ class Coalesced {
   }
 }
 
-/** The values of all calls, with one list of ids and one of callers. */
-function together(statement: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
-  if (others.length === 0) return first
-  const joined = (at: number) => [...new Set([first, ...others].flatMap((values) => values[at]))]
-  return listsOf(statement).reduce((values, at) => values.with(at, joined(at)), first)
+/** The values of all calls, with one list of ids. */
+function together({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
+  if (others.length === 0 || idsAt === undefined) return first
+  return first.with(idsAt, [...new Set([first, ...others].flatMap((values) => values[idsAt]))])
 }
 
-/** The positions of the values in which callers may differ. */
-const listsOf = ({ idsAt, callersAt }: Statement<unknown>) => [idsAt, callersAt].filter((at) => at !== undefined)
-
-function keyOf(statement: Statement<unknown>, values: Values): string {
-  const shared = listsOf(statement).reduce((some, at) => some.with(at, null), values)
-  return `${statement.name || statement.text} ${JSON.stringify(shared)}`
+function keyOf({ name, text, idsAt }: Statement<unknown>, values: Values): string {
+  const shared = idsAt === undefined ? values : values.with(idsAt, null)
+  return `${name || text} ${JSON.stringify(shared)}`
 }

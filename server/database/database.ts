@@ -1,13 +1,11 @@
+import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type Options, type PostgreSqlConnection } from '@mikro-orm/postgresql'
-import pg from 'pg'
+import pg, { type Pool, type PoolConfig } from 'pg'
 import { entities } from '../../entities/index.ts'
 import type { ReadInBatches, Sql, Statement } from '../../entities/sql/statement.ts'
 import { coalesce } from './coalesce.ts'
-import { limitConnections, type TimeLimits } from './connection-limits.ts'
-import { releaseLostConnections } from './lost-connections.ts'
-import { readInBatches } from './read-in-batches.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
 export interface Database {
@@ -124,3 +122,97 @@ function runOn(pool: pg.Pool, beforeSharing: DatabaseOptions['beforeSharing']): 
   })
   return (statement, values) => (statement.coalesced ? runCoalesced(statement, values) : run(statement, values))
 }
+
+/** How long PostgreSQL lets a connection hinder others, in milliseconds. */
+interface TimeLimits {
+  /** After that, the transaction of a process that is frozen or cut off ends. */
+  idleInTransaction?: number | undefined
+  /** How long a request waits. A command, a migration and a task take as long as they take. */
+  ofRequests?: { statement: number; lock: number }
+}
+
+/** More than statements of a start and of a task in the service take. */
+const MIN_SILENCE_MS = 30_000
+const KEEP_ALIVE_MS = 10_000
+
+/** The options of connections with limits, some of which PostgreSQL keeps, and some this process. */
+function limitConnections({ idleInTransaction, ofRequests }: TimeLimits): PoolConfig {
+  return {
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    idle_in_transaction_session_timeout: idleInTransaction,
+    ...(ofRequests && {
+      statement_timeout: ofRequests.statement,
+      lock_timeout: ofRequests.lock,
+      stream: () => openSocket(Math.max(MIN_SILENCE_MS, 2 * ofRequests.statement)),
+    }),
+  }
+}
+
+/** A socket that ends where the database is silent for longer than any statement may take, as the network is gone. */
+function openSocket(maxSilence: number): Socket {
+  const socket = new Socket()
+  socket.setTimeout(maxSilence, () => socket.destroy(new Error('Connection terminated: the database is silent')))
+  return socket
+}
+
+type Dialect = Exclude<ReturnType<PostgreSqlConnection['createKyselyDialect']>, Promise<unknown>>
+type Driver = ReturnType<Dialect['createDriver']>
+type DatabaseConnection = Parameters<Driver['releaseConnection']>[0]
+
+/**
+ * Gives the connection of a transaction back to the pool when it is lost. Kysely does so only after `commit` or
+ * `rollback` has succeeded, so each transaction that loses its connection would take a place in the pool for ever.
+ */
+function releaseLostConnections(connection: PostgreSqlConnection): void {
+  const createDialect = connection.createKyselyDialect.bind(connection)
+  connection.createKyselyDialect = (options) => {
+    const dialect = createDialect(options)
+    const createDriver = dialect.createDriver.bind(dialect)
+    return Object.assign(dialect, { createDriver: () => releasing(createDriver()) })
+  }
+}
+
+function releasing(driver: Driver): Driver {
+  const orRelease =
+    <Rest extends unknown[]>(run: (connection: DatabaseConnection, ...rest: Rest) => Promise<void>) =>
+    async (connection: DatabaseConnection, ...rest: Rest): Promise<void> => {
+      try {
+        await run.call(driver, connection, ...rest)
+      } catch (error) {
+        await driver.releaseConnection(connection)
+        throw error
+      }
+    }
+  return Object.assign(driver, {
+    beginTransaction: orRelease(driver.beginTransaction),
+    rollbackTransaction: orRelease(driver.rollbackTransaction),
+  })
+}
+
+const BATCH = 1000
+
+/** Reads through a cursor, so that neither the database nor this process holds all rows at once. */
+const readInBatches = (pool: Pool): ReadInBatches =>
+  async function* <Row>({ text }: { text: string }, values: readonly unknown[]) {
+    const client = await pool.connect()
+    let failure: Error | undefined
+    try {
+      // Whoever reads may be slow, and hinders nobody.
+      await client.query(`begin read only; set local idle_in_transaction_session_timeout = '10min'`)
+      await client.query(`declare rows no scroll cursor for ${text}`, values as unknown[])
+      for (;;) {
+        const { rows } = await client.query(`fetch ${BATCH} from rows`)
+        if (rows.length === 0) break
+        yield rows as Row[]
+      }
+    } catch (error) {
+      failure = error as Error
+      throw error
+    } finally {
+      await client.query('rollback').catch((error: Error) => {
+        failure = error
+      })
+      client.release(failure)
+    }
+  }

@@ -39,7 +39,7 @@ export async function startCluster(
     await stop(server, 'fast').catch(() => {})
     throw error
   }
-  return { url: await urlOf(server, port), stop: (mode) => stop(server, mode) }
+  return { url: await readUrl(server, port), stop: (mode) => stop(server, mode) }
 }
 
 /** The address of the cluster that runs in `folder`; nothing when none does. */
@@ -48,7 +48,7 @@ export async function runningCluster(folder: string): Promise<string | undefined
   const [, , , port, , , , status] = (
     await readFile(join(server.data, 'postmaster.pid'), 'utf8').catch(() => '')
   ).split('\n')
-  return port && status?.trim() === 'ready' ? urlOf(server, Number(port)) : undefined
+  return port && status?.trim() === 'ready' ? readUrl(server, Number(port)) : undefined
 }
 
 interface Server {
@@ -142,7 +142,7 @@ async function stop(server: Server, mode: StopMode): Promise<void> {
   if (running) throw stopped
 }
 
-async function urlOf({ passwordFile }: Server, port: number): Promise<string> {
+async function readUrl({ passwordFile }: Server, port: number): Promise<string> {
   return `postgresql://svc:${(await readFile(passwordFile, 'utf8')).trim()}@127.0.0.1:${port}/postgres`
 }
 

@@ -22,7 +22,7 @@ export async function migrate(database: Database, url: string, aiUser: AiUser): 
     await turn.query('select pg_advisory_lock($1)', [locks.migrateSchema])
     // The ORM's own migrator remembers that its table exists, also when the ORM is used again for another database.
     const applied = await new Migrator(database.orm.em).up()
-    await createAiUser(database, aiUser)
+    await createAiUser(database, turn, aiUser)
     return applied.map(({ name }) => name)
   } finally {
     await turn.end()
@@ -30,10 +30,10 @@ export async function migrate(database: Database, url: string, aiUser: AiUser): 
 }
 
 /** Fixed from then on: later settings do not change it. */
-async function createAiUser({ em }: Database, { name, username, storeAvatar }: AiUser): Promise<void> {
+async function createAiUser({ em }: Database, turn: pg.Client, { name, username, storeAvatar }: AiUser): Promise<void> {
   const fork = em.fork()
   if (await fork.count(User, { id: AI_USER_ID })) return
   const avatar = (await storeAvatar?.()) ?? null
   await fork.insert(User, { id: AI_USER_ID, username, email: `${username}@ai.invalid`, name, role: 'user', avatar })
-  await fork.execute(`select setval('users_id_seq', greatest((select max(id) from users), ?))`, [AI_USER_ID])
+  await turn.query(`select setval('users_id_seq', greatest((select max(id) from users), $1))`, [AI_USER_ID])
 }

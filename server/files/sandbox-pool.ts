@@ -32,7 +32,7 @@ async function run(content: Readable, task: Task, signal: AbortSignal): Promise<
   signal.throwIfAborted()
   if (end.signal === 'SIGXCPU' || (late.aborted && end.tookAll)) return { unreadable: 'too-slow' }
   if (!late.aborted && end.signal && outOfMemory.has(end.signal)) return { unreadable: 'too-much-memory' }
-  return resultOf(end)
+  return toExtractedText(end)
 }
 
 /** A file may take so much longer by the clock than it takes the processor: it gives way to everything else. */
@@ -55,7 +55,7 @@ const result = z.union([
   z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 
-function resultOf({ code, signal, output, tookAll }: SandboxEnd): ExtractedText {
+function toExtractedText({ code, signal, output, tookAll }: SandboxEnd): ExtractedText {
   if (code !== 0 || !tookAll) throw new Error(`a file could not be read: its process ended with ${signal ?? code}`)
   return result.parse(parse(output))
 }

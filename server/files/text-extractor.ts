@@ -1,8 +1,8 @@
 import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Converter } from './converters/converter.ts'
+import type { TextKind } from './sandbox/text-kind.ts'
 import type { SandboxPool } from './sandbox-pool.ts'
-import { textKindOf } from './text-kinds.ts'
 
 interface ExtractorParts {
   sandboxes: SandboxPool
@@ -13,14 +13,14 @@ interface ExtractorParts {
 /** Text is taken as it is; other files are read by the converter, where there is one that takes them, or by our parsers. */
 export function createTextExtractor({ sandboxes, converter, log }: ExtractorParts): TextExtractor {
   const byConverter = (file: FileToRead, signal?: AbortSignal) => {
-    if (!converter || textKindOf(file.mime) === 'plain') return undefined
+    if (!converter || findTextKind(file.mime) === 'plain') return undefined
     return convert(file, converter, sandboxes, signal).catch((error: unknown) => {
-      if (signal?.aborted || !textKindOf(file.mime)) throw error
+      if (signal?.aborted || !findTextKind(file.mime)) throw error
       log.warn({ error }, 'a file could not be converted, and is read without the converter')
     })
   }
   return {
-    mayRead: (mime) => converter !== undefined || textKindOf(mime) !== undefined,
+    mayRead: (mime) => converter !== undefined || findTextKind(mime) !== undefined,
     extract: async (file, signal) => (await byConverter(file, signal)) ?? parse(file, sandboxes, signal),
   }
 }
@@ -39,6 +39,32 @@ async function convert(
 }
 
 async function parse(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
-  const kind = textKindOf(file.mime)
+  const kind = findTextKind(file.mime)
   return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false, notes: [] }
+}
+
+const officeDocument = 'application/vnd.openxmlformats-officedocument'
+const openDocument = 'application/vnd.oasis.opendocument'
+
+const kinds: Readonly<Record<string, TextKind>> = {
+  'application/pdf': 'pdf',
+  [`${officeDocument}.wordprocessingml.document`]: 'docx',
+  [`${officeDocument}.spreadsheetml.sheet`]: 'xlsx',
+  [`${officeDocument}.presentationml.presentation`]: 'pptx',
+  [`${openDocument}.text`]: 'odt',
+  [`${openDocument}.spreadsheet`]: 'ods',
+  [`${openDocument}.presentation`]: 'odp',
+  'application/rtf': 'rtf',
+  'text/rtf': 'rtf',
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
+}
+
+/** Subtypes of `application/` that are text: sources of programs, data and markup. */
+const plain =
+  /^application\/(json|schema\+json|xml|xslt\+xml|rss\+xml|wsdl\+xml|xv\+xml|yaml|sql|typescript|javascript|postscript|bat|vnd\.coffeescript|x-(sh|shellscript|bat|csh|tcl|tex|sql|yaml|javascript|perl|php|httpd-php|ruby|gettext|gettext-translation|troff-man|ndjson))$/
+
+/** How the text of a media type is read; nothing where it has none, as pictures. */
+function findTextKind(mime: string): TextKind | undefined {
+  return kinds[mime] ?? (mime.startsWith('text/') || plain.test(mime) ? 'plain' : undefined)
 }

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { setSessionLocale } from '../../entities/identity/session.sql.ts'
+import { renewSession, setSessionLocale } from '../../entities/identity/session.sql.ts'
 import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { SCHEME_COOKIE } from '../../facades/web/scheme.ts'
@@ -31,10 +31,7 @@ export interface BrowserOptions {
   lifetime: number
 }
 
-/**
- * The session and cookies of the browser that sent a request. It is a class because V8 would keep an object literal
- * with getters, and thus the whole request, in memory longer than the request takes.
- */
+/** The session and cookies of the browser that sent a request. */
 export class RequestBrowser implements BrowserSession {
   readonly #options: BrowserOptions
   readonly #request: FastifyRequest
@@ -84,12 +81,18 @@ export class RequestBrowser implements BrowserSession {
     this.#reply.clearCookie(this.#names.sessionCookie)
   }
 
-  /** Renews the session, but at most once a minute, so that most requests write nothing. */
-  async renew() {
+  /**
+   * Lets the time of the session and of its cookie run anew, but at most once a minute, so that most requests write nothing.
+   * Nobody waits for the row.
+   */
+  renew(): void {
     const { session } = this
     const pause = Math.min(MINUTE, this.#options.lifetime / 4)
     if (!session || Date.now() - session.renewedAt < pause) return
-    await this.#save({ ...session, renewedAt: Date.now() }).catch(unlessEnded)
+    const { session: sent, log } = this.#request
+    this.#reply.setCookie(this.#names.sessionCookie, sent.encryptedSessionId)
+    const warn = (error: unknown) => log.warn({ error }, 'a session could not be renewed')
+    this.#options.sql(renewSession, [session.handle, new Date()]).catch(warn)
   }
 
   async setLocale(locale: Locale) {
@@ -126,12 +129,11 @@ export class RequestBrowser implements BrowserSession {
     await promisify(server.decryptSession.bind(server, '', this.#request))()
   }
 
-  /** Saves the session at once, and has its cookie sent with the answer. */
+  /** Saves the session at once; its cookie goes with the answer. */
   async #save(record: RequestSession) {
     const { session } = this.#request
     session.record = record
     await session.save()
-    this.#reply.setCookie(this.#names.sessionCookie, session.encryptedSessionId)
   }
 }
 
@@ -139,9 +141,4 @@ export class RequestBrowser implements BrowserSession {
 export function storedSession({ session }: FastifyRequest): SessionRecord | undefined {
   const record = session?.record
   return record?.handle === undefined ? undefined : (record as SessionRecord)
-}
-
-/** A session that ended during the request still gets its answer. */
-function unlessEnded(error: unknown): void {
-  if (!(error instanceof Problem) || error.problem !== 'signed_out') throw error
 }

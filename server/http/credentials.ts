@@ -1,19 +1,16 @@
 import { timingSafeEqual } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import {
   findCredentialApps,
   findTokenOwners,
   type TokenOwner,
   touchCredentials,
+  touchTokens,
 } from '../../entities/apps/credential-owner.sql.ts'
-import { touchTokens } from '../../entities/identity/access-token.sql.ts'
 import { readToken, type TokenClaim } from '../../entities/identity/token-format.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
 import type { Caller, UsageType } from '../../routers/core/caller.ts'
-import type { LookUpCaller } from '../../routers/core/caller-context.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -23,51 +20,26 @@ export interface Authenticated {
   caller: Caller
   /** Set if a credential was resolved for this request. */
   cause?: TypeChangeCause
-  /** Set where the caller was seen lately, and not looked up for this request. */
-  lookUpCaller?: LookUpCaller
   usage: UsageType
-}
-
-interface BearerOptions {
-  /** Whether a caller who was seen lately will do, as the database confirms them later. */
-  mayRecall?: boolean
 }
 
 /** Authenticates requests that carry a token. */
 export interface Authenticator {
   /** Throws if external access is off, also for a request without a token, and if the token is missing or invalid. */
-  authenticateBearer(authorization: string | undefined, options?: BearerOptions): Promise<Authenticated>
+  authenticateBearer(authorization: string | undefined): Promise<Authenticated>
   flush(): Promise<void>
 }
 
-/** So many owners of tokens are remembered, and for so long, in milliseconds. */
-const MAX_SEEN = 10_000
-const SEEN_MS = 5000
-
 export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Authenticator {
   const tokens = tokenUse(sql, touchTokens, log)
-  const seen = new LRUCache<number, DeepReadonly<TokenOwner>>({ ...atMost(MAX_SEEN), ttl: SEEN_MS })
   const credentials = tokenUse(sql, touchCredentials, log)
 
-  async function lookUpPerson({ id, hash }: TokenClaim): Promise<Caller> {
+  async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
     const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
-    if (!owner) seen.delete(id)
     if (!owner || !isEqual(hash, owner.hash)) throw new Problem('invalid_token')
     if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
-    seen.set(id, owner)
-    return holderOf(owner)
-  }
-
-  async function authenticatePerson(claim: TokenClaim, { mayRecall }: BearerOptions): Promise<Authenticated> {
-    const known = { cause: 'bearer-token', usage: 'external' } as const
-    const owner = mayRecall ? seen.get(claim.id) : undefined
-    if (owner && isEqual(claim.hash, owner.hash)) {
-      tokens.add(claim.id)
-      return { ...known, caller: holderOf(owner, owner.version), lookUpCaller: () => lookUpPerson(claim) }
-    }
-    const caller = await lookUpPerson(claim)
-    tokens.add(claim.id)
-    return { ...known, caller }
+    tokens.add(id)
+    return { caller: toHolder(owner), cause: 'bearer-token', usage: 'external' }
   }
 
   async function authenticateApp({ id, hash }: TokenClaim): Promise<Authenticated> {
@@ -83,11 +55,11 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   }
 
   return {
-    async authenticateBearer(authorization, options = {}) {
+    async authenticateBearer(authorization) {
       // Checked before the look-up, so that the answer reveals nothing about the token.
       if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
       const claim = claimIn(authorization)
-      if (claim.kind === 'person') return await authenticatePerson(claim, options)
+      if (claim.kind === 'person') return await authenticatePerson(claim)
       if (!settings.allowExternalApps) throw new Problem('external_apps_off')
       return await authenticateApp(claim)
     },
@@ -98,14 +70,9 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 }
 
 /** The person whose token it is, also where an app holds it. */
-function holderOf(owner: DeepReadonly<TokenOwner>, version?: string): Caller {
+function toHolder(owner: DeepReadonly<TokenOwner>): Caller {
   const { userId: id, username, name, email, role, groups, tokenId, abilities, appId } = owner
-  const token = {
-    id: tokenId,
-    abilities,
-    ...(appId !== null && { appId }),
-    ...(version !== undefined && { ownerVersion: version }),
-  }
+  const token = { id: tokenId, abilities, ...(appId !== null && { appId }) }
   return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
 

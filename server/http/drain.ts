@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface DrainTimes {
@@ -22,7 +21,7 @@ export interface Drain {
 }
 
 export function createDrain(): Drain {
-  const underWay = new ResponsesUnderWay()
+  const underWay = new Set<ServerResponse>()
   const idle = new EventTarget()
   let phase: 'serving' | 'draining' | 'refusing' = 'serving'
   let server: Server | undefined
@@ -31,12 +30,12 @@ export function createDrain(): Drain {
     watch(watched) {
       server = watched
       // Runs before the handler, which may answer synchronously.
-      watched.prependListener('request', ({ socket }, response) => {
+      watched.prependListener('request', (_, response) => {
         if (phase !== 'serving') closeAfter(response)
-        underWay.add(socket, response)
+        underWay.add(response)
         response.once('close', () => {
-          underWay.remove(socket, response)
-          if (phase === 'refusing' && underWay.count === 0) idle.dispatchEvent(new Event('idle'))
+          underWay.delete(response)
+          if (phase === 'refusing' && underWay.size === 0) idle.dispatchEvent(new Event('idle'))
         })
       })
     },
@@ -44,37 +43,13 @@ export function createDrain(): Drain {
     isRefusing: () => phase === 'refusing',
     async start({ delay, timeout }) {
       phase = 'draining'
-      underWay.forEach(closeAfter)
+      for (const response of underWay) closeAfter(response)
       await pause(delay)
       phase = 'refusing'
       server?.closeIdleConnections()
-      if (underWay.count > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
-      return underWay.count === 0
+      if (underWay.size > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
+      return underWay.size === 0
     },
-  }
-}
-
-/**
- * The last answer of each connection while it is under way. A set of answers alone would be built anew all the time: the
- * engine links each old table to the next, so that one which grows old keeps all later answers from being collected early.
- */
-class ResponsesUnderWay {
-  readonly #byConnection = new Map<Socket, ServerResponse | undefined>()
-  count = 0
-
-  add(socket: Socket, response: ServerResponse): void {
-    if (!this.#byConnection.has(socket)) socket.once('close', () => this.#byConnection.delete(socket))
-    this.#byConnection.set(socket, response)
-    this.count += 1
-  }
-
-  remove(socket: Socket, response: ServerResponse): void {
-    if (this.#byConnection.get(socket) === response) this.#byConnection.set(socket, undefined)
-    this.count -= 1
-  }
-
-  forEach(act: (response: ServerResponse) => void): void {
-    for (const response of this.#byConnection.values()) if (response) act(response)
   }
 }
 

@@ -3,9 +3,39 @@ import type { ContextOf } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { type Authenticate, authenticateBearer, createAuthenticate } from './authenticate.ts'
-import type { Authenticator } from './credentials.ts'
+import { toCaller } from '../../routers/identity/session-caller.ts'
+import type { BrowserSession } from '../../routers/ports/session.ts'
+import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
+import type { Authenticated, Authenticator } from './credentials.ts'
+import { assertSameOrigin } from './csrf.ts'
 import { localeOf } from './request-locale.ts'
+
+interface AuthenticatedRequest extends Authenticated {
+  browser?: BrowserSession
+}
+
+interface AuthenticateOptions extends BrowserOptions {
+  authenticator: Authenticator
+  /** The origin of our own pages. */
+  origin: string
+}
+
+type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Promise<AuthenticatedRequest>
+
+/** Authenticates a request by its session or, without one, by its token. */
+function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}): Authenticate {
+  const { authenticator, origin } = options
+
+  return async (request, reply) => {
+    const { authorization } = request.headers
+    const session = storedSession(request)
+    if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
+    assertSameOrigin(request, origin, session)
+    const browser = new RequestBrowser(options, request, reply)
+    if (renews) browser.renew()
+    return { caller: session ? toCaller(session.subject) : { type: 'guest' }, usage: 'main', browser }
+  }
+}
 
 /** The contexts of requests, by how the caller is authenticated. */
 export interface Contexts {
@@ -57,7 +87,7 @@ async function waysToAuthenticate({ settings, sql, loginSources }: Services, aut
     header: (await loginSources()).header,
     lifetime: settings.sessionLifetime,
   }
-  const byToken: Authenticate = (request) => authenticateBearer(authenticator, request)
+  const byToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
   return {
     bySession: createAuthenticate(options),
     peeking: createAuthenticate(options, { renews: false }),
@@ -71,19 +101,15 @@ async function makeContext(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const refuse = (error: unknown) => {
+  const authenticated = await authenticate(request, reply).catch((error: unknown) => {
     throw toProblem(error, request.id)
-  }
-  const authenticated = await authenticate(request, reply).catch(refuse)
+  })
   const locale = localeOf(request, authenticated.browser?.session?.locale)
   const { raw } = reply
   const hangUp = () => void raw.destroy()
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
   const hangUpUnread = () => void (isUnread() && hangUp())
-  const { lookUpCaller: lookUp } = authenticated
-  const lookUpCaller = lookUp && (() => lookUp().catch(refuse))
-  const signal = goneSignal(reply)
-  const call = { ...authenticated, lookUpCaller, locale, requestId: request.id, signal, hangUp, hangUpUnread }
+  const call = { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp, hangUpUnread }
   request.context = createContext(services, call)
   return request.context
 }
@@ -98,7 +124,7 @@ function toProblem(error: unknown, requestId: string): Problem {
 /** Aborts when the answer is complete or its connection closed: what is not begun by then, nobody will take. */
 function goneSignal({ raw }: FastifyReply): () => AbortSignal {
   let gone: AbortController | undefined
-  const end = () => gone?.abort(GONE)
+  const end = () => gone?.abort(new DOMException('The answer has ended.', 'AbortError'))
   return () => {
     if (gone) return gone.signal
     gone = new AbortController()
@@ -107,9 +133,3 @@ function goneSignal({ raw }: FastifyReply): () => AbortSignal {
     return gone.signal
   }
 }
-
-/**
- * Made once: an error of its own for each request would take longer than all else about the signal. Frozen, since all
- * callers share it.
- */
-const GONE = Object.freeze(new DOMException('The answer has ended.', 'AbortError'))

@@ -1,14 +1,18 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Sql } from '../../entities/sql/statement.ts'
+import { countDeprecatedCalls } from '../../entities/system/deprecated-call.sql.ts'
+import { type Deprecation, deprecations } from '../../facades/http/deprecations.ts'
 import { limitHeaders } from '../../facades/http/limit-headers.ts'
+import { isNavigation } from '../../facades/http/navigation.ts'
 import { tellWhenToRetry } from '../../facades/http/retry-after.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import type { Env } from '../config/settings.ts'
-import { markDeprecatedRoutes } from './deprecated-routes.ts'
+import { Batch } from '../stores/write-behind.ts'
 import type { Drain } from './drain.ts'
-import { createAddressCheck } from './own-address.ts'
 import { assertFewParameters } from './request-url.ts'
-import { readUnreadBodies } from './unread-body.ts'
 
 interface RequestHookOptions {
   env: Env
@@ -87,3 +91,135 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, level: 'debug'
     'request',
   )
 }
+
+const MAX_HOSTS = 5
+
+/**
+ * Tells the log, once for each of a few hosts, that people open the service at another address than BASE_URL says: then
+ * sign-in elsewhere, links and the check of `Origin` fail. Looks only at pages that a browser opens; probes and programs
+ * may use whatever address leads here.
+ */
+function createAddressCheck(baseUrl: string, log: Log): (request: FastifyRequest) => void {
+  const expected = hostOf(baseUrl)
+  const told = new Set<string>()
+  return (request) => {
+    if (request.method !== 'GET' || !isNavigation(request)) return
+    const host = openedAt(request)
+    if (!host || host === expected || told.size === MAX_HOSTS || told.has(host)) return
+    told.add(host)
+    log.warn(
+      { host, baseUrl },
+      'The service was opened at another address than BASE_URL. Set BASE_URL to the address that people use.',
+    )
+  }
+}
+
+/** A proxy may rewrite Host; Fastify takes the original one from X-Forwarded-Host if it trusts the proxy. */
+function openedAt({ headers, host, protocol }: FastifyRequest): string | undefined {
+  const forwarded = headers['x-forwarded-host']
+  const isProxied = [forwarded, headers['x-forwarded-for'], headers.forwarded, headers.via].some(Boolean)
+  if (isProxied && forwarded !== host) return undefined
+  return hostOf(`${protocol}://${host}`)
+}
+
+/** Host and port, with one name for all names of this machine; undefined if the text is no host. */
+function hostOf(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined
+  return new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost').slice(0, 100)
+}
+
+/** What is read on of a refused body at most, in bytes and milliseconds, and how long its client may pause. */
+const MAX_BYTES = 64 * 1024 * 1024
+const MAX_MS = 10_000
+const MAX_PAUSE_MS = 1000
+
+/**
+ * Reads a body that nobody has read to its end before its request is answered. A connection that closes after an answer, as
+ * after every refusal of a body and in HTTP/1.0, resets while its client still sends, and the answer is lost with it.
+ */
+function readUnreadBodies(app: FastifyInstance): void {
+  app.addHook('onSend', (request, reply, _, done) => {
+    if (!isUnread(request.raw)) return done()
+    discard(request.raw).then((isWhole) => {
+      if (!isWhole) reply.header('connection', 'close')
+      done()
+    }, done)
+  })
+}
+
+/** What has been received as a whole waits in the memory of this process, and closes no connection early. */
+const isUnread = ({ headers, complete, destroyed }: IncomingMessage): boolean =>
+  !complete && !destroyed && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+
+/** Lets a body pass by; returns whether that was all of it. */
+async function discard(body: IncomingMessage): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  let bytes = 0
+  const giveUp = () => resolve(false)
+  const limit = setTimeout(giveUp, MAX_MS)
+  const pause = setTimeout(giveUp, MAX_PAUSE_MS)
+  const count = (chunk: Uint8Array | string) => {
+    bytes += chunk.length
+    pause.refresh()
+    if (bytes > MAX_BYTES) giveUp()
+  }
+  const finish = () => resolve(true)
+  body.unpipe()
+  body.on('data', count).once('end', finish).once('close', giveUp).resume()
+  try {
+    return await promise
+  } finally {
+    clearTimeout(limit)
+    clearTimeout(pause)
+    body.off('data', count).off('end', finish).off('close', giveUp)
+  }
+}
+
+interface DeprecatedRoutesOptions {
+  /** When they go, if that is settled. */
+  sunset: Date | undefined
+  sql: Sql
+  log: FastifyBaseLogger
+}
+
+interface Call {
+  route: string
+  user: number
+  token: number | null
+}
+
+const GATHER_MS = 1000
+
+/** Has deprecated routes say so in every answer, and counts behind the answers who calls them. For routes registered later. */
+function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log }: DeprecatedRoutesOptions): void {
+  const known = deprecations(app.names.basePath, sunset)
+  const batch = new Batch<Call>({
+    name: 'deprecated calls',
+    write: (calls) =>
+      sql(countDeprecatedCalls, [calls.map((it) => it.route), calls.map((it) => it.user), calls.map((it) => it.token)]),
+    log,
+    gather: GATHER_MS,
+    most: 10_000,
+  })
+  app.addHook('onRoute', (route) => {
+    // A HEAD is answered as its GET.
+    const method = route.method === 'HEAD' ? 'GET' : route.method
+    const deprecation = known.get(`${method} ${route.url}`)
+    if (deprecation) route.config = { ...route.config, deprecation } as object
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    const deprecation = deprecationOf(request)
+    if (deprecation) reply.headers(deprecation.headers)
+    done()
+  })
+  app.addHook('onResponse', (request, _, done) => {
+    const route = deprecationOf(request)?.name
+    const caller = route && request.context?.callerContext.current
+    if (caller && caller.type === 'user') batch.add({ route, user: caller.person.id, token: caller.token?.id ?? null })
+    done()
+  })
+  app.addHook('onClose', () => batch.flush())
+}
+
+const deprecationOf = ({ routeOptions }: FastifyRequest) =>
+  (routeOptions.config as { deprecation?: Deprecation }).deprecation

@@ -1,3 +1,4 @@
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
 const YEAR_SECONDS = 365 * 24 * 60 * 60
@@ -23,5 +24,34 @@ export function secureHeaders(app: FastifyInstance): void {
     // A browser must ignore this header over plain http, and over TLS it binds the host for a year.
     if (protocol === 'https') reply.header('strict-transport-security', `max-age=${YEAR_SECONDS}`)
     done()
+  })
+}
+
+/** The headers of an answer that scripts of other origins can read. */
+const exposedHeaders = [
+  ...['etag', 'location', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
+  ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
+  ...['ratelimit', 'ratelimit-policy', 'x-should-retry', 'sunset', 'allow', 'x-answered-by', 'x-ignored-parameters'],
+]
+
+const PREFLIGHT_SECONDS = 600
+
+const isForPrograms = (url: string) => /^\/(api|trpc|health|v1)\b/.test(url)
+
+/** Lets pages of these origins call with a token. Credentials are off: cookies of sessions are for our own pages only. */
+export async function allowOrigins(app: FastifyInstance, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return
+  const allowed: FastifyCorsOptions = {
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    exposedHeaders,
+    maxAge: PREFLIGHT_SECONDS,
+    credentials: false,
+  }
+  await app.register(cors, {
+    delegator: ({ url, headers }, decide) => {
+      const isPreflight = headers['access-control-request-method'] !== undefined
+      decide(null, isForPrograms(url) ? { ...allowed, preflight: isPreflight } : { origin: false })
+    },
   })
 }

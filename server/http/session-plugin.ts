@@ -16,27 +16,31 @@ export async function readCookies(app: FastifyInstance, { secure, lifetime }: Co
   await app.register(cookie, { parseOptions: { path: '/', httpOnly: true, sameSite: 'lax', secure, maxAge } })
 }
 
-export interface SessionOptions {
+export interface SessionOptions extends Pick<CookieOptions, 'secure'> {
   store: SessionStore
   /** The first signs cookies, all verify them; a cookie with an invalid signature never reaches the store. */
   secrets: string[]
-  /** Whether the session that a request may have counts. */
+  /** Returns whether the session that a request may have counts. */
   counts: (request: FastifyRequest) => boolean
 }
 
-/**
- * Gives the requests of these surfaces a session where it counts; whoever saves it sends its cookie. The hooks of the plugin
- * stay behind in a scope without routes: they make a session for every request, and send cookies of their own.
- */
-export async function keepSessions(app: FastifyInstance, { store, secrets, counts }: SessionOptions): Promise<void> {
-  await app.register(async (apart) => {
-    await apart.register(session, { store, secret: secrets, idGenerator: newSecret })
-    app.decorate('decryptSession', apart.decryptSession)
+/** Gives the requests of these surfaces a session where it counts. A session that nobody has saved leaves no row and no cookie. */
+export async function keepSessions(
+  app: FastifyInstance,
+  { store, secrets, counts, secure }: SessionOptions,
+): Promise<void> {
+  const { sessionCookie: cookieName } = app.names
+  app.addHook('onRequest', async (request) => {
+    if (!counts(request)) delete request.cookies[cookieName]
   })
-  app.decorateRequest('session')
-  app.addHook('onRequest', (request, _, done) => {
-    if (counts(request)) app.decryptSession(request.cookies[app.names.sessionCookie] ?? '', request, done)
-    else done()
+  await app.register(session, {
+    ...{ store, secret: secrets, cookieName, idGenerator: newSecret, saveUninitialized: false, rolling: false },
+    cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure },
+  })
+  // The plugin clears a cookie that is not that of the session. A slow answer would thus clear the cookie of a login that
+  // has ended meanwhile, so the plugin does not see the cookie again.
+  app.addHook('onRequest', async (request) => {
+    delete request.cookies[cookieName]
   })
 }
 

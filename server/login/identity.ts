@@ -34,7 +34,7 @@ export function toIdentity(source: LoginSourceName, record: SourceRecord, log: L
     const found = firstValid(username, usernames, 'account_username_invalid', 'account_without_username')
     const names = [...record.names.filter(isText).map(toLine), found]
     return {
-      ...subjectsOf(record),
+      ...readSubjects(record),
       username: found,
       email: firstValid(email, record.emails.filter(isText), 'account_email_invalid', 'account_without_email'),
       name: firstValid(personName, names, 'account_username_invalid'),
@@ -47,7 +47,7 @@ export function toIdentity(source: LoginSourceName, record: SourceRecord, log: L
   }
 }
 
-function subjectsOf({ subject: told, formerSubject }: SourceRecord): Pick<Identity, 'subject' | 'formerSubject'> {
+function readSubjects({ subject: told, formerSubject }: SourceRecord): Pick<Identity, 'subject' | 'formerSubject'> {
   const parsed = subject.safeParse(told ?? formerSubject)
   if (!parsed.success) throw new Problem('account_without_subject')
   return { subject: parsed.data, ...(told !== undefined && formerSubject !== undefined && { formerSubject }) }

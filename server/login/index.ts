@@ -20,11 +20,11 @@ export function openLogin(env: Env, limiter: RateLimiter, log: Log): LoginServic
   return {
     loginSources: lazyPromise(() => openLoginSources(env, log, localAccounts)),
     localAccounts,
-    loginThrottle: createLoginThrottle(limiter, limitsOf(env)),
+    loginThrottle: createLoginThrottle(limiter, readLimits(env)),
   }
 }
 
-const limitsOf = (env: Env): LoginLimits => ({
+const readLimits = (env: Env): LoginLimits => ({
   perAccount: env.LOGIN_ATTEMPTS_PER_ACCOUNT,
   perAddress: env.LOGIN_ATTEMPTS_PER_ADDRESS,
   windowSeconds: Math.ceil(env.LOGIN_WINDOW / 1000),
@@ -43,7 +43,7 @@ export async function openLoginSources(
     if (method === 'ldap') passwords.push(await openLdap(env, log))
   }
   return {
-    ...(passwords.length > 0 && { password: firstOf(passwords) }),
+    ...(passwords.length > 0 && { password: tryInOrder(passwords) }),
     ...(methods.includes('oidc') && { redirect: await openOidc(env, log) }),
     ...(methods.includes('proxy') && { header: openProxy(env, log) }),
   }
@@ -52,7 +52,7 @@ export async function openLoginSources(
 const MAX_PASSWORD = 1024
 
 /** Asks all sources, one after the other. A failed sign-in has asked every source, so its duration does not reveal who has the account. */
-function firstOf(sources: readonly PasswordSource[]): PasswordSource {
+function tryInOrder(sources: readonly PasswordSource[]): PasswordSource {
   return {
     async verify(typed, password) {
       const account = accountText.safeParse(typed)

@@ -156,28 +156,28 @@ export const binaryAttributes = ({ subject }: LdapAttributes): string[] => ['obj
 /** What a directory entry tells of a person. Its DN names them where it has nothing that never changes. */
 export function readEntry(entry: Entry, attributes: LdapAttributes): SourceRecord {
   const { email, groups } = attributes
-  const id = attributes.subject.map((name) => bytesOf(entry, name)).find((bytes) => bytes !== undefined)
+  const id = attributes.subject.map((name) => readBytes(entry, name)).find((bytes) => bytes !== undefined)
   return {
     subject: id && `ldap:${toText(id)}`,
     formerSubject: `ldap:dn ${entry.dn}`,
-    usernames: usernamesOf(entry, attributes),
-    emails: valuesOf(entry, email),
-    names: namesOf(entry, attributes),
-    groups: groups === undefined ? undefined : valuesOf(entry, groups),
+    usernames: readUsernames(entry, attributes),
+    emails: readValues(entry, email),
+    names: readNames(entry, attributes),
+    groups: groups === undefined ? undefined : readValues(entry, groups),
   }
 }
 
 /** Directories promise no order. Of several usernames the one in the name of the entry counts, else the first of the alphabet. */
-function usernamesOf(entry: Entry, { username }: LdapAttributes): string[] {
+function readUsernames(entry: Entry, { username }: LdapAttributes): string[] {
   const inName = entry.dn.toLowerCase()
   const isInName = (value: string) => inName.startsWith(`${username}=${value},`.toLowerCase())
-  return valuesOf(entry, username)
+  return readValues(entry, username)
     .toSorted()
     .toSorted((one, other) => Number(isInName(other)) - Number(isInName(one)))
 }
 
-function namesOf(entry: Entry, { name, invertName }: LdapAttributes): string[] {
-  const first = (attribute: string) => valuesOf(entry, attribute)[0]
+function readNames(entry: Entry, { name, invertName }: LdapAttributes): string[] {
+  const first = (attribute: string) => readValues(entry, attribute)[0]
   const displayName = name.flatMap((attribute) => first(attribute) ?? []).join(' ')
   const [commonName = '', ...names] = otherNames.map(first)
   const isSingle = name.length === 1 && invertName
@@ -192,19 +192,19 @@ function toText(bytes: Buffer): string {
   return /^[\x21-\x7e]+$/.test(text) ? text : bytes.toString('hex')
 }
 
-const bytesOf = (entry: Entry, name: string): Buffer | undefined =>
-  rawValuesOf(entry, name)
+const readBytes = (entry: Entry, name: string): Buffer | undefined =>
+  readRawValues(entry, name)
     .map((value) => Buffer.from(value))
     .filter((value) => value.length > 0)
     .toSorted(Buffer.compare)[0]
 
-const valuesOf = (entry: Entry, name: string): string[] =>
-  rawValuesOf(entry, name)
+const readValues = (entry: Entry, name: string): string[] =>
+  readRawValues(entry, name)
     .map(String)
     .filter((value) => value.trim() !== '')
 
 /** Names of attributes are the same in any case. */
-function rawValuesOf(entry: Entry, name: string): (string | Buffer)[] {
+function readRawValues(entry: Entry, name: string): (string | Buffer)[] {
   const found = Object.keys(entry).find((attribute) => attribute.toLowerCase() === name.toLowerCase())
   return [entry[found ?? ''] ?? []].flat()
 }

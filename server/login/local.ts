@@ -41,7 +41,7 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       log.error({ error }, 'the accounts file cannot be used')
       throw new Problem('unavailable', { detail: UNUSABLE, cause: error })
     })
-  const find = async (username: string) => (await guard(read())).get(usernameOf(username))
+  const find = async (username: string) => (await guard(read())).get(normalizeUsername(username))
   const hashOfNobody = onceHashed()
 
   return {
@@ -55,23 +55,23 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       const unknown = await hashOfNobody()
       const matches = await verifyPassword(account?.hash ?? unknown, password)
       if (!account || !matches) return undefined
-      return identityOf(account)
+      return toIdentity(account)
     },
     has: async (username) => (await find(username)) !== undefined,
     async knows(username, subject) {
       const account = await find(username)
-      const known = account && identityOf(account)
+      const known = account && toIdentity(account)
       return known !== undefined && [known.subject, known.formerSubject].includes(subject)
     },
     async add(person, password) {
       if (!allowExamples && isExample(person)) throw new Problem('invalid', { detail: NO_EXAMPLES })
       if (!z.object(personShape).safeParse(person).success) throw new Problem('invalid', { detail: NO_IDENTITY })
-      return identityOf(await guard(putAccount(file, person, password))).subject
+      return toIdentity(await guard(putAccount(file, person, password))).subject
     },
     setPassword: async (username, password) =>
-      (await find(username)) !== undefined && guard(setAccountPassword(file, usernameOf(username), password)),
+      (await find(username)) !== undefined && guard(setAccountPassword(file, normalizeUsername(username), password)),
     rename: (from, to) => guard(renameAccount(file, from, to)),
-    remove: (username) => guard(removeAccount(file, usernameOf(username))),
+    remove: (username) => guard(removeAccount(file, normalizeUsername(username))),
   }
 }
 
@@ -80,14 +80,14 @@ const NO_EXAMPLES = 'An account with an address for examples, as at example.org,
 const NO_IDENTITY = 'An account needs a username, an e-mail address and a name of one line.'
 const ONLY_EXAMPLES = 'Production does not take accounts of the example, with addresses at example.org.'
 
-function identityOf({ hash: _, id, ...person }: Account): Identity {
+function toIdentity({ hash: _, id, ...person }: Account): Identity {
   const byName = `local:username ${person.username}`
   return id === undefined
     ? { subject: byName, ...person }
     : { subject: `local:${id}`, formerSubject: byName, ...person }
 }
 
-const usernameOf = (typed: string) => typed.trim().toLowerCase().normalize('NFC')
+const normalizeUsername = (typed: string) => typed.trim().toLowerCase().normalize('NFC')
 
 /** A hash to verify in place of an unknown account's, so that this takes as long as a wrong password. */
 function onceHashed(): () => Promise<string> {
@@ -105,7 +105,7 @@ function onceHashed(): () => Promise<string> {
 function accountsReader({ file, allowExamples }: LocalOptions, log: Log): () => Promise<Map<string, Account>> {
   let latest: { version: string; accounts: Map<string, Account> } | undefined
   return async () => {
-    const version = await versionOf(file)
+    const version = await readVersion(file)
     if (latest?.version === version) return latest.accounts
     const list = await readAccounts(file)
     const usable = allowExamples ? list : list.filter((account) => !isExample(account))
@@ -116,7 +116,7 @@ function accountsReader({ file, allowExamples }: LocalOptions, log: Log): () => 
   }
 }
 
-async function versionOf(file: string): Promise<string> {
+async function readVersion(file: string): Promise<string> {
   const found = await stat(file, { bigint: true }).catch(() => undefined)
   return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : 'none'
 }

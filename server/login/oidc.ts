@@ -52,7 +52,7 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
       } catch (error) {
         if (error instanceof Problem) throw error
         if (!isRefusal(error)) fail(error, log)
-        log.info({ source: 'oidc', code: codeOf(error) }, 'a login at the provider was refused')
+        log.info({ source: 'oidc', code: readErrorCode(error) }, 'a login at the provider was refused')
         return undefined
       }
     },
@@ -127,7 +127,10 @@ async function fetchClaims(config: client.Configuration, { back, pending, names 
     return { ...signed, ...told, iss: signed['iss'], sub: signed['sub'] }
   } catch (error) {
     if (!hasNeededClaims(signed, names)) throw error
-    log.warn({ source: 'oidc', code: codeOf(error) }, 'the userinfo endpoint failed; the ID token has what is needed')
+    log.warn(
+      { source: 'oidc', code: readErrorCode(error) },
+      'the userinfo endpoint failed; the ID token has what is needed',
+    )
     return signed
   }
 }
@@ -144,7 +147,7 @@ function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl
 }
 
 function fail(error: unknown, log: Log): never {
-  log.warn({ source: 'oidc', code: codeOf(error) }, 'the OpenID provider failed')
+  log.warn({ source: 'oidc', code: readErrorCode(error) }, 'the OpenID provider failed')
   throw new Problem('unavailable', { cause: error })
 }
 
@@ -166,26 +169,26 @@ function readClaims(claims: Claims, names: OidcClaims): SourceRecord {
   const { iss, sub } = claims
   return {
     subject: typeof iss === 'string' && typeof sub === 'string' ? `oidc:${iss} ${sub}` : undefined,
-    usernames: listOf(claims[names.username]),
-    emails: listOf(claims[names.email]),
-    names: namesOf(claims, names),
+    usernames: toList(claims[names.username]),
+    emails: toList(claims[names.email]),
+    names: readNames(claims, names),
     // Where it is missing, the person is in none.
-    groups: names.groups === undefined ? undefined : listOf(claims[names.groups]),
+    groups: names.groups === undefined ? undefined : toList(claims[names.groups]),
   }
 }
 
 /** Whether nothing that the person needs is missing, so that nobody else has to be asked. */
 const hasNeededClaims = (claims: Claims, { username, email, groups }: OidcClaims): boolean =>
-  [username, email, ...(groups === undefined ? [] : [groups])].every((name) => listOf(claims[name]).length > 0)
+  [username, email, ...(groups === undefined ? [] : [groups])].every((name) => toList(claims[name]).length > 0)
 
-const listOf = (claim: unknown): unknown[] => [claim ?? []].flat()
+const toList = (claim: unknown): unknown[] => [claim ?? []].flat()
 
-function namesOf(claims: Claims, { name, firstName, lastName }: OidcClaims): unknown[] {
+function readNames(claims: Claims, { name, firstName, lastName }: OidcClaims): unknown[] {
   const joined = (first: string, last: string) =>
     [claims[first], claims[last]].filter((part) => typeof part === 'string').join(' ')
   const isInParts = !name && (firstName !== undefined || lastName !== undefined)
   const parts = joined(firstName ?? 'given_name', lastName ?? 'family_name')
-  const whole = [...listOf(claims[name ?? 'name']), ...listOf(claims['name'])]
+  const whole = [...toList(claims[name ?? 'name']), ...toList(claims['name'])]
   return isInParts ? [parts, ...whole] : [...whole, parts]
 }
 
@@ -200,7 +203,7 @@ const serverErrors = new Set(['server_error', 'temporarily_unavailable'])
 const refusals = new Set(['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'])
 
 /** The machine's word for it: sentences may quote a token. */
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   const challenge = error instanceof client.WWWAuthenticateChallengeError ? error.cause[0]?.parameters : undefined
   const { error: word, code, name } = { ...(error as Partial<Record<'error' | 'code' | 'name', string>>), ...challenge }
   return String(word ?? code ?? name).slice(0, 60)

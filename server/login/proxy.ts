@@ -15,7 +15,7 @@ export interface ProxyOptions {
 
 /** Reads from the proxy's headers who signed in; only headers on connections from the proxy count. */
 export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: ProxyOptions, log: Log): HeaderSource {
-  const isTrusted = trustOf(addresses)
+  const isTrusted = createTrust(addresses)
   return {
     loginUrl,
     logoutUrl,
@@ -62,7 +62,7 @@ function utf8(value: string): string | undefined {
   }
 }
 
-function trustOf(addresses: readonly string[]): (address: string | undefined) => boolean {
+function createTrust(addresses: readonly string[]): (address: string | undefined) => boolean {
   const networks = addresses.map(networkOf)
   return (address) => {
     if (!address || !ipaddr.isValid(address)) return false

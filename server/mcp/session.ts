@@ -38,7 +38,7 @@ export async function withSession<T>(
   let client: MCPClient | undefined
   try {
     return await unlessEnded(async () => {
-      const opened = await createMCPClient(configOf(source, { wire, signal: ends, broken }))
+      const opened = await createMCPClient(toConfig(source, { wire, signal: ends, broken }))
       client = opened
       return use(opened, ends)
     }, ends)
@@ -59,7 +59,7 @@ interface Parts {
   broken: AbortController
 }
 
-const configOf = ({ server, headers, program }: SessionSource, { wire, signal, broken }: Parts): Config => ({
+const toConfig = ({ server, headers, program }: SessionSource, { wire, signal, broken }: Parts): Config => ({
   transport: program ?? {
     type: server.transport === 'sse' ? 'sse' : 'http',
     url: server.url,

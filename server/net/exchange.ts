@@ -10,9 +10,9 @@ export interface ResponseHead {
 export type Phase = 'connecting' | 'sending' | 'waiting' | 'reading'
 
 /** Searches the whole chain of causes. */
-export function phaseOf(error: unknown): Phase | undefined {
+export function findPhase(error: unknown): Phase | undefined {
   const { phase, cause } = (error ?? {}) as { phase?: Phase; cause?: unknown }
-  return phase ?? (cause ? phaseOf(cause) : undefined)
+  return phase ?? (cause ? findPhase(cause) : undefined)
 }
 
 /**
@@ -77,7 +77,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler {
 
   /** A caller who goes away says nothing about the server, nor does a body that cannot be read. */
   #marked(error: Error): Error {
-    if (error.name === 'AbortError' || phaseOf(error) === 'sending') return error
+    if (error.name === 'AbortError' || findPhase(error) === 'sending') return error
     const phase: Phase = this.#isAnswered ? 'reading' : this.#controller ? 'waiting' : 'connecting'
     return Object.assign(error, { phase })
   }

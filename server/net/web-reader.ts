@@ -29,7 +29,7 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
     let url = new URL(address)
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       const answer = await client.send(url.href, { method: 'GET', headers, body: null, signal })
-      const target = redirectOf(answer)
+      const target = findRedirect(answer)
       if (target === undefined) return { url: url.href, answer }
       answer.body.destroy()
       url = nextHop(target, url)
@@ -44,7 +44,7 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
       const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = answer.headers
       if (answer.statusCode !== 200) throw new OutboundError(`the site answered with ${answer.statusCode}`)
       if (!kinds.some((kind) => type.toLowerCase().startsWith(kind))) throw new OutboundError('not of these kinds')
-      return { url, charset: charsetOf(type), body: decoded(answer.body, coding.trim().toLowerCase()) }
+      return { url, charset: findCharset(type), body: decoded(answer.body, coding.trim().toLowerCase()) }
     } catch (error) {
       answer.body.destroy()
       throw error
@@ -56,7 +56,7 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
 
 const redirects = new Set([301, 302, 303, 307, 308])
 
-const redirectOf = ({ statusCode, headers: { location } }: HttpResponse) =>
+const findRedirect = ({ statusCode, headers: { location } }: HttpResponse) =>
   redirects.has(statusCode) ? location : undefined
 
 function nextHop(target: string, from: URL): URL {
@@ -83,4 +83,4 @@ function decoded(body: Readable, coding: string): AsyncIterable<Uint8Array> {
   return pipeline(body, decoder(), () => {})
 }
 
-const charsetOf = (type: string) => /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(type)?.[1]
+const findCharset = (type: string) => /;\s*charset\s*=\s*"?([\w:.-]{1,40})/i.exec(type)?.[1]

@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { moved, unsubscribed } from '../../facades/realtime/frames.ts'
 import { packetsOf } from '../../facades/realtime/packets.ts'
 import type { Following, Position, StreamFollower } from '../../routers/ports/change-streams.ts'

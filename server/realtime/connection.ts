@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { WebSocket } from 'ws'
-import { codes } from '../../facades/realtime/close-codes.ts'
-import { failed } from '../../facades/realtime/frames.ts'
+import { codes, failed } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** Bytes that a client has not read: from here on it misses what does not last, then it is closed and comes back. */

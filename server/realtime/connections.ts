@@ -1,4 +1,4 @@
-import { codes } from '../../facades/realtime/close-codes.ts'
+import { codes } from '../../facades/realtime/frames.ts'
 import type { Places } from '../../routers/ports/places.ts'
 import type { Connection } from './connection.ts'
 

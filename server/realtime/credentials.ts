@@ -1,4 +1,4 @@
-import { codes } from '../../facades/realtime/close-codes.ts'
+import { codes } from '../../facades/realtime/frames.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import type { Connection } from './connection.ts'
 

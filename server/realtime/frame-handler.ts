@@ -1,7 +1,5 @@
 import type { Sql } from '../../entities/sql/statement.ts'
-import { codes } from '../../facades/realtime/close-codes.ts'
-import { pong, relayed } from '../../facades/realtime/frames.ts'
-import { type ClientFrame, readFrame } from '../../facades/realtime/read-frame.ts'
+import { type ClientFrame, codes, pong, readFrame, relayed } from '../../facades/realtime/frames.ts'
 import type { HookRegistry } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
@@ -88,7 +86,7 @@ export class FrameHandler {
 
   async #relay(connection: Connection, event: ClientEvent): Promise<void> {
     const subscription = connection.subscriptions.get(event.channel)
-    const reason = refusalOf(connection, subscription, event) ?? (await this.#objection(subscription?.person))
+    const reason = findRefusal(connection, subscription, event) ?? (await this.#objection(subscription?.person))
     if (reason !== undefined) return connection.fail(codes.eventRejected, reason)
     // It may have ended meanwhile.
     if (!subscription || connection.subscriptions.get(event.channel) !== subscription) return
@@ -110,7 +108,7 @@ export class FrameHandler {
 type ClientEvent = Extract<ClientFrame, { type: 'client event' }>
 
 /** Why a client event is not handed on, as far as the connection itself knows. */
-function refusalOf(connection: Connection, subscription: Subscription | undefined, { channel }: ClientEvent) {
+function findRefusal(connection: Connection, subscription: Subscription | undefined, { channel }: ClientEvent) {
   if (!subscription) return 'You are not subscribed to this channel.'
   if (readChannel(channel)?.of === 'everybody') return 'Nobody tells everybody something.'
   if (!subscription.mayTell) return "The access token lacks the ability 'write'."

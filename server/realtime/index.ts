@@ -1,9 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
-import type { Refusal } from '../../facades/realtime/address.ts'
-import { codes } from '../../facades/realtime/close-codes.ts'
-import { established } from '../../facades/realtime/frames.ts'
+import { codes, established, type Refusal } from '../../facades/realtime/frames.ts'
 import type { Hooks } from '../../routers/core/hooks.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
@@ -21,7 +19,6 @@ import { Credentials } from './credentials.ts'
 import { FrameHandler } from './frame-handler.ts'
 import { Presence } from './presence.ts'
 import { Replicas } from './replicas.ts'
-import { inSlices } from './slices.ts'
 import { Subscriber } from './subscribe.ts'
 import { Upgrades } from './upgrade.ts'
 
@@ -160,3 +157,15 @@ export class Realtime {
 
 /** What breaks a connection closes it, too. */
 const ignore = () => {}
+
+const SLICE_MS = 50
+
+/** Does something with each of many, so many a second, or faster where that would take longer than it may. */
+async function inSlices<T>(all: readonly T[], perSecond: number, atMostMs: number, act: (one: T) => void) {
+  const pace = Math.max(perSecond, (all.length * 1000) / Math.max(atMostMs, SLICE_MS))
+  const perSlice = Math.ceil((pace * SLICE_MS) / 1000)
+  for (let at = 0; at < all.length; at += perSlice) {
+    if (at > 0) await pause((perSlice * 1000) / pace)
+    all.slice(at, at + perSlice).forEach(act)
+  }
+}

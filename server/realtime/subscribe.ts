@@ -1,5 +1,4 @@
-import { codes } from '../../facades/realtime/close-codes.ts'
-import { subscribed, subscribedWith, unsubscribed } from '../../facades/realtime/frames.ts'
+import { codes, subscribed, subscribedWith, unsubscribed } from '../../facades/realtime/frames.ts'
 import type { RealtimeKeys } from '../../routers/core/settings.ts'
 import type { RoomDirectory } from '../../routers/ports/room-directory.ts'
 import { type Grant, readGrant } from '../../routers/rooms/realtime/channel-grant.ts'

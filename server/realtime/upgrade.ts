@@ -1,9 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { keyIn, type Refusal, versionRefusal } from '../../facades/realtime/address.ts'
-import { codes } from '../../facades/realtime/close-codes.ts'
-import { HandshakeQueue } from './handshakes.ts'
+import { codes, keyIn, type Refusal, versionRefusal } from '../../facades/realtime/frames.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 /** Bytes of a frame that a client sends. */
 const MAX_FRAME = 16 * 1024
@@ -73,4 +72,46 @@ const ignore = () => {}
 function end(socket: Duplex, lines: readonly string[]): void {
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${[...lines, 'Connection: close', 'Content-Length: 0'].join('\r\n')}\r\n\r\n`)
+}
+
+/** How many may wait, as seconds of work. */
+const MAX_WAIT_SECONDS = 20
+const SLICE_MS = 50
+
+/** Lets so many handshakes pass a second, in the order in which they came. */
+class HandshakeQueue {
+  readonly #bucket: TokenBucket
+  readonly #max: number
+  readonly #waiting: (() => void)[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(perSecond: number) {
+    // Room for two slices: a timer that is late must not slow the others down.
+    this.#bucket = new TokenBucket(Math.max(1, (2 * perSecond * SLICE_MS) / 1000), perSecond)
+    this.#max = perSecond * MAX_WAIT_SECONDS
+  }
+
+  /** Runs it when it is its turn; returns false where too many wait already. */
+  add(run: () => void): boolean {
+    if (this.#waiting.length >= this.#max) return false
+    this.#waiting.push(run)
+    this.#pass()
+    return true
+  }
+
+  /** Runs all that wait at once. */
+  close(): void {
+    clearInterval(this.#timer)
+    for (const run of this.#waiting.splice(0)) run()
+  }
+
+  #pass(): void {
+    while (this.#waiting.length > 0 && this.#bucket.take()) this.#waiting.shift()?.()
+    if (this.#waiting.length > 0) {
+      this.#timer ??= setInterval(() => this.#pass(), SLICE_MS).unref()
+      return
+    }
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
 }

@@ -33,9 +33,9 @@ export function createCallableModels(sql: Sql): CallableModels {
         return model ?? look(...values)
       }
       try {
-        return await work(remember, false)
+        return await work(remember)
       } catch (error) {
-        if (error instanceof Outdated || (isRemembered && mayBeOutdated(error))) return work(look, true)
+        if (error instanceof Outdated || (isRemembered && mayBeOutdated(error))) return work(look)
         throw error
       }
     },

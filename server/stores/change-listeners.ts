@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeListener } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'
 

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader'
-import { findChangesOfStreams, findPositions, findStreamsAhead } from '../../entities/rooms/change-log.sql.ts'
+import { findPositions, findStreamsAhead } from '../../entities/events/change-log.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import { findChangesOfStreams } from '../../entities/views/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams, Following, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'

@@ -45,13 +45,13 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
       const iv = drawIv()
       const cipher = createCipheriv('aes-256-gcm', key, iv)
       const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
-      return textOf([iv, cipher.getAuthTag(), sealed])
+      return encodeParts([iv, cipher.getAuthTag(), sealed])
     },
 
     read(text) {
-      const parts = partsOf(text)
+      const parts = decodeParts(text)
       // Another text that decodes to the same bytes is not what was made.
-      const found = parts && textOf(parts) === text && open(key, parts)
+      const found = parts && encodeParts(parts) === text && open(key, parts)
       if (!parts || !found) return undefined
       const { __validator, ...given } = found
       const expiresAt = new Date(given.__validUntil * 1000)
@@ -65,9 +65,10 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
 
 type Parts = [iv: Buffer, tag: Buffer, sealed: Buffer]
 
-const textOf = (parts: Parts) => Buffer.from(parts.map((part) => part.toString('base64')).join('|')).toString('base64')
+const encodeParts = (parts: Parts) =>
+  Buffer.from(parts.map((part) => part.toString('base64')).join('|')).toString('base64')
 
-function partsOf(text: string): Parts | undefined {
+function decodeParts(text: string): Parts | undefined {
   const [iv, tag, sealed, ...more] = Buffer.from(text, 'base64')
     .toString()
     .split('|')

@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader'
-import { findEndedCredentials } from '../../entities/identity/credential.sql.ts'
+import { findEndedCredentials } from '../../entities/apps/credential-owner.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'

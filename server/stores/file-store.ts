@@ -61,7 +61,7 @@ const SEALED = CHUNK + TAG
  * A file is a row of chunks, each sealed by AES-256-GCM under the key of the file alone. The nonce of a chunk is its number and
  * whether it is the last, so that chunks cannot be reordered, repeated or cut off, and any of them can be opened by itself.
  */
-const nonceOf = (chunk: number, isLast: boolean): Buffer => {
+const writeNonce = (chunk: number, isLast: boolean): Buffer => {
   const nonce = Buffer.alloc(12)
   nonce.writeUInt32BE(chunk, 7)
   nonce[11] = isLast ? 1 : 0
@@ -91,14 +91,14 @@ async function* sealChunks(bytes: Buffer, content: AsyncIterable<Uint8Array>): A
 
 /** In two parts: to put them together would copy every file once more. */
 function seal(key: KeyObject, plain: Buffer, chunk: number, isLast: boolean): Buffer[] {
-  const cipher = createCipheriv('aes-256-gcm', key, nonceOf(chunk, isLast))
+  const cipher = createCipheriv('aes-256-gcm', key, writeNonce(chunk, isLast))
   const sealed = cipher.update(plain)
   cipher.final()
   return [sealed, cipher.getAuthTag()]
 }
 
 function open(key: KeyObject, sealed: Buffer, chunk: number, isLast: boolean): Buffer {
-  const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(chunk, isLast))
+  const decipher = createDecipheriv('aes-256-gcm', key, writeNonce(chunk, isLast))
   decipher.setAuthTag(sealed.subarray(-TAG))
   const plain = decipher.update(sealed.subarray(0, -TAG))
   decipher.final()

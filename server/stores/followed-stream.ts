@@ -1,4 +1,4 @@
-import type { ChangesOfStream, LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { ChangesOfStream, LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 
 /** More changes than this behind a hole are not kept: they are read from the log. */

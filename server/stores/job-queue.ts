@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
-import { type Job, PgBoss } from 'pg-boss'
+import { type Clock, type Job, PgBoss } from 'pg-boss'
 import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
-import { runNamed } from '../../routers/core/run-named.ts'
+import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
@@ -53,7 +53,7 @@ export class DatabaseJobQueue implements JobQueue {
 
   async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {
     await this.prepare()
-    const lost = await runNamed(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
+    const lost = await runStatement(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
     const jobs = lost.map(({ input }) => ({ ...this.#optionsOf(name), data: input }))
     if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: within(em, '') })
     return jobs.length
@@ -87,10 +87,23 @@ export class DatabaseJobQueue implements JobQueue {
   }
 }
 
+/** The longest that pg-boss waits by itself, in milliseconds. */
+const MAX_WAIT_MS = 600_000
+
+/** The machine's clock. Where that was set back, pg-boss waits until it is right again, and would wait for months. */
+const clock: Clock = {
+  now: () => Date.now(),
+  setTimeout: (run, ms) => setTimeout(run, Math.min(ms, MAX_WAIT_MS)),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  setInterval: (run, ms) => setInterval(run, ms),
+  clearInterval: (timer) => clearInterval(timer as NodeJS.Timeout),
+}
+
 function createBoss({ pool, log, heartbeat }: JobQueueOptions & { heartbeat: number }): PgBoss {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
     schema: SCHEMA,
+    clock,
     schedule: false,
     monitorVacuum: false,
     superviseIntervalSeconds: Math.ceil(heartbeat / 3),
@@ -132,7 +145,7 @@ const carryOut =
 /** Runs what plans a job in the transaction of the caller. */
 const within = (em: EntityManager, name: string) => ({
   executeSql: async (text: string, values: unknown[] = []) => ({
-    rows: await runNamed(em, statement(name, text), values),
+    rows: await runStatement(em, statement(name, text), values),
   }),
 })
 

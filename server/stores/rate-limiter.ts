@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 
 interface Window {
@@ -9,7 +9,7 @@ interface Window {
 
 /** Counts in this process, for at most `maxKeys` keys: the one not used for longest goes first. */
 export function limiterInProcess(maxKeys = 200_000): RateLimiter {
-  const windows = new LRUCache<string, Window>(atMost(maxKeys))
+  const windows = new LRUCache<string, Window>(maxEntries(maxKeys))
   const nameOf = (key: string, limit: number, seconds: number) => `${limit} ${seconds} ${key}`
   const lasting = (name: string) => {
     const window = windows.get(name)
@@ -22,7 +22,7 @@ export function limiterInProcess(maxKeys = 200_000): RateLimiter {
       window.taken += points
       const left = window.until - Date.now()
       windows.set(name, window, { ttl: Math.max(1, left) })
-      return allowanceOf(limit, limit - window.taken, left)
+      return toAllowance(limit, limit - window.taken, left)
     },
     async giveBack(key, limit, seconds = 60) {
       const window = lasting(nameOf(key, limit, seconds))
@@ -32,7 +32,7 @@ export function limiterInProcess(maxKeys = 200_000): RateLimiter {
   }
 }
 
-export const allowanceOf = (limit: number, left: number, msBeforeNext: number) => ({
+export const toAllowance = (limit: number, left: number, msBeforeNext: number) => ({
   limit,
   remaining: Math.max(-1, left),
   resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -44,19 +44,18 @@ export function overRedis(url: string, log: Log): ChangeBus {
   // What was perhaps sent is not sent again: nobody hears of a change twice, or after a later one.
   const sender = new Redis(url, { ...connection, maxRetriesPerRequest: 0 })
   const outbox = new Outbox(sender, channel)
-  const tell = tellOthers(sender, outbox, (changes) => JSON.stringify({ from: name, changes } satisfies Message))
+  const others = tellOthers(sender, outbox, name)
   for (const redis of [receiver, sender]) redis.on('error', () => {})
   return {
     publish(changes) {
       listeners.changed(changes)
-      tell(changes)
+      void others.send({ from: name, changes })
     },
     async tell(topic, content) {
       // A command may be over before its first connection is there.
       if (isOpening(sender)) await withTimeout(once(sender, 'ready'), MAX_WAIT_MS).catch(() => {})
-      if (!outbox.isOpen) return
       const message: Message = { from: name, told: { topic, content } }
-      await withTimeout(outbox.send(JSON.stringify(message)), MAX_WAIT_MS).catch(() => {})
+      await withTimeout(others.send(message), MAX_WAIT_MS).catch(() => {})
     },
     isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
     subscribe: (listener) => listeners.add(listener),
@@ -115,30 +114,31 @@ class Outbox {
   }
 }
 
-/** Publishes rows, and after some that could not be published, as soon as it can be, that there were some. */
-function tellOthers(redis: Redis, outbox: Outbox, textOf: (changes: readonly LoggedChange[]) => string) {
+/** Publishes messages, and after some that could not be published, as soon as it can be, that there were some. */
+function tellOthers(redis: Redis, outbox: Outbox, from: string) {
   let underWay = 0
   let hasMissed = false
-  const send = (changes: readonly LoggedChange[]) => {
+  const publish = async (message: Message) => {
     underWay += 1
-    outbox
-      .send(textOf(changes))
-      .catch(() => {
-        hasMissed = true
-      })
-      .finally(() => {
-        underWay -= 1
-        if (underWay === 0) tellWhatIsMissed()
-      })
+    try {
+      await outbox.send(JSON.stringify(message))
+    } catch {
+      hasMissed = true
+    }
+    underWay -= 1
+    if (underWay === 0) tellWhatIsMissed()
   }
   const tellWhatIsMissed = () => {
     if (!hasMissed || redis.status !== 'ready') return
     hasMissed = false
-    send([])
+    void publish({ from })
   }
   redis.on('ready', tellWhatIsMissed)
-  return (changes: readonly LoggedChange[]) => {
-    if (outbox.isOpen) return send(changes)
-    hasMissed = true
+  return {
+    /** Never throws. */
+    async send(message: Message): Promise<void> {
+      if (outbox.isOpen) return publish(message)
+      hasMissed = true
+    },
   }
 }

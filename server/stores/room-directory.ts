@@ -2,7 +2,7 @@ import DataLoader from 'dataloader'
 import { LRUCache } from 'lru-cache'
 import { findRoomsOfPeople, findRoomsToAsk } from '../../entities/rooms/room-member.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { OwnRoom, RoomDirectory } from '../../routers/ports/room-directory.ts'
 
@@ -23,7 +23,7 @@ const MAX_BATCH = 500
 
 /** Keeps the rooms of people until the bus tells of another membership, or of an interruption. */
 export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
-  const entries = new LRUCache<number, Entry>({ ...atMost(MAX_PEOPLE), ttl: MAX_AGE_MS })
+  const entries = new LRUCache<number, Entry>({ ...maxEntries(MAX_PEOPLE), ttl: MAX_AGE_MS })
   const loader = new DataLoader<number, Rooms>((people) => readRooms(sql, people), {
     cache: false,
     maxBatchSize: MAX_BATCH,

@@ -6,14 +6,13 @@ import { LRUCache } from 'lru-cache'
 import {
   endSession,
   findSessions,
-  renewSession,
   replaceSession,
   type SessionRow,
   startRegistration,
   startSession,
 } from '../../entities/identity/session.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type CredentialWatch, sessionCredential } from '../../routers/ports/credential-watch.ts'
 import type { Locale } from '../../routers/ports/locales.ts'
@@ -58,26 +57,25 @@ export function createSessionStore(
 
   return {
     get: callbackify(async (id: string) => {
-      const row = await find(handleOf(id)).catch((cause: unknown) => {
+      const row = await find(hashId(id)).catch((cause: unknown) => {
         throw new Problem('unavailable', { cause })
       })
-      return row && { record: recordOf(row), cookie: { originalMaxAge: null } }
+      return row && { record: toRecord(row), cookie: { originalMaxAge: null } }
     }),
     set: callbackify(async (id: string, session: Session) => {
-      if (session.record) await save(session, session.record, handleOf(id))
+      if (session.record) await save(session, session.record, hashId(id))
     }),
     destroy: callbackify(async (id: string) => {
-      await sql(endSession, [handleOf(id)])
-      await credentials.announce([sessionCredential(handleOf(id))])
+      await sql(endSession, [hashId(id)])
+      await credentials.announce([sessionCredential(hashId(id))])
     }),
   }
 }
 
-/** Lets the time of a session run anew, adds one, or moves one that was stored under another id. Tells which ended by that. */
+/** Adds a session, or moves one that was stored under another id. Returns which ended by that. */
 async function write(sql: Sql, record: RequestSession, handle: string): Promise<{ saved: boolean; ended: string[] }> {
   const { subject, method, signedInAt, csrfToken, userAgent = null, locale = null } = record
   const renewedAt = new Date(record.renewedAt)
-  if (record.handle === handle) return { saved: (await sql(renewSession, [handle, renewedAt])).length > 0, ended: [] }
   const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
   if ('registering' in subject)
     return started(await sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS]))
@@ -90,7 +88,7 @@ async function write(sql: Sql, record: RequestSession, handle: string): Promise<
 
 const started = ([session]: { ended: string[] }[]) => ({ saved: session !== undefined, ended: session?.ended ?? [] })
 
-function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
+function toRecord({ subject, locale, ...row }: SessionRow): SessionRecord {
   const { handle, method, signedInAt, renewedAt, csrfToken, ...user } = row
   return {
     handle,
@@ -104,7 +102,7 @@ function recordOf({ subject, locale, ...row }: SessionRow): SessionRecord {
 }
 
 /** Who reads the table, or sees the handle, learns no id. */
-const handleOf = (id: string) => createHash('sha256').update(id).digest('base64url')
+const hashId = (id: string) => createHash('sha256').update(id).digest('base64url')
 
 type Found = Parameters<Parameters<SessionStore['get']>[1]>[1]
 
@@ -118,7 +116,7 @@ const MAX_AGE_MS = 5000
  * alone that grant nothing by themselves, and that change no session.
  */
 export function recentSessions(store: SessionStore): SessionStore {
-  const recent = new LRUCache<string, Promise<Found>>({ ...atMost(MAX_RECENT), ttl: MAX_AGE_MS })
+  const recent = new LRUCache<string, Promise<Found>>({ ...maxEntries(MAX_RECENT), ttl: MAX_AGE_MS })
   const find = (id: string) =>
     new Promise<Found>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
   const remember = (id: string) => {

@@ -1,6 +1,7 @@
-import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
+import { commitLost, commitUsage, type ReachedLimit, type UsageCommit } from '../../entities/ai/usage-commit.sql.ts'
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
-import { extendReservation } from '../../entities/ai/usage-reservation.sql.ts'
+import { EXPIRED_PAGE, listExpiredReservations } from '../../entities/ai/usage-lease.sql.ts'
+import { extendReservation, releaseReservations } from '../../entities/ai/usage-reservation.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import {
   QuotaExceeded,
@@ -11,9 +12,8 @@ import {
 import type { Log } from '../../routers/ports/log.ts'
 import { LEASE_MS, LeaseRenewer } from './usage/lease-renewer.ts'
 import { LimitCache } from './usage/limit-cache.ts'
-import { OrphanedReservations } from './usage/orphaned-reservations.ts'
 import { ReservationBatcher } from './usage/reservation-batcher.ts'
-import { UsageWriter } from './usage-writer.ts'
+import { Batch } from './write-behind.ts'
 
 /** How often leases are renewed of calls that took more, in milliseconds: as much of a call is lost where its process is killed. */
 const RENEW_MS = 1000
@@ -92,3 +92,129 @@ const greater = (reserved: ReservedAmounts, { tokens, costMicros }: ReservedAmou
   tokens: reserved.tokens === null ? null : Math.max(reserved.tokens, tokens ?? 0),
   costMicros: reserved.costMicros === null ? null : Math.max(reserved.costMicros, costMicros ?? 0),
 })
+
+/** What is more than this is committed as lost when its lease ends. */
+const MAX_RESERVATIONS = 20_000
+/** How long a statement whose connection broke may still begin, in milliseconds. */
+const MAX_AGE_MS = 60_000
+
+/**
+ * Reservations of which nobody knows whether they were made, because the connection broke, and whose calls were not. Releases
+ * them once the database answers.
+ */
+class OrphanedReservations {
+  readonly #sql: Sql
+  /** Since when. */
+  readonly #since = new Map<number, number>()
+
+  constructor(sql: Sql) {
+    this.#sql = sql
+  }
+
+  add(ids: readonly number[]): void {
+    const at = performance.now()
+    for (const id of ids) if (this.#since.size < MAX_RESERVATIONS) this.#since.set(id, at)
+  }
+
+  async release(): Promise<void> {
+    if (this.#since.size === 0) return
+    const at = performance.now()
+    const orphaned = [...this.#since]
+    await this.#sql(releaseReservations, [orphaned.map(([id]) => id), orphaned.length])
+    for (const [id, since] of orphaned) if (at - since >= MAX_AGE_MS) this.#since.delete(id)
+  }
+}
+
+/** A call that has ended, with the counters of which it reserved a part. */
+type Ended = UsageCommit & { counters: readonly number[] }
+
+interface UsageWriterOptions {
+  sql: Sql
+  log: Log
+  /** Called once for each limit and period of which so much is used. */
+  onReached(limit: ReachedLimit): void
+}
+
+/** Commits calls behind their answers, many in one statement. */
+class UsageWriter {
+  readonly #options: UsageWriterOptions
+  readonly #batch: Batch<Ended>
+
+  constructor(options: UsageWriterOptions) {
+    this.#options = options
+    this.#batch = new Batch({ name: 'usage', write: (items) => this.#write(items), log: options.log, gather: 5 })
+  }
+
+  add(ended: Ended): void {
+    this.#batch.add(ended)
+  }
+
+  /** Waits until all that ended is in the database. */
+  flush(): Promise<void> {
+    return this.#batch.flush()
+  }
+
+  /** The reservations of calls that ended, and of which the database does not know it yet. */
+  get unwritten(): number[] {
+    return this.#batch.unwritten.map(({ id }) => id)
+  }
+
+  /** Commits the calls of processes that are gone, at what they had delivered when they last said so; not those of this one. */
+  async commitExpired(ownIds: () => readonly number[]): Promise<void> {
+    for (let last = 0; ; ) {
+      const expired = await this.#options.sql(listExpiredReservations, [last])
+      const own = new Set(ownIds())
+      for (const call of expired)
+        if (!own.has(call.id)) this.add({ ...call, outcome: 'lost', estimated: true, expiredOnly: true })
+      await this.flush()
+      if (expired.length < EXPIRED_PAGE) return
+      last = expired.at(-1)?.id ?? Infinity
+    }
+  }
+
+  async #write(items: readonly Ended[]): Promise<void> {
+    const { sql, onReached } = this.#options
+    const [committed] = await sql(commitUsage, toColumns(items))
+    for (const limit of committed?.reached ?? []) onReached(limit)
+    const missing = new Set(committed?.missing)
+    if (missing.size > 0) await this.#commitLost(items.filter(({ id }) => missing.has(id)))
+  }
+
+  /** Puts right what another process committed while this one was silent; harmless where a call is committed twice. */
+  async #commitLost(items: readonly Ended[]): Promise<void> {
+    const { sql, log, onReached } = this.#options
+    const parts = items.flatMap(({ id, counters }) => counters.map((counter) => ({ id, counter })))
+    const [corrected] = await sql(commitLost, [
+      ...toColumns(items),
+      parts.map(({ id }) => id),
+      parts.map(({ counter }) => counter),
+      parts.length,
+    ])
+    for (const limit of corrected?.reached ?? []) onReached(limit)
+    const unknown = corrected?.unknown
+    if (unknown) log.error({ calls: unknown }, 'calls that were made have neither reservations nor records')
+  }
+}
+
+/** In the order of the statement's values. */
+const columns = [
+  'id',
+  'outcome',
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+  'webSearches',
+  'webFetches',
+  'estimated',
+  'costMicros',
+  'currency',
+  'durationMs',
+  'expiredOnly',
+] as const satisfies (keyof UsageCommit)[]
+
+const toColumns = (items: readonly UsageCommit[]) => [
+  ...columns.map((column) => items.map((item) => item[column])),
+  items.length,
+]

@@ -6,8 +6,8 @@ import type { Vault } from '../../routers/ports/vault.ts'
  * still open what they sealed; the purpose goes in as additional data.
  */
 export function createVault(key: string, previousKeys: readonly string[] = []): Vault {
-  const keys = new Map([...previousKeys, key].map((source) => [nameOf(source), derive(source)]))
-  const current = nameOf(key)
+  const keys = new Map([...previousKeys, key].map((source) => [nameKey(source), derive(source)]))
+  const current = nameKey(key)
 
   const vault: Vault = {
     seal(plain, purpose) {
@@ -44,4 +44,4 @@ export const cookieSecret = (source: string) => derive(source, 'cookies').toStri
 /** What signs channels of real time, where no setting says so. */
 export const realtimeSecret = (source: string) => derive(source, 'realtime').toString('base64url')
 
-const nameOf = (source: string) => createHash('sha256').update(`svc vault name ${source}`).digest('hex').slice(0, 8)
+const nameKey = (source: string) => createHash('sha256').update(`svc vault name ${source}`).digest('hex').slice(0, 8)

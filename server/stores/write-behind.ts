@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { atMost } from '../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../routers/core/load/cache-size.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
 interface BatchOptions<Item> {
@@ -41,7 +41,7 @@ async function writeApart<Item>(items: Item[], write: BatchOptions<Item>['write'
 
 /** Whether this was the last try of an item. */
 function countTries<Item extends number | object>(): (item: Item) => boolean {
-  const tries = new LRUCache<Item, number>(atMost(10_000))
+  const tries = new LRUCache<Item, number>(maxEntries(10_000))
   return (item) => {
     const tried = (tries.get(item) ?? 0) + 1
     tries.set(item, tried)

@@ -31,7 +31,7 @@ beforeAll(async () => {
     models: [{ id, upstreamId: 'up-1', label: id, external: true, ...more }],
   }))
   await config.write({ providers, systemModels: {} })
-  svc = kept.use(await startJsonApi({ AI_CONFIG: config.file, AI_MAX_FILES: '3000' }))
+  svc = kept.use(await startJsonApi({ AI_CONFIG: config.file, AI_MAX_FILES: '3000', FILE_TEXT_WAIT: '0' }))
 })
 afterAll(() => kept.disposeAsync())
 beforeEach(() => void asked.splice(0))

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deleteEndedStreams } from '../../entities/rooms/change-log.sql.ts'
+import { deleteEndedStreams } from '../../entities/views/change-log.sql.ts'
 import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'

@@ -11,7 +11,7 @@ let ada: TestBrowser
 let token: string
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day to you.'))
+  app = await startWith(answers('Good day to you.'), {}, { FILE_TEXT_WAIT: '0' })
   ;({ browser: ada, token } = await signIn(app.svc, 'ada'))
   await app.svc.rows(`update access_tokens set abilities = '{read,write}'`)
 })

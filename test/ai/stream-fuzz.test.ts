@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { adapterDrivers } from '../../server/ai/adapters.ts'
 import type { ModelConnection } from '../../server/ai/chat-model.ts'
-import { sdkUsage } from '../../server/ai/usage/reported.ts'
+import { sdkUsage } from '../../server/ai/usage/reported-usage.ts'
 import { collect } from '../../server/ai/whole-answer.ts'
-import { finishReasonOf } from '../../server/ai/wire/finish-reason.ts'
+import { toFinishReason } from '../../server/ai/wire/finish-reason.ts'
 import { completionStreams, dialectStreams, type Reading, type Streamed } from '../kit/ai/stream-grammar.ts'
 import { rounds } from '../kit/rounds.ts'
 
@@ -41,7 +41,7 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
     const textOf = (type: 'text' | 'reasoning') =>
       answer.content.map((part) => (part.type === type ? part.text : '')).join('')
     const { input = 0, output = 0 } = sdkUsage(answer.usage)
-    const end = finishReasonOf(answer.finishReason)
+    const end = toFinishReason(answer.finishReason)
     if (!end) return { end: 'error' }
     return {
       ...{ text: textOf('text'), thoughts: textOf('reasoning'), end, tokens: [input, output] },

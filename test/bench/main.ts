@@ -12,14 +12,14 @@ import { load, openPool } from './load.ts'
 import { measure, type Plan } from './measure.ts'
 import { measureNeighbour, neighbourHeading } from './neighbour.ts'
 import { type Part, startPart } from './part.ts'
-import { reads } from './reads.ts'
+import { pages, reads } from './reads.ts'
 import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './realtime.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import { rooms as roomsSuite } from './rooms.ts'
 import type { Comparison, Suite, World } from './suite.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, identity, roomsSuite]
+const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite]
 
 const known = [...suites.map(({ name }) => name), 'realtime', 'neighbour', 'files', 'files-extract', 'worst']
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fastify, { type FastifyReply } from 'fastify'
 import pg from 'pg'
 import { coalescedStatement, isoTime, type Statement } from '../../entities/sql/statement.ts'
-import { SharedAnswers, type SharedResponse } from '../../facades/json-api/shared-answers.ts'
+import { SharedAnswers, type SharedResponse } from '../../facades/json-api/handler.ts'
 import type { StoredResponse } from '../../routers/core/idempotency.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
 import { servePart } from './serve.ts'
@@ -34,9 +34,21 @@ const models = coalescedStatement<Row>(
   `select ${columns} from ai_models m where m.active and m.id = any($1::int[])`,
   { idsAt: 0 },
 )
-const page = coalescedStatement<Row>(
-  'page',
-  `select ${columns} from ai_models m where m.active order by m.id limit $1 offset $2`,
+const orders: Record<string, string> = {
+  '': 'm.id',
+  label: 'm.label, m.id',
+  '-label': 'm.label desc, m.id',
+  modelId: 'm.model_id, m.id',
+  '-modelId': 'm.model_id desc, m.id',
+}
+const pageBy = Object.fromEntries(
+  Object.entries(orders).map(([sort, order]) => [
+    sort,
+    coalescedStatement<Row>(
+      `page ${sort}`,
+      `select ${columns} from ai_models m where m.active order by ${order} limit $1 offset $2`,
+    ),
+  ]),
 )
 const count = coalescedStatement<{ total: number }>(
   'count',
@@ -81,15 +93,19 @@ servePart(async ({ databaseUrl }: Input) => {
 
   app.get<{ Querystring: Record<string, string> }>(`${base}/ai-models`, async (request, reply) => {
     const size = Number(request.query['page[size]'])
-    const [found, [counted]] = await Promise.all([sql(page, [size, 0]), sql(count)])
+    const number = Number(request.query['page[number]'] ?? 1)
+    const page = pageBy[request.query['sort'] ?? ''] as Statement<Row>
+    const before = (number - 1) * size
+    const [found, [counted]] = await Promise.all([sql(page, [size, before]), sql(count)])
     const total = counted?.total ?? 0
-    const links = linksOf(request.url, size, total)
+    const lastPage = Math.ceil(total / size)
+    const links = linksOf(request.url, { size, number, lastPage })
     const meta = {
-      page: { currentPage: 1, from: 1, to: found.length, perPage: size, lastPage: Math.ceil(total / size), total },
+      page: { currentPage: number, from: before + 1, to: before + found.length, perPage: size, lastPage, total },
     }
     if (!request.query['include']) {
       const write = async () => written({ jsonapi, data: found.map((row) => modelOf(row)), links, meta })
-      return send(reply, await pages.of(request.url, { found, total }, write))
+      return send(reply, await pages.share(request.url, { found, total }, write))
     }
     const ids = found.map(({ id }) => Number(id))
     const [owners, texts] = await Promise.all([
@@ -102,7 +118,7 @@ servePart(async ({ databaseUrl }: Input) => {
       const included = [...owners.map(providerOf), ...texts.map(descriptionOf)]
       return written({ jsonapi, data, included, links, meta })
     }
-    return send(reply, await pages.of(request.url, { found, total, owners, texts }, write))
+    return send(reply, await pages.share(request.url, { found, total, owners, texts }, write))
   })
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -162,13 +178,13 @@ function descriptionOf({ id, ...attributes }: Row) {
   }
 }
 
-function linksOf(self: string, size: number, total: number) {
+function linksOf(self: string, { size, number, lastPage }: Record<'size' | 'number' | 'lastPage', number>) {
   const at = (number: number) => {
     const parameters = new URLSearchParams(self.split('?')[1])
     parameters.set('page[number]', String(number))
     parameters.set('page[size]', String(size))
     return `${base}/ai-models?${parameters}`
   }
-  const last = Math.ceil(total / size)
-  return { self, first: at(1), prev: null, next: last > 1 ? at(2) : null, last: at(last) }
+  const [prev, next] = [number > 1 ? at(number - 1) : null, number < lastPage ? at(number + 1) : null]
+  return { self, first: at(1), prev, next, last: at(lastPage) }
 }

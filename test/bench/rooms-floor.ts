@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fastify, { type FastifyReply } from 'fastify'
 import pg from 'pg'
-import { findChanges } from '../../entities/rooms/change-log.sql.ts'
+import { findChanges } from '../../entities/events/change-log.sql.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import { servePart } from './serve.ts'
 import { writeMessage } from './write-message.ts'

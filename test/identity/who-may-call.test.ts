@@ -116,8 +116,12 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'a user', by: 'read', to: 'conversations.list conversations.get conversations.messages attachments.find' },
   { open: 'a user', by: 'read', to: 'rooms.find roomMessages.find roomMembers.invitations' },
   { open: 'a user', by: 'write', to: 'roomMembers.inviteByName' },
-  { open: 'a user', by: 'read', to: 'conversations.folders' },
-  { open: 'a user', by: 'write', to: 'conversations.create conversations.update conversations.delete' },
+  { open: 'a user', by: 'read', to: 'conversations.folders conversations.quota' },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'conversations.create conversations.import conversations.update conversations.delete',
+  },
   {
     open: 'a user',
     by: 'write',

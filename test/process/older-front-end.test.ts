@@ -113,6 +113,7 @@ describeWith(
     await socket.settle({ event: 'pusher:subscribe', data: { ...allowed.body, channel } })
     await expectOf(ada, 'GET /req/conv', undefined, { success: true, data: [], next: null })
     await expectOf(ada, `GET /req/room/${slug}`, undefined, expect.objectContaining({ name: 'Boot', messagesData: [] }))
+    await expectOf(ada, 'GET /req/room', undefined, { success: true, data: [expect.objectContaining({ slug })] })
     const said = { content: { text: text('Hello') }, threadId: 0 }
     await expectOf(ada, `POST /req/room/sendMessage/${slug}`, said, expect.objectContaining({ success: true }))
     const notices = () => socket.frames.filter(({ event }) => event === 'App\\Events\\RoomMessageEvent')
@@ -281,6 +282,7 @@ describeWith(
     const portrait = await sendFile(site, ada, '/req/profile/uploadAvatar', form)
     expect(portrait).toEqual({ status: 200, body: { ...done, url: any } })
     asked.push('POST /req/profile/uploadAvatar')
+    await expectOf(ada, 'POST /req/profile/validatePasskey', { passkey: 'secret' }, { ...done, message: any })
     await expectOf(ada, 'GET /req/profile/requestPasskeyBackup', undefined, isRefused('404'), 404)
     const { token, id: tokenId } = await expectOf(
       ada,
@@ -317,6 +319,7 @@ const olderRoutes = [
   ...['DELETE /req/conv/attachment/delete', 'POST /req/streamAI', 'POST /api/link-preview'],
   ...['GET /req/announcement/render/*', 'POST /req/announcement/seen/*', 'POST /req/announcement/report/*'],
   'GET /req/announcement/fetchLatestPolicy',
+  ...['GET /req/room', 'POST /req/profile/validatePasskey'],
   ...['GET /req/room/*', 'POST /req/room/createRoom', 'DELETE /req/room/leaveRoom/*', 'POST /req/room/readstat/*'],
   ...['GET /req/room/message/get/*/*', 'GET /req/room/attachment/getLink/*', 'POST /req/room/sendMessage/*'],
   ...['POST /req/room/updateMessage/*', 'POST /req/room/streamAI/*', 'POST /req/room/attachment/upload/*'],

@@ -1,15 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
-import {
-  oldestUsageDay,
-  rollUpUsage,
-  summariseUsage,
-  usageBy,
-  usageGroupings,
-} from '../../entities/ai/usage-report.sql.ts'
+import { oldestUsageDay, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { recordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
+import { usageBy, usageGroupings } from '../../entities/views/usage-by.sql.ts'
+import { resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, resource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -123,7 +119,7 @@ test('a statement of the catalogue is planned once in each connection, whatever 
   const look = () =>
     svc.rows<{ statement: string; custom: number; generic: number }>(
       `select statement, custom_plans::int as custom, generic_plans::int as generic
-           from pg_prepared_statements, pg_sleep(0.3) where name like '% confirmed'`,
+           from pg_prepared_statements, pg_sleep(0.3) where statement like '%(select $%'`,
     )
 
   const kept = (await Promise.all([look(), look()])).flat()
@@ -131,4 +127,33 @@ test('a statement of the catalogue is planned once in each connection, whatever 
   // PostgreSQL tries five plans before it keeps one.
   for (const { statement, custom } of kept) expect([statement, custom <= 5]).toEqual([statement, true])
   expect(kept.filter(({ generic }) => generic > 10).length).toBeGreaterThan(2)
+})
+
+test('the page of a list of 1,000 models looks at the list once, and writes the rows of the page alone', async () => {
+  await using svc = await startJsonApi()
+  await svc.rows(
+    `insert into ai_providers (id, provider_id, adapter, name) select n, 'p' || n, 'demo', 'P' || n from generate_series(101, 105) n`,
+  )
+  await svc.rows(
+    `insert into ai_models (id, provider_id, model_id, label) select n, 101 + n % 5, 'm' || n, 'M' || n from generate_series(1001, 2000) n`,
+  )
+  await svc.rows(
+    `insert into ai_model_usage_rules (model_id, usage_type) select id, unnest(array['main', 'external']) from ai_models`,
+  )
+  await svc.rows('analyze ai_providers, ai_models, ai_model_usage_rules')
+  const shape = { unrestricted: false, sort: ['-label'], filters: [] }
+  const { statement, values } = createCatalogue(resources, metadata).statementsOf('ai-models').page(shape)
+  const given = values({ usage: 'external', ids: Array.from({ length: 20 }, (_, at) => 501 + at) })
+
+  const explain = `explain (analyze, costs off, timing off, buffers off) ${statement.text}`
+  const lines = (await svc.rows<{ 'QUERY PLAN': string }>(explain, given)).map((line) => line['QUERY PLAN'])
+
+  const plan = lines.join('\n')
+  expect(plan.match(/Scan on ai_models /g)).toHaveLength(1)
+  expect(plan).toMatch(/Index Scan using ai_models_pkey on ai_models t \(actual rows=1.00 loops=20\)/)
+  // What is written of a model stands below the plans of the statement's own parts.
+  const loops = lines
+    .slice(lines.findIndex((line) => line.includes('SubPlan')))
+    .map((line) => /loops=(\d+)/.exec(line)?.[1])
+  expect(new Set(loops.filter((count) => count !== undefined))).toEqual(new Set(['20']))
 })

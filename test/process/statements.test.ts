@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import ts from 'typescript-5'
@@ -132,3 +132,25 @@ class Description {
     this.#resolve(this.#columns)
   }
 }
+
+test('a statement names tables of other areas by their entities, so that an import shows what it knows', () => {
+  const sources = globSync('{entities,routers}/*/**/*.ts', { cwd: root, exclude: ['**/migrations/**'] })
+  const texts = sources.map((file) => ({
+    file,
+    area: file.split('/')[1],
+    text: readFileSync(join(root, file), 'utf8'),
+  }))
+  const tables = texts.flatMap(({ area, text }) =>
+    [...text.matchAll(/tableName: '(\w+)'/g)].map(([, name]) => ({ area, name })),
+  )
+  const found = tables.flatMap(({ area, name }) => {
+    const named = new RegExp(
+      String.raw`\b(from|join|update|into|references) ${name}\b|\.(look|list|exists)\(\s*'${name}'`,
+    )
+    return texts
+      .filter((source) => source.area !== area && named.test(source.text))
+      .map(({ file }) => `${file}: ${name}`)
+  })
+  expect(tables.length).toBeGreaterThan(40)
+  expect(found).toEqual([])
+})

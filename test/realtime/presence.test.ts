@@ -108,8 +108,11 @@ describe('who is here', () => {
 
     here.pusher.disconnect()
     await expect.poll(() => partOf(svc, 'realtime')).toMatch(/^0 connections/)
-    // What is not written one after the other is written by now.
-    await pause(100)
+    // Where a later list of another channel is written, so is this one, unless it waits for the one before it.
+    const other = `presence-Rooms.${(await newChannel(svc)).slug}`
+    using elsewhere = openPusher(urls[0] ?? '', { token: ada.token })
+    await elsewhere.subscribe(other)
+    await expect.poll(() => listsOf(svc, other)).toHaveLength(1)
     await held.release()
 
     await expect.poll(() => listsOf(svc, name)).toEqual([[[`${bob.id}`, infoOf(bob)]]])

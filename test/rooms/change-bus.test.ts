@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
 import { ownDatabase } from '../kit/parts/redis.ts'

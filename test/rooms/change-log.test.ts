@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeRecorder, Stream } from '../../routers/core/change-recorder.ts'
 import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'

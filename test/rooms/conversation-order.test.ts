@@ -68,6 +68,22 @@ test('a person has at most a hundred folders and a hundred pinned conversations'
   await conversations.organize.mutate({ slug, folder: 'Folder 1' })
 })
 
+test('a conversation that was thrown away keeps its pin and its folder until it cannot be restored', async () => {
+  const { id, conversations, begin } = await person()
+  const [gone, other] = [await begin('Gone'), await begin('Other')]
+  await conversations.organize.mutate({ slug: gone, isPinned: true, folder: 'Alone' })
+  await svc.rows(
+    `insert into conversations (user_id, slug, name, folder, is_pinned, created_at, updated_at)
+      select $1, 'thrown' || lpad(n::text, 10, '0'), 'x', 'Folder ' || n, true, now(), now() from generate_series(1, 99) n`,
+    [id],
+  )
+  await conversations.discard.mutate({ slug: gone })
+
+  for (const change of [{ isPinned: true }, { folder: 'One more' }])
+    await expect(conversations.organize.mutate({ slug: other, ...change })).rejects.toMatchObject({ code: 'invalid' })
+  expect(await conversations.restore.mutate({ slug: gone })).toMatchObject({ isPinned: true, folder: 'Alone' })
+})
+
 test('what was thrown away can be taken back for a while, and is then deleted with its messages', async () => {
   const { conversations, begin } = await person()
   const { conversations: others } = await person()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findChanges, findPosition } from '../../entities/rooms/change-log.sql.ts'
+import { findChanges, findPosition } from '../../entities/events/change-log.sql.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { newRoom } from '../kit/rooms/messages.ts'
 import { watchStatements } from '../kit/statements.ts'

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/identity/picture.sql.ts'
 import { expiredByRoom, oldestExpired, pendingTexts } from '../../entities/rooms/attachment-upkeep.sql.ts'
 import {
   beginDisclosure,
@@ -10,6 +9,7 @@ import {
 import { deleteKeychainsOfRoom } from '../../entities/rooms/room-key.sql.ts'
 import { deleteAllExpiredInvitations } from '../../entities/rooms/room-member.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
+import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/views/picture.sql.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 

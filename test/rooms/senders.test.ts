@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import type { LoggedChange } from '../../entities/rooms/change-log.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { ownDatabase } from '../kit/parts/redis.ts'

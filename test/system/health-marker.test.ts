@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createHealthTimer } from '../../server/ops/health-timer.ts'
+import { createHealthTimer } from '../../server/ops/health-checks.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { deep, failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
 

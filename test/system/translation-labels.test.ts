@@ -93,10 +93,39 @@ test('labels of an operator stand over the built-in ones', async () => {
   expect(await labelsOf('en_US')).toEqual(builtInLabels.en_US)
 })
 
-test.for([['{"a": {"b": "c"}}'], ['["a"]'], ['{"a": 1}'], ['not json']])(
-  'labels of an operator that are no flat map stop the start: %s',
+test('the nested language files of an earlier front end are read as they are, its custom texts last', async () => {
+  await using labels = await folderWith({
+    'en_US.json': JSON.stringify({ Upload: 'Upload', chat: { title: 'Chats' } }),
+    'chat_en_US.json': JSON.stringify({ chat: { nameMenu: { deleteAction: 'Delete', rename: 'Rename' } } }),
+    'custom_en_US.json': JSON.stringify({ chat: { nameMenu: { rename: 'Give a name' } } }),
+    'DataProtection_en_US.html': '<p>We keep <b>little</b>.</p>',
+    'readme.txt': 'no labels',
+    'de_DE.json': JSON.stringify({ Upload: 'Hochladen' }),
+  })
+  await using svc = await startJsonApi({ LABELS_DIR: labels.folder, JSONAPI_MEMBER_CASE: 'snake' })
+
+  const { one } = await svc.guest.get('/translation-labels/en_US')
+
+  expect(one.attributes['labels']).toMatchObject({
+    Upload: 'Upload',
+    chat: { title: 'Chats', nameMenu: { deleteAction: 'Delete', rename: 'Give a name' } },
+    _DataProtection: '<p>We keep <b>little</b>.</p>',
+  })
+  const german = (await svc.guest.get('/translation-labels/de_DE')).one.attributes['labels'] as object
+  expect(german).toMatchObject({ Upload: 'Hochladen' })
+  expect(Object.keys(german)).not.toContain('_DataProtection')
+  const page = await svc.send('GET', '/dataprotection', { headers: { accept: 'text/html', 'x-app-locale': 'en_US' } })
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<p>We keep <b>little</b>.</p>')])
+  const missing = await svc.send('GET', '/dataprotection', {
+    headers: { accept: 'text/html', 'x-app-locale': 'de_DE' },
+  })
+  expect(missing.status).toBe(404)
+})
+
+test.for([['{"a": {"b": 1}}'], ['["a"]'], ['{"a": 1}'], ['not json']])(
+  'labels of an operator that are no map of texts stop the start: %s',
   async ([text = '']) => {
     await using labels = await folderWith({ 'en_US.json': text })
-    await expect(startJsonApi({ LABELS_DIR: labels.folder })).rejects.toThrow(/en_US\.json is not a flat map/)
+    await expect(startJsonApi({ LABELS_DIR: labels.folder })).rejects.toThrow(/en_US\.json is not a map of texts/)
   },
 )

@@ -74,6 +74,66 @@ describeWith('chromium')('the list of conversations', () => {
     await expect.poll(() => list.getByRole('link').count()).toBe(1)
   })
 
+  test('what was written is searched in the browser, and forgotten when the session ends', async () => {
+    await using chat = await openChat(svc, 'hedi')
+    const { page, requests } = chat
+    for (const question of ['The ostrich runs', 'The penguin swims']) {
+      await page.goto('/chat')
+      await chat.ask(question)
+      await page.getByText('You wrote 3 words').waitFor()
+      await chat.answered()
+    }
+    const results = page.getByRole('region', { name: 'In what was written' })
+    const search = page.getByRole('searchbox', { name: 'Search conversations' })
+    await search.fill('OSTRICH')
+    await results.getByText('are opened and searched in this browser').waitFor()
+    requests.length = 0
+
+    await results.getByRole('button', { name: 'Search in messages' }).click()
+    await results.getByText('Searched in all 2 conversations.').waitFor()
+    expect(await results.getByRole('listitem').count()).toBe(2)
+    await expectAccessible(page)
+    await results.getByRole('link').first().click()
+    await page.locator('article.found').getByText('ostrich').waitFor()
+    expect(requests.some(({ url, body }) => /ostrich/i.test(decodeURIComponent(url + body)))).toBe(false)
+    await search.fill('walrus')
+    await results.getByText('Nothing was found.').waitFor()
+
+    await page.context().clearCookies()
+    await page.getByRole('textbox', { name: 'Message' }).fill('Gone')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByRole('alertdialog').waitFor()
+    expect(await page.locator('.text-results').getByText('are opened and searched').count()).toBe(1)
+  })
+
+  test('a message that was found is shown though it lies far back, and on another branch', async () => {
+    await using chat = await openChat(svc, 'ines')
+    const { page } = chat
+    await chat.ask('Aardvark')
+    await page.getByText('You wrote 1 word').waitFor()
+    await chat.answered()
+    await page.getByRole('button', { name: 'Edit question' }).click()
+    await page.getByRole('textbox', { name: 'Edit question' }).fill('Zebra')
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByRole('article').filter({ hasText: 'word: Zebra' }).waitFor()
+    await chat.answered()
+    await svc.rows(
+      `insert into conversation_messages (conversation_id, seq, role, model, content, is_complete, bytes, created_at, updated_at)
+        select m.conversation_id, m.seq + 2 * n, m.role, m.model, m.content, true, m.bytes, now(), now()
+          from conversation_messages m join conversations c on c.id = m.conversation_id join users u on u.id = c.user_id,
+               generate_series(1, 60) n where u.username = 'ines' and m.seq > 2`,
+    )
+    await page.reload()
+    await page.getByRole('searchbox', { name: 'Search conversations' }).fill('aardvark')
+    await page.getByRole('button', { name: 'Search in messages' }).click()
+
+    await page.getByRole('region', { name: 'In what was written' }).getByRole('link').first().click()
+
+    await page.locator('article.found').getByText('Aardvark').waitFor()
+    await expect.poll(async () => (await page.locator('article.found').boundingBox())?.y).toBeGreaterThan(0)
+    expect(await page.getByText('1 of 2').count()).toBe(1)
+  })
+
   test('a conversation is saved as Markdown and as JSON, opened', async () => {
     await using chat = await openChat(svc, 'cora')
     const { page } = chat

@@ -98,8 +98,10 @@ describeWith('chromium')('the page of consent', () => {
     expect(await page.evaluate("document.querySelector('#logo').decode().then(() => 'shown')")).toBe('shown')
     expect(site.asked).toEqual(['/logo.png'])
     expect(await page.isVisible('#passkey')).toBe(false)
+    expect(await page.isVisible('.notice.loud')).toBe(false)
     await page.check('input[name=keys][value=given]')
     expect(await page.isVisible('#passkey')).toBe(true)
+    expect(await page.isVisible('.notice.loud')).toBe(true)
     await expectAccessible(page)
     await page.check('input[name=keys][value=""]')
     await page.uncheck('input[value=user]')
@@ -127,6 +129,44 @@ describeWith('chromium')('the page of consent', () => {
     expect((await svc.send('GET', '/api/user', { token: apiToken })).status).toBe(401)
     expect(complaints).toEqual([])
   })
+
+  test.for([
+    ['en-US', 'dark', 360],
+    ['de-DE', 'light', 360],
+    ['de-DE', 'dark', 1280],
+  ] as const)(
+    'an app that gets the passkey is warned of above all else, in %s, %s, %i pixels wide',
+    async ([locale, colorScheme, width]) => {
+      const options = { locale, colorScheme, viewport: { width, height: 900 } }
+      await using person = await openSettings(svc, `warned-${locale}-${colorScheme}`, options)
+      const { page } = person
+      const app = await appFor(page)
+
+      await page.goto(`/connect/${await app.connectRequest(`warned ${locale} ${colorScheme}`)}`)
+      await ready(page)
+
+      const warning = page.locator('.notice.loud')
+      expect(await warning.textContent()).toContain(
+        locale === 'de-DE' ? 'Diese App bekommt Ihren Passkey.' : 'This app gets your passkey.',
+      )
+      const { bottom, form, size, others } = (await page.evaluate(`(() => {
+      const warning = document.querySelector('.notice.loud')
+      const sizeOf = (element) => parseFloat(getComputedStyle(element).fontSize)
+      const others = [...document.querySelectorAll('main :not(h1)')].filter((each) => !warning.contains(each))
+      return {
+        bottom: warning.getBoundingClientRect().bottom,
+        form: document.querySelector('#connect').getBoundingClientRect().top,
+        size: sizeOf(warning.querySelector('strong')),
+        others: Math.max(...others.map(sizeOf)),
+      }
+    })()`)) as { bottom: number; form: number; size: number; others: number }
+      expect(bottom).toBeLessThan(form)
+      expect(size).toBeGreaterThan(others)
+      expect(await page.textContent('#connect button')).toMatch(/passkey/i)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      await expectAccessible(page)
+    },
+  )
 
   test('who declines comes back to the app, at the one of its addresses that it named', async () => {
     await using person = await openSettings(svc, 'linus')

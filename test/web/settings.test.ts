@@ -94,6 +94,26 @@ describeWith('chromium')('the settings', () => {
     expect(await outcome.getAttribute('class')).toBe('outcome')
   })
 
+  test('that a change was saved is said until the next one, and of one that failed only that', async () => {
+    await using person = await openSettings(svc, 'saving')
+    const { page } = person
+    const outcome = page.locator('form .outcome')
+    const save = async (bio: string, said: string) => {
+      await page.getByLabel('About me').fill(bio)
+      expect(await outcome.textContent()).toBe('')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await outcome.filter({ hasText: said }).waitFor()
+    }
+
+    await save('Plays chess.', 'Saved.')
+    await page.route('**/trpc/users.update*', (route) => route.abort())
+    await save('Plays go.', 'The service cannot be reached.')
+    await page.unroute('**/trpc/users.update*')
+    await save('Plays checkers.', 'Saved.')
+    await page.setInputFiles('input[type=file]', { name: 'me.png', mimeType: 'image/png', buffer: Buffer.from('none') })
+    await outcome.filter({ hasNotText: /./ }).waitFor({ state: 'attached' })
+  })
+
   test('a service out of reach, and one that fails, are told apart', async () => {
     await using person = await openSettings(svc, 'berta')
     const { page } = person
@@ -262,9 +282,24 @@ describeWith('chromium')('the settings', () => {
     await using person = await openSettings(svc, 'mara', { section: 'appearance' })
     const { page } = person
 
+    await svc.rows(
+      `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms, created_at)
+       values ('r', $1, 'm', 'p', 1200, 340, 'api', 'completed', 10, now())`,
+      [person.id],
+    )
+    const shown = async () => {
+      await showSettings(page, 'usage')
+      const usage = await page.textContent('.settings-section')
+      await showSettings(page, 'sessions')
+      return `${usage} ${await page.textContent('.settings-list')}`
+    }
+    expect(await shown()).toMatch(/1,540.*\d{1,2}\/\d{1,2}\/\d{4}/)
+    await showSettings(page, 'appearance')
     await page.getByRole('radio', { name: 'Deutsch' }).click()
     await page.getByRole('heading', { name: 'Einstellungen' }).waitFor()
 
+    // Numbers and dates are written in the language of the page, whatever that of the browser is.
+    expect(await shown()).toMatch(/1\.540.*\d{1,2}\.\d{1,2}\.\d{4}/)
     await page.goto('/settings/tokens?lang=en')
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     await page.goto('/settings/tokens')

@@ -144,6 +144,10 @@ async function judgeChat({ page, judge, t }: Views) {
   await page.getByRole('combobox', { name: t('app.model.search') }).waitFor()
   await judge('the models')
   await page.keyboard.press('Escape')
+  await page.goto('/chat/import')
+  await page.getByRole('heading', { name: t('app.import') }).waitFor()
+  await judge('the import of conversations')
+  await page.goBack()
   const list = page.getByRole('navigation', { name: t('app.conversations') })
   const openList = async (isNarrow: boolean) => {
     if (isNarrow) await page.getByRole('button', { name: t('app.chats') }).click()

@@ -6,7 +6,21 @@ import { UsageError } from '../../errors.ts'
 import { properties, table } from '../../table.ts'
 import { createApp } from './create-app.ts'
 import { appId, rotateApp } from './rotate-app.ts'
-import { switchApp } from './switch-app.ts'
+
+/** Off works for apps of the file, too: it holds until somebody switches them on. */
+const switchApp = (context: CommandContext, active: boolean) =>
+  defineCommand({
+    meta: {
+      description: active
+        ? 'Switch an external app on again, with its credentials and links'
+        : 'Switch an external app off at once: neither its credentials nor its links work, and what it has under way stops',
+    },
+    args: { id: appId, json },
+    async run({ args: { id } }) {
+      const { name } = await context.open(({ host }) => host.extApps.update({ id, active }))
+      context.print({ record: { id, name, active }, text: `App ${id}, ${name}, is ${active ? 'on' : 'off'}.` })
+    },
+  })
 
 export const app = (context: CommandContext) =>
   defineCommand({

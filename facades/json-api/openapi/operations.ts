@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { type Access, metaOf } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { type Described, text } from '../../http/openapi/schema.ts'
+import { oneOf, sentenceFor } from '../../../routers/resource/words.ts'
+import { type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
 import { accessSentence } from '../../http/procedures.ts'
 import { routeAccess, type ServedRoute } from '../exposed-routes.ts'
 import { acceptedBy } from '../query.ts'
@@ -9,10 +10,107 @@ import { isRepeatable } from '../routes.ts'
 import { mediaType } from '../wire.ts'
 import type { BodySchemas } from './bodies.ts'
 import type { Components } from './components.ts'
-import { insistsOn } from './inputs.ts'
-import { parametersOf } from './parameters.ts'
-import type { AnswerSchemas } from './schemas.ts'
-import { summaryOf } from './summaries.ts'
+import { inputOf, insistsOn, queryOf } from './inputs.ts'
+import { type AnswerSchemas, reachedFrom } from './schemas.ts'
+
+/** What a route does, in a few words that no other route has. */
+function summaryOf({ procedure, resource, relation, answers, method }: ServedRoute): string {
+  const { about, exposes } = metaOf(procedure)
+  if (!relation || method !== 'GET') return (about ?? (exposes ? sentenceFor(exposes) : '')).replace(/\.$/, '')
+  const linkage = answers === 'linkage' ? 'links to the ' : ''
+  return `Read the ${linkage}${relation.name} of ${oneOf(resource.type)}`
+}
+
+type Resources = ReadonlyMap<string, Resource>
+
+/** The parameters of a route: of its address, its query and its headers. */
+function parametersOf(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
+  const { properties = {} } = inputOf(components, route)
+  return [
+    ...pathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),
+    ...queryParameters(components, route, target, resources),
+    ...headersOf(components, route),
+  ]
+}
+
+const pathParameters = ({ url }: ServedRoute) => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+
+function queryParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
+  const { properties = {} } = queryOf(components, route, target)
+  const accepted = acceptedBy(route)
+  const lists = ['include', 'sort'].filter((name) => accepted.includes(name) && offers(properties[name]))
+  const groups = ['filter', 'page'].filter((name) => accepted.includes(name))
+  const fields = accepted.includes('fields')
+    ? [target, ...(lists.includes('include') ? reachedFrom(target, resources) : [])]
+    : []
+  return [
+    ...lists.map((name) => listParameter(name, writtenList(components, properties[name] ?? {}))),
+    ...groups.flatMap((name) => groupParameters(components, name, properties[name], target)),
+    ...new Set(fields).values().map((type) => fieldsParameter(components, type)),
+  ]
+}
+
+/** A list of names, which are written as members are. */
+function writtenList({ members }: Components, { items, ...list }: Described): Described {
+  const { enum: names = [], ...item } = items as { enum?: string[] }
+  return { ...list, items: { ...item, enum: names.map((name) => members.write(name)) } }
+}
+
+/** A list with nothing to choose from is no parameter. */
+const offers = (list?: Described) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
+
+const listParameter = (name: string, { default: _, ...schema }: Described) => ({
+  name,
+  in: 'query',
+  style: 'form',
+  explode: false,
+  schema,
+})
+
+function groupParameters({ members }: Components, group: string, schema: ObjectSchema | undefined, target: Resource) {
+  const defaults: Described = group === 'page' ? { number: 1, size: target.page?.size } : {}
+  return Object.entries(schema?.properties ?? {}).map(([member, { description, ...own }]) => ({
+    name: `${group}[${group === 'filter' ? members.write(member) : member}]`,
+    in: 'query',
+    ...(description !== undefined && { description }),
+    schema: { ...own, ...(member in defaults && { default: defaults[member] }) },
+  }))
+}
+
+const fieldsParameter = (components: Components, { type, attributes, relations }: Resource) =>
+  components.use('parameters', `fields.${type}`, () => ({
+    description: `The only members of \`${type}\` to send.`,
+    ...listParameter(`fields[${type}]`, {
+      type: 'array',
+      items: {
+        type: 'string',
+        enum: [...Object.keys(attributes), ...Object.keys(relations)].map((name) =>
+          components.members.write(name, type),
+        ),
+      },
+    }),
+  }))
+
+const headers = {
+  'If-None-Match': 'An `ETag` that is known already: 304 where it is still current.',
+  'If-Match':
+    'The `ETag` of what was read: 412 where somebody else changed it in the meantime, 428 where it is needed and missing.',
+  'Idempotency-Key':
+    'A word of your own: who sends the same request again with it within a day gets the first answer; of a large one only status and `Location`.',
+} as const
+
+function headersOf(components: Components, route: ServedRoute) {
+  const takes = {
+    'If-None-Match': route.method === 'GET',
+    'If-Match': insistsOn(components, route),
+    'Idempotency-Key': isRepeatable(route),
+  }
+  return Object.entries(headers).flatMap(([name, description]) =>
+    takes[name as keyof typeof headers]
+      ? [components.use('parameters', name, () => ({ name, in: 'header', description, schema: text }))]
+      : [],
+  )
+}
 
 export interface Writing {
   components: Components

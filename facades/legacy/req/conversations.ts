@@ -3,8 +3,17 @@ import { z } from 'zod'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
-import { conversationMessages, olderMessage } from './conversation-messages.ts'
 import { bodyIn, errorHandler, inShape } from './errors.ts'
+import {
+  attachmentIds,
+  flag,
+  messageContent,
+  olderContent,
+  olderTime,
+  pictureAddress,
+  sealedText,
+  whole,
+} from './shapes.ts'
 
 type Conversation = Awaited<ReturnType<Api['conversations']['get']>>
 type Params = { Params: { slug: string } }
@@ -45,7 +54,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   app.get('/req/conv', routeTo('conversations.list', options, { query: ofList }), async (request, reply) => {
     const page = inShape(ofList, request.query)
     const { data, meta } = await createCaller(await contextOf(request, reply)).conversations.list({ page })
-    return { success: true, data: data.map(inList), next: meta.next }
+    return { success: true, data: data.map(toListEntry), next: meta.next }
   })
 
   app.get<Params>(
@@ -56,7 +65,10 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
       const page = inShape(ofMessages, request.query)
       const api = createCaller(await contextOf(request, reply)).conversations
       const [conversation, { data, meta }] = await Promise.all([api.get({ slug }), api.messages({ slug, page })])
-      return { success: true, data: { ...inList(conversation), messages: data.map(olderMessage), next: meta.next } }
+      return {
+        success: true,
+        data: { ...toListEntry(conversation), messages: data.map(olderMessage), next: meta.next },
+      }
     },
   )
 }
@@ -75,7 +87,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
         systemPrompt: systemPrompt || null,
       })
       const user = ctx.callerContext.current.type === 'user' ? ctx.callerContext.current.person.id : null
-      return reply.code(201).send({ success: true, conv: asRow(made, user) })
+      return reply.code(201).send({ success: true, conv: toConversationRow(made, user) })
     },
   )
 
@@ -100,14 +112,17 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   })
 }
 
-const inList = ({ id, name, slug, systemPrompt }: Conversation) => ({
+const toListEntry = ({ id, name, slug, systemPrompt }: Conversation) => ({
   id: Number(id),
   name,
   slug,
   system_prompt: systemPrompt,
 })
 
-const asRow = ({ id, name, slug, systemPrompt, createdAt, updatedAt }: Conversation, user: number | null) => ({
+const toConversationRow = (
+  { id, name, slug, systemPrompt, createdAt, updatedAt }: Conversation,
+  user: number | null,
+) => ({
   id: Number(id),
   conv_name: name,
   slug,
@@ -116,3 +131,112 @@ const asRow = ({ id, name, slug, systemPrompt, createdAt, updatedAt }: Conversat
   created_at: createdAt,
   updated_at: updatedAt,
 })
+
+type Message = Awaited<ReturnType<Api['conversations']['sendMessage']>>
+
+/** What older front ends call tools, parameters and sources; what else they keep beside is not kept. */
+const metadata = z.object({ tools: z.json().optional(), params: z.json().optional(), citations: z.json().optional() })
+
+const parts = {
+  isAi: flag,
+  content: messageContent,
+  metadata: metadata.nullish(),
+  model: z.string().nullish(),
+  completion: flag,
+}
+
+const newMessage = z.object({ ...parts, threadId: whole })
+const changedMessage = z.object({ ...parts, message_id: z.string() })
+const chosenMessage = z.object({ message_id: z.string().min(5) })
+
+/** Routes for the messages of private conversations. */
+function conversationMessages(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
+
+  app.post<Params>(
+    '/req/conv/sendMessage/:slug',
+    routeTo('conversations.sendMessage', options, { body: newMessage }),
+    async (request, reply) => {
+      const api = createCaller(await contextOf(request, reply))
+      const { threadId: thread, ...body } = bodyIn(newMessage, request)
+      const { attachments, ...message } = await messageOf(api, body)
+      const { slug } = request.params
+      const sent = await api.conversations.sendMessage({ slug, thread, ...message, attachments: attachments ?? [] })
+      return { success: true, messageData: olderMessage(sent) }
+    },
+  )
+
+  app.post<Params>(
+    '/req/conv/updateMessage/:slug',
+    routeTo('conversations.updateMessage', options, { body: changedMessage }),
+    async (request, reply) => {
+      const api = createCaller(await contextOf(request, reply))
+      const { message_id: number, ...body } = bodyIn(changedMessage, request)
+      const { slug } = request.params
+      const changed = await api.conversations.updateMessage({ slug, number, ...(await messageOf(api, body)) })
+      return { success: true, messageData: toMessageRow(changed), legacyResource: olderMessage(changed) }
+    },
+  )
+
+  app.delete<Params>(
+    '/req/conv/message/delete/:slug',
+    routeTo('conversations.deleteMessage', options, { body: chosenMessage }),
+    async (request, reply) => {
+      const { message_id: number } = bodyIn(chosenMessage, request)
+      const { slug } = request.params
+      await createCaller(await contextOf(request, reply)).conversations.deleteMessage({ slug, number })
+      return { success: true }
+    },
+  )
+}
+
+async function messageOf(api: Api, body: Omit<z.output<typeof newMessage>, 'threadId'>) {
+  const { isAi, content, metadata, model, completion: isComplete } = body
+  return {
+    role: isAi ? ('assistant' as const) : ('user' as const),
+    content: sealedText(content),
+    isComplete,
+    attachments: await attachmentIds(api, content),
+    ...(metadata !== undefined && { metadata }),
+    ...(model !== undefined && { model }),
+  }
+}
+
+/** A message as older front ends read it. */
+function olderMessage(message: Message) {
+  const { role, number, author, model, content, metadata, isComplete, attachments, createdAt, updatedAt } = message
+  const { tools = null, params = null, citations = null } = metadata ?? {}
+  return {
+    message_role: role,
+    message_id: number,
+    author: { username: author.username, name: author.displayName, avatar_url: pictureAddress(author) },
+    model,
+    content: olderContent(content, 'private', attachments),
+    metadata: { tools, params, citations },
+    completion: isComplete,
+    created_at: olderTime(createdAt),
+    updated_at: olderTime(updatedAt),
+  }
+}
+
+/** The columns that the table of messages has always had. */
+function toMessageRow(message: Message) {
+  const { id, conversationId, author, model, metadata } = message
+  const { message_role, message_id, content, completion, created_at, updated_at } = olderMessage(message)
+  const { ciphertext, iv, tag } = content.text
+  return {
+    id: Number(id),
+    conv_id: Number(conversationId),
+    user_id: Number(author.id),
+    message_role,
+    message_id,
+    model,
+    iv,
+    tag,
+    content: ciphertext,
+    completion,
+    metadata,
+    created_at,
+    updated_at,
+  }
+}

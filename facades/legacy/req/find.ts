@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { ContextOf } from '../../http/procedures.ts'
-import { isMember, type Member, type Message, type Room, userIn } from './room-shapes.ts'
+import { isMember, type Member, type Message, type Room, userIn } from './shapes.ts'
 
 export type InRoom = { Params: { slug: string } }
 
@@ -30,7 +30,8 @@ const MAX_MEMBERS = 500
 
 /** Members of a room; of one that is full, people who are invited may be missing. */
 export async function membersOf({ api, room }: Pick<RoomRequest, 'api' | 'room'>): Promise<Member[]> {
-  const found = await api.rooms.related({ id: room.id, relation: 'members', page: { size: MAX_MEMBERS } })
+  const page = { size: MAX_MEMBERS }
+  const found = await api.rooms.related({ id: room.id, relation: 'members', include: ['user'], page })
   return (found as unknown as { items: Member[] }).items
 }
 
@@ -60,7 +61,7 @@ const [PAGE, PAGES] = [200, 5]
 export async function messagesOf({ api, room }: RoomRequest): Promise<Message[]> {
   const read = async (number: number) => {
     const page = { number, size: PAGE }
-    const include = ['member', 'attachments']
+    const include = ['member.user', 'attachments']
     const found = await api.rooms.related({ id: room.id, relation: 'messages', include, sort: ['-number'], page })
     return found as unknown as { items: Message[]; total: number }
   }

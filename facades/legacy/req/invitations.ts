@@ -7,7 +7,7 @@ import type { Locale } from '../../../routers/ports/locales.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { bodyIn, errorHandler } from './errors.ts'
 import { type InRoom, roomOf } from './find.ts'
-import { type Member, type Room, roomRow } from './room-shapes.ts'
+import { type Member, type Room, roomRow } from './shapes.ts'
 
 const personRole = z.enum(['admin', 'editor', 'viewer'])
 

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
-import { bodyIn, errorHandler } from './errors.ts'
+import { bodyIn, errorHandler, inShape } from './errors.ts'
 import { type InRoom, memberNamed, membersOf, messagesOf, ownMembership, roomOf } from './find.ts'
-import { roomAnswers } from './room-answers.ts'
-import { roomMessages } from './room-messages.ts'
-import { roomPictures } from './room-pictures.ts'
-import { isMember, olderRoom, roomRow, userIn } from './room-shapes.ts'
+import { roomAnswers, roomMessages } from './room-messages.ts'
+import { isMember, olderRoom, picture, pictureUuid, roomInList, roomPicture, roomRow, userIn } from './shapes.ts'
 
+const number = z.coerce.number().int().min(1)
+const ofList = z.object({ size: number.max(200).default(50), number: number.default(1) })
 const newRoom = z.object({ room_name: z.string() })
 const person = z.object({ username: z.string() })
 const roleOf = z.object({ username: z.string(), role: z.enum(['admin', 'editor', 'viewer']) })
@@ -36,6 +36,12 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   await app.register(async (creating) => createRoom(creating, options))
   await app.register(async (answering) => roomAnswers(answering, options))
   memberRoutes(app, options)
+
+  app.get('/req/room', routeTo('rooms.list', options, { query: ofList }), async (request, reply) => {
+    const page = inShape(ofList, request.query)
+    const { items } = await createCaller(await contextOf(request, reply)).rooms.list({ page })
+    return { success: true, data: items.map(roomInList) }
+  })
 
   app.get<InRoom>('/req/room/:slug', routeTo('rooms.find', options), async (request, reply) => {
     const at = await roomOf(request, reply, contextOf)
@@ -121,6 +127,43 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
         user_id: Number(userIn(member)),
         role: member.role,
       }))
+    },
+  )
+}
+
+const text = z.string().nullish()
+const settings = z.object({ name: text, description: text, system_prompt: text, image: text })
+
+/** Routes for what a room says of itself, and its picture. */
+function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
+  const { contextOf } = options
+
+  app.post<InRoom>(
+    '/req/room/updateInfo/:slug',
+    routeTo('rooms.update', options, { body: settings }),
+    async (request, reply) => {
+      const { api, room } = await roomOf(request, reply, contextOf)
+      const { name, description, system_prompt, image } = bodyIn(settings, request)
+      // An empty name is none; an empty text clears what was there.
+      await api.rooms.update({
+        id: room.id,
+        ...(name && { name }),
+        ...(description !== undefined && { roomDescription: description || null }),
+        ...(system_prompt !== undefined && { systemPrompt: system_prompt || null }),
+        ...(image && { avatar: image }),
+      })
+      return { success: true, response: 'Info updated successfully' }
+    },
+  )
+
+  app.post<InRoom>(
+    '/req/room/uploadAvatar/:slug',
+    routeTo('rooms.update', options, { body: picture }),
+    async (request, reply) => {
+      const { api, room } = await roomOf(request, reply, contextOf)
+      const { image } = bodyIn(picture, request)
+      const changed = await api.rooms.update({ id: room.id, avatar: image })
+      return { success: true, url: roomPicture(changed), uuid: pictureUuid(changed) }
     },
   )
 }

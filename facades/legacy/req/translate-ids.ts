@@ -5,7 +5,7 @@ import { failureOf } from '../../http/failure.ts'
 import type { ContextOf } from '../../http/procedures.ts'
 import { inShape } from './errors.ts'
 import { type InRoom, type RoomRequest, roomOf } from './find.ts'
-import type { Message } from './room-shapes.ts'
+import type { Message } from './shapes.ts'
 
 /** What a route calls the number of a message, and that of the thread that it is in. */
 interface Fields {

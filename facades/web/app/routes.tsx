@@ -9,6 +9,13 @@ const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/chat', co
 
 const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$slug', component: ExistingChat })
 
+/** Below `/chat/`, where no conversation has so short a name. */
+const importing = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/chat/import',
+  component: lazyRouteComponent(() => import('./chat/import/import-page.tsx'), 'ImportPage'),
+})
+
 function ExistingChat() {
   const { slug } = chat.useParams()
   return <ChatPage slug={slug} key={slug} />
@@ -32,7 +39,7 @@ const settingsSection = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([newChat, chat, settings, settingsSection]),
+  routeTree: rootRoute.addChildren([newChat, importing, chat, settings, settingsSection]),
   defaultErrorComponent: PageFailure,
 })
 

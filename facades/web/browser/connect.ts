@@ -25,7 +25,7 @@ onSubmit(translate, 'connect', async () => {
   const passkey = needsKeys || !keys.hidden ? await sealedPasskey() : null
   const connectRequest = decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
   await ask('POST', `${api}/ext-apps/actions/establish-connection`, { connectRequest, passkey, abilities })
-  return go(form.dataset['accepted'] ?? '/profile')
+  return go(form.dataset['accepted'] ?? '/settings')
 })
 
 /** The passkey for the app alone, once it has proved to be the right one. The key of it stays in this browser. */

@@ -11,7 +11,7 @@ ${asked.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="
   .replace(':app', () => asked.name)
   .replace(':username', () => asked.username)}</p>
 <p class="hint">${asked.description ?? ''} <span>${translate('page.connect.at')} <code>${asked.url}</code></span></p>
-${asked.needsKeys && html`<p class="notice loud" role="alert">${translate('page.connect.needsKeys')}</p>`}
+${asked.needsKeys && warning(translate)}
 <form id="connect" data-key="${asked.publicKey}" data-accepted="${asked.acceptedUrl}">
 <fieldset>
 <legend>${translate('page.connect.may')}</legend>
@@ -19,14 +19,21 @@ ${asked.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', v
 </fieldset>
 ${!asked.needsKeys && keyChoice(translate)}
 <fieldset id="keys"${!asked.needsKeys && html` hidden disabled`}>
+${!asked.needsKeys && warning(translate)}
 ${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: typedOnly(translate, mayPaste) })}
 </fieldset>
 <p class="hint">${translate('page.connect.days').replace(':days', String(asked.linkDays))}</p>
 <p class="hint">${translate('page.connect.back')} <code id="back">${asked.redirectUrl}</code></p>
-<button disabled>${translate('page.connect.agree')}</button>
+<button disabled>${translate(asked.needsKeys ? 'page.connect.agreeWithKeys' : 'page.connect.agree')}</button>
 ${outcome}
 </form>
 <p class="actions"><a class="button quiet" id="decline" href="${asked.declinedUrl}">${translate('page.connect.decline')}</a></p>`
+
+/** The loudest thing on the page. */
+const warning = (translate: Translate): Html => html`<div class="notice loud" role="alert">
+<p><strong>${translate('page.connect.handsOver')}</strong></p>
+<p>${translate('page.connect.readsAll')}</p>
+</div>`
 
 const keyChoice = (translate: Translate): Html => html`<fieldset>
 <legend>${translate('page.connect.keys')}</legend>

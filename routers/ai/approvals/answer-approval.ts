@@ -19,9 +19,10 @@ export const answerKey = (person: number, id: string) => `${questionKey(person, 
 
 /** Answers a question of a stream of the same person; the first answer holds. */
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
-  const { kv, settings } = ctx.services
+  const { kv, notifier, settings } = ctx.services
+  const key = answerKey(person, id)
   const isAsked = await kv.get(questionKey(person, id))
   const value = JSON.stringify(answer)
-  if (!isAsked || !(await kv.setIfAbsent(answerKey(person, id), value, settings.tools.approvalTimeout)))
-    throw new Problem('not_found')
+  if (!isAsked || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout))) throw new Problem('not_found')
+  notifier.notify(key)
 }

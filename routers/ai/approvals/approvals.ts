@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { ApprovalPart, RunOnce, ToolOutcome } from '../../ports/ai/approvals.ts'
 import { AllowedCalls } from './allowed-calls.ts'
 import { type ApprovalAnswer, answerKey, questionKey } from './answer-approval.ts'
 import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
-import { KeptOutcomes, LOOK_MS } from './kept-outcomes.ts'
+import { KeptOutcomes } from './kept-outcomes.ts'
 import { type GuardedCall, OpenQuestions } from './open-questions.ts'
 
 /** Where a person is asked: within the stream, which waits, or at the end of the answer; nowhere where it is undefined. */
@@ -26,6 +25,8 @@ export class Approvals {
   /** What the person allowed with the request. */
   readonly allowed = new AllowedCalls(this)
   readonly #remembered = new Map<string, boolean>()
+  /** By what its questions are woken when an answer was given for all calls of a tool. */
+  readonly #round = randomUUID()
   /** Calls that may run once. */
   readonly #granted: string[] = []
   #waiting: ApprovalPart[] = []
@@ -78,29 +79,32 @@ export class Approvals {
   }
 
   async #ask(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
-    const { kv, settings } = this.#ctx.services
+    const { kv, notifier, settings } = this.#ctx.services
     const id = randomUUID()
     const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
     this.#waiting.push({ type: 'approval', id, ...shown(call) })
     this.#arrival.resolve()
+    const look = async () => {
+      const given = await kv.get(answer)
+      // Another call of the same round may have been answered for all of them.
+      return given ? this.#take(call, JSON.parse(given)) : this.#remembered.get(call.tool)
+    }
     try {
-      const ends = performance.now() + settings.tools.approvalTimeout
-      while (performance.now() < ends) {
-        await pause(LOOK_MS, undefined, { signal })
-        const given = await kv.get(answer)
-        if (given) return await this.#take(call, JSON.parse(given))
-        // Another call of the same round was answered for all of them.
-        if (this.#remembered.has(call.tool)) return this.#remembered.get(call.tool)
-      }
-      return undefined
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(settings.tools.approvalTimeout)])
+      const allowed = await notifier.waitFor([answer, this.#round], look, limit)
+      signal.throwIfAborted()
+      return allowed
     } finally {
       await Promise.all([kv.delete(question), kv.delete(answer)])
     }
   }
 
   async #take(call: GuardedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
-    if (remember) this.#remembered.set(call.tool, allow)
+    if (remember) {
+      this.#remembered.set(call.tool, allow)
+      this.#ctx.services.notifier.notify(this.#round)
+    }
     if (remember && allow) await this.#conversation.add(call)
     return allow
   }

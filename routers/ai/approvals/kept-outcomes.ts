@@ -1,12 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Services } from '../../core/services.ts'
 import type { ToolOutcome } from '../../ports/ai/approvals.ts'
-import { RunningCalls } from './running-calls.ts'
+import { LEASE_MS, RunningCalls } from './running-calls.ts'
 
 const PURPOSE = 'tool-outcome'
-
-/** How often it is looked, in milliseconds, for what any replica may write. */
-export const LOOK_MS = 200
 
 /** Characters of one that is kept whole; of all of one person, in as long as they are kept. */
 const MAX_TEXT = 64 * 1024
@@ -26,7 +22,7 @@ const briefOf = ({ isError }: ToolOutcome): ToolOutcome => ({
   isError,
 })
 
-type Store = Pick<Services, 'answers' | 'kv' | 'limiter' | 'log' | 'settings' | 'vault'>
+type Store = Pick<Services, 'answers' | 'kv' | 'limiter' | 'log' | 'notifier' | 'settings' | 'vault'>
 
 /** What comes of calls that a person allowed, for a caller who asks again, as when the connection was lost. */
 export class KeptOutcomes {
@@ -50,19 +46,23 @@ export class KeptOutcomes {
       await this.#keep(id, outcome).catch((error: unknown) =>
         this.#services.log.warn({ error }, 'what came of a call of a tool was not kept'),
       )
+      this.#services.notifier.notify(this.#keyOf(id))
       return outcome
     })
   }
 
-  /** What came of a call that began elsewhere; waits for it while it runs. */
+  /** What came of a call that began elsewhere; waits for it while it runs. A process that died tells nobody: its lease ends. */
   async wait(id: string, signal: AbortSignal): Promise<ToolOutcome> {
-    for (;;) {
+    const look = async () => {
       // In this order, as a call runs until its outcome is kept.
       const isRunning = await this.#running.has(id)
-      const outcome = await this.#find(id)
+      return (await this.#find(id)) ?? (isRunning ? undefined : UNKNOWN)
+    }
+    for (;;) {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(LEASE_MS)])
+      const outcome = await this.#services.notifier.waitFor([this.#keyOf(id)], look, limit)
       if (outcome) return outcome
-      if (!isRunning || signal.aborted) return UNKNOWN
-      await pause(LOOK_MS, undefined, { signal }).catch(() => {})
+      if (signal.aborted) return UNKNOWN
     }
   }
 

@@ -1,6 +1,6 @@
 import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
-import { argumentsIn, misfitOf, parsed, runTool } from '../../ports/ai/tool-calls.ts'
+import { argumentsIn, explainMisfit, parsed, runTool } from '../../ports/ai/tool-calls.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { UNKNOWN } from './kept-outcomes.ts'
 
@@ -43,7 +43,7 @@ export async function runAllowed(
   if (refusal) return told(failure(refusal))
   if (!tool?.approval) return told(failure('There is no such tool about which the person is asked.'))
   const given = tool.input.safeParse(argumentsIn(json))
-  if (!given.success) return told(failure(misfitOf(given.error)))
+  if (!given.success) return told(failure(explainMisfit(given.error)))
   const run = async () => {
     const outcome = await runTool(tool, json, signal, () => begin({ type: 'tool-start', ...shown, input: given.data }))
     return outcome.isError && signal.aborted ? UNKNOWN : outcome

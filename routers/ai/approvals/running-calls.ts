@@ -1,7 +1,7 @@
 import type { Services } from '../../core/services.ts'
 
 /** How long a call counts as running of which its process says nothing, and how often that says so, in milliseconds. */
-const LEASE_MS = 15_000
+export const LEASE_MS = 15_000
 const RENEWAL_MS = 5000
 
 /** The calls of a person that run now, on any replica. Those of a process that dies end with their lease. */

@@ -43,7 +43,7 @@ export class LimitIndex<Limit extends Matched> {
     for (const [subject, subjectId] of request.subjects) {
       const { each, named } = this.#limits.get(subject) ?? none
       for (const limits of [each, named.get(subjectId) ?? []])
-        for (const limit of limits) claims.push({ limit, subjectId, ...partOf(limit, request) })
+        for (const limit of limits) claims.push({ limit, subjectId, ...countClaim(limit, request) })
     }
     return claims
   }
@@ -51,7 +51,7 @@ export class LimitIndex<Limit extends Matched> {
 
 const none = { each: [], named: new Map<string, never>() }
 
-function partOf(
+function countClaim(
   { unit, currency, unpricedCost }: Matched,
   most: Pick<ReserveRequest, 'tokens' | 'costMicros' | 'currency'>,
 ): Pick<Claim<Matched>, 'amount' | 'measure'> {

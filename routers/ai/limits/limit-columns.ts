@@ -1,17 +1,18 @@
-import { findNamed, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
+import { unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
 import type { LimitSubject } from '../../../entities/ai/usage-limit.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
+import { findNamed } from '../../../entities/views/limit-subject.sql.ts'
 import { Problem } from '../../core/problems.ts'
-import { targetOf } from '../../ports/ai/limit-target.ts'
+import { parseTarget } from '../../ports/ai/limit-target.ts'
 import { type LimitEntry, type LimitsConfig, limitColumns } from '../../ports/ai/limits-config.ts'
 
 export type LimitColumns = ReturnType<typeof limitColumns>
 
 /** Throws where nobody has the name that the limit is for. */
-export async function columnsOf(sql: Sql, entry: LimitEntry): Promise<LimitColumns> {
-  const { columns, ofNobody } = await columnsOfAll(sql, { timeZone: 'UTC', limits: [entry] })
+export async function toColumns(sql: Sql, entry: LimitEntry): Promise<LimitColumns> {
+  const { columns, ofNobody } = await toColumnsOfAll(sql, { timeZone: 'UTC', limits: [entry] })
   if (columns[0] && ofNobody.length === 0) return columns[0]
-  const { subject, subjectId } = targetOf(entry.for)
+  const { subject, subjectId } = parseTarget(entry.for)
   throw new Problem('not_found', { detail: `There is no ${subject} with the ${nouns[subject]} ${subjectId}.` })
 }
 
@@ -30,7 +31,7 @@ export async function idOfNamed(sql: Sql, subject: LimitSubject, name: string): 
  * People, apps and rooms are named by their names, which can change, and counted by id. Where there are none of the name yet, the
  * limit is for whoever gets it first, and its own name is told.
  */
-export async function columnsOfAll(sql: Sql, { timeZone, limits }: LimitsConfig) {
+export async function toColumnsOfAll(sql: Sql, { timeZone, limits }: LimitsConfig) {
   const written = limits.map((entry) => withUsername(limitColumns(entry, entry.timeZone ?? timeZone)))
   const namesOf = (kind: string) => written.flatMap(({ subject, subjectId }) => (subject === kind && subjectId) || [])
   const found = await sql(findNamed, [namesOf('user'), namesOf('app'), namesOf('room')])

@@ -4,7 +4,7 @@ import { type Claim, LimitIndex } from './limit-claims.ts'
 import { type Refusals, SimulatedCounters, type SimulatedLimit } from './simulated-limit.ts'
 
 /** The periods of the limits, each once: with each call is told when they began, in this order. */
-export function periodsOf(limits: readonly SimulatedLimit[]): { keys: string[]; values: [string[], string[]] } {
+export function listPeriods(limits: readonly SimulatedLimit[]): { keys: string[]; values: [string[], string[]] } {
   const all = [...new Map(limits.map((limit) => [periodKey(limit), limit])).values()]
   return { keys: all.map(periodKey), values: [all.map(({ period }) => period), all.map(({ timeZone }) => timeZone)] }
 }
@@ -32,7 +32,7 @@ export class LimitSimulation {
   readonly #limits: ReadonlyMap<SimulatedLimit, { counters: SimulatedCounters; position: number }>
 
   constructor(limits: readonly SimulatedLimit[]) {
-    const { keys } = periodsOf(limits)
+    const { keys } = listPeriods(limits)
     this.#index = new LimitIndex(limits)
     this.#limits = new Map(
       limits.map((limit) => [
@@ -52,7 +52,7 @@ export class LimitSimulation {
   }
 
   #take(call: RecordedCall): Refusals[] {
-    const claims = this.#index.claimsOf({ ...call, subjects: subjectsOf(call) })
+    const claims = this.#index.claimsOf({ ...call, subjects: listSubjects(call) })
     const ended = claims.flatMap(({ limit }) => this.#begin(limit, call))
     const judged = claims.map((claim) => this.#judge(claim, call))
     const isRefused = judged.some(({ fits, counter: { mode } }) => !fits && mode === 'enforce')
@@ -84,7 +84,7 @@ export class LimitSimulation {
 }
 
 /** Of somebody who was removed no more is known than what they asked. */
-const subjectsOf = ({ userId, role, groups, roomId, appId, tokenId, provider, model }: RecordedCall): SubjectId[] => [
+const listSubjects = ({ userId, role, groups, roomId, appId, tokenId, provider, model }: RecordedCall): SubjectId[] => [
   ['installation', ''],
   ...(role === null ? [] : [['role', role] as const]),
   ...(groups ?? []).map((group) => ['group', group] as const),

@@ -1,26 +1,19 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
-import {
-  type ActiveLimit,
-  limitSubjectExists,
-  listActiveLimits,
-  listLimits,
-  showLimit,
-  unknownTimeZones,
-} from '../../../entities/ai/usage-limit.sql.ts'
+import { type ActiveLimit, listActiveLimits, unknownTimeZones } from '../../../entities/ai/usage-limit.sql.ts'
 import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { recordedCalls, summedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
+import { limitSubjectExists, listLimits, showLimit } from '../../../entities/views/limit-subject.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction } from '../../core/run-named.ts'
+import { inTransaction } from '../../core/run-statement.ts'
 import { host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
-import { changeLimits } from './change-limits.ts'
-import { columnsOf, columnsOfAll, type LimitColumns } from './limit-columns.ts'
-import { limitName, noLimit } from './limit-name.ts'
-import { LimitSimulation, periodsOf } from './limit-simulation.ts'
+import { changeLimits, limitName, noLimit } from './claim-limits.ts'
+import { type LimitColumns, toColumns, toColumnsOfAll } from './limit-columns.ts'
+import { LimitSimulation, listPeriods } from './limit-simulation.ts'
 import { topUp } from './top-up.ts'
 
 /** The limits of the installation, for those who run it. */
@@ -40,7 +33,7 @@ export const limitsRouter = router({
     return changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
       if (row && isInFile(row)) throw inFile(input.name)
-      await write(em, row, { ...(await columnsOf(inTransaction(em), input)), fromFile: false })
+      await write(em, row, { ...(await toColumns(inTransaction(em), input)), fromFile: false })
       return { name: input.name }
     })
   }),
@@ -66,10 +59,10 @@ export const limitsRouter = router({
     .query(async ({ ctx, input: { from, to, config } }) => {
       if (config) await assertTimeZones(ctx, [config, ...config.limits])
       const { columns, ofNobody } = config
-        ? await columnsOfAll(ctx.services.sql, config)
+        ? await toColumnsOfAll(ctx.services.sql, config)
         : { columns: await inForce(ctx), ofNobody: [] }
       const simulation = new LimitSimulation(columns)
-      const values = [from, to, ...periodsOf(columns).values]
+      const values = [from, to, ...listPeriods(columns).values]
       const [summed] = await ctx.services.sql(summedCalls, values)
       const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
       return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
@@ -98,7 +91,7 @@ export const limitsRouter = router({
     return changeLimits(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
       assertNotSet(rows, config.limits)
-      const { columns, ofNobody } = await columnsOfAll(inTransaction(em), config)
+      const { columns, ofNobody } = await toColumnsOfAll(inTransaction(em), config)
       for (const row of columns) await write(em, rows.get(row.name) ?? null, { ...row, fromFile: true })
       const names = new Set(columns.map(({ name }) => name))
       const gone = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { openCounters, topUpCounter } from '../../../entities/ai/usage-counter.sql.ts'
-import { limitSubjectExists, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
+import { unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
 import { type LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
+import { limitSubjectExists } from '../../../entities/views/limit-subject.sql.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction } from '../../core/run-named.ts'
+import { inTransaction } from '../../core/run-statement.ts'
 import { host } from '../../core/trpc.ts'
-import { changeLimits } from './change-limits.ts'
+import { changeLimits, limitName, noLimit } from './claim-limits.ts'
 import { idOfNamed, nouns } from './limit-columns.ts'
-import { limitName, noLimit } from './limit-name.ts'
 
 /** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
 export const topUp = host
@@ -20,7 +20,7 @@ export const topUp = host
       const limit = await em.findOne(UsageLimit, { name })
       if (!limit) throw noLimit(name)
       const sql = inTransaction(em)
-      const subjectId = subjectIdOf(limit, await idOfNamed(sql, limit.subject, id))
+      const subjectId = chooseSubject(limit, await idOfNamed(sql, limit.subject, id))
       const values = [limit.id, subjectId, toppingUp(limit, amount)] as const
       const topped = (await sql(topUpCounter, values))[0] ?? (await openAndTopUp(sql, limit, values))
       if (!topped) throw noLimit(name)
@@ -44,7 +44,7 @@ async function openAndTopUp(sql: Sql, { subject, subjectId }: UsageLimit, values
 }
 
 /** Whose counter it is; throws where that is not said, is another one's, or nobody is there yet. */
-function subjectIdOf({ name, subject, subjectId }: UsageLimit, id: string): string {
+function chooseSubject({ name, subject, subjectId }: UsageLimit, id: string): string {
   const only = subject === 'installation' ? '' : subjectId
   if (only !== null && id !== '' && id !== only)
     throw invalid('id', `must be absent: the limit is for one ${subject} alone`)

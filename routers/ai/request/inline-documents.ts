@@ -4,9 +4,9 @@ import { type Issue, Problem } from '../../core/problems.ts'
 import type { FilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { withNotes } from '../../ports/files/text-notes.ts'
-import { isDocumentUntaken } from './checks.ts'
-import { noText, unreadableMessage } from './file-fit.ts'
+import { noText, unreadableMessage } from './file-support.ts'
 import type { ReadMessage } from './request.ts'
+import { isDocumentUnsupported } from './validate-request.ts'
 
 type Part = ReadMessage['content'][number]
 type Path = Issue['path']
@@ -44,7 +44,7 @@ export class InlineDocuments {
   readonly #isWanted = (part: Part): boolean =>
     part.type === 'tool-result'
       ? part.content.some(this.#isWanted)
-      : part.type === 'file' && isDocumentUntaken(part.mime, this.#options.model)
+      : part.type === 'file' && isDocumentUnsupported(part.mime, this.#options.model)
 
   async #texts(parts: readonly Part[], path: Path): Promise<Part[]> {
     const read: Part[] = []

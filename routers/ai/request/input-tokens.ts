@@ -1,6 +1,8 @@
+import { type Adapter, mostTokens } from '../../ports/ai/adapters.ts'
 import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
+import type { ModelCall } from '../../ports/ai/models.ts'
 import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
-import { schemaOf } from '../../ports/ai/tool-schema.ts'
+import { toJsonSchema } from '../../ports/ai/tool-schema.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { isPlainText } from './parts.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
@@ -11,26 +13,26 @@ const IMAGE_TOKENS = 1600
 const BLOCK_TOKENS = 100
 
 /** Our estimate of what a request takes of a model's input, not rounded; attachments count when they are read. */
-export function inputTokensOf({ system = [], messages, tools, format }: AiRequest): number {
-  const said = messages.reduce((sum, { content }: AskedMessage) => sum + sumOf(content), sumOf(system))
+export function estimateInputTokens({ system = [], messages, tools, format }: AiRequest): number {
+  const said = messages.reduce((sum, { content }: AskedMessage) => sum + sumTokens(content), sumTokens(system))
   return (
     said + (tools.length > 0 ? tokensIn(JSON.stringify(tools)) : 0) + (format ? tokensIn(JSON.stringify(format)) : 0)
   )
 }
 
 /** What the model is told of the tools that the service runs for it. */
-export const tokensOfTools = (tools: readonly FunctionTool[]): number =>
-  tools.reduce((sum, tool) => sum + tokensIn(tool.name + tool.description + JSON.stringify(schemaOf(tool))), 0)
+export const estimateToolTokens = (tools: readonly FunctionTool[]): number =>
+  tools.reduce((sum, tool) => sum + tokensIn(tool.name + tool.description + JSON.stringify(toJsonSchema(tool))), 0)
 
 type Part = AskedMessage['content'][number]
 
-const sumOf = (parts: readonly Part[]): number => parts.reduce((sum, part) => sum + tokensOfPart(part), 0)
+const sumTokens = (parts: readonly Part[]): number => parts.reduce((sum, part) => sum + estimatePartTokens(part), 0)
 
-function tokensOfPart(part: Part): number {
+function estimatePartTokens(part: Part): number {
   switch (part.type) {
     case 'file':
     case 'stored-file':
-      return tokensOfFile(part)
+      return estimateFileTokens(part)
     case 'attachment':
       return 0
     case 'skipped':
@@ -40,7 +42,7 @@ function tokensOfPart(part: Part): number {
     case 'tool-approval':
       return tokensIn(part.reason ?? '')
     case 'tool-result':
-      return sumOf(part.content)
+      return sumTokens(part.content)
     case 'reasoning':
       return tokensIn(part.text + (part.signature ?? ''))
     case 'text':
@@ -48,11 +50,25 @@ function tokensOfPart(part: Part): number {
   }
 }
 
-export function tokensOfFile(file: FilePart | StoredFilePart): number {
+export function estimateFileTokens(file: FilePart | StoredFilePart): number {
   if (file.mime.startsWith('image/')) return IMAGE_TOKENS
   if (file.type === 'stored-file') return tokensOfPages(file.content.bytes)
   const { mime, data } = file
   if (mime === 'application/pdf') return tokensOfPages((data.length / 4) * 3)
   // Other documents count, as attachments do, when their text is read.
   return isPlainText(mime) ? tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS : 0
+}
+
+/** One model for which OpenAI counts far more: 2833 tokens, and 5667 for each of 8 tiles, or 4 of a page. */
+const expensiveModel = { name: /^gpt-4o-mini/, image: 48_169, page: 28_501 }
+
+/**
+ * As many tokens as the provider may count where our estimate is this. It errs high, which is right for a reservation and wrong
+ * for refusing a request as too long: no model reads more than it takes.
+ */
+export function maxInputTokens({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {
+  const isDear = expensiveModel.name.test(model.upstreamId ?? model.modelId)
+  const { image, page } = isDear ? expensiveModel : mostTokens[model.adapter as Adapter]
+  const more = files.images * image + files.pages * page - files.estimate
+  return Math.max(estimate, Math.min(estimate + more, model.limits?.maxInputTokens || Infinity))
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type NativeTool, optionalTools } from '../../ports/ai/adapters.ts'
 import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
-import { parameters } from './parameters.ts'
+import { type CallParameters, efforts, type JsonFormat } from '../../ports/ai/models.ts'
+import type { CallerTool, JsonSchema, ToolChoice } from '../../ports/ai/tools.ts'
 import {
   type ApprovalGiven,
   type AttachmentPart,
@@ -10,10 +11,91 @@ import {
   approvalGiven,
   assistantPart,
   several,
+  toolName,
   toolResult,
 } from './parts.ts'
-import { toolReferences } from './references.ts'
-import { callerTools, jsonFormat, toolChoice } from './tools.ts'
+import { toolReferences } from './tool-references.ts'
+
+/** More than any model answers with. */
+const MAX_TOKENS = 10_000_000
+const MAX_STOPS = 16
+const MAX_STOP = 500
+/** In characters of JSON: templates know a few words. */
+const MAX_TEMPLATE_OPTIONS = 4000
+
+const tokens = z.int().positive().max(MAX_TOKENS)
+
+const penalty = z.number().min(-2).max(2)
+
+/** What a caller may set for one call. */
+const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
+  temperature: z.number().min(0).max(2).optional(),
+  topP: z.number().min(0).max(1).optional(),
+  maxTokens: tokens.optional(),
+  maxThinkingTokens: tokens.optional(),
+  effort: z.enum(efforts).optional(),
+  thinking: z.literal('adaptive').optional(),
+  thoughts: z.enum(['auto', 'concise', 'detailed']).optional(),
+  topK: z.int().positive().max(100_000).optional(),
+  presencePenalty: penalty.optional(),
+  frequencyPenalty: penalty.optional(),
+  verbosity: z.enum(['low', 'medium', 'high']).optional(),
+  templateOptions: z
+    .record(z.string(), z.unknown())
+    .refine((options) => JSON.stringify(options).length <= MAX_TEMPLATE_OPTIONS, {
+      error: `must have at most ${MAX_TEMPLATE_OPTIONS} characters`,
+    })
+    .optional()
+    .describe('What a server of open models fills into the template of the model.'),
+  maxTokensName: z
+    .literal('max_completion_tokens')
+    .optional()
+    .describe('How a provider that knows the name is told `maxTokens`.'),
+  isEffortOptional: z.boolean().optional().describe('Whether a model that takes no effort is asked without one.'),
+  seed: z.int32().optional(),
+  stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
+  parallelTools: z.boolean().optional(),
+})
+
+const MAX_TOOLS = 256
+const MAX_DESCRIPTION = 20_000
+/** Characters of a schema as JSON; those of all tools together. */
+const MAX_SCHEMA = 100_000
+const MAX_ALL_TOOLS = 1_000_000
+
+const schema: z.ZodType<JsonSchema> = z
+  .record(z.string(), z.json())
+  .refine((value) => JSON.stringify(value).length <= MAX_SCHEMA, `must have at most ${MAX_SCHEMA} characters as JSON`)
+
+const tool = z.strictObject({
+  name: toolName,
+  description: z.string().max(MAX_DESCRIPTION).optional(),
+  inputSchema: schema.describe('The JSON schema of the arguments.'),
+  strict: z.boolean().optional(),
+}) satisfies z.ZodType<CallerTool>
+
+const callerTools = z
+  .array(tool)
+  .max(MAX_TOOLS, `must be at most ${MAX_TOOLS} tools`)
+  .refine((tools) => JSON.stringify(tools).length <= MAX_ALL_TOOLS, {
+    error: `must have at most ${MAX_ALL_TOOLS} characters as JSON`,
+  })
+  .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'must have different names')
+
+const toolChoice = z.union([
+  z.enum(['auto', 'required', 'none']),
+  z.strictObject({ name: toolName }),
+]) satisfies z.ZodType<ToolChoice>
+
+const jsonFormat = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'must have 1 to 64 letters, digits, _ and -')
+    .optional(),
+  description: z.string().max(MAX_DESCRIPTION).optional(),
+  schema: schema.optional(),
+  strict: z.boolean().optional(),
+}) satisfies z.ZodType<JsonFormat>
 
 /** More than a model is sent in one conversation. */
 export const MAX_MESSAGES = 2000

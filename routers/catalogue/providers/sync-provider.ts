@@ -17,7 +17,7 @@ export function writeProvider(
   provider: ProviderConfig,
   row?: AiProvider,
 ): AiProvider {
-  const wanted = wantedOf(provider)
+  const wanted = toWanted(provider)
   const { id: providerId, apiKey } = provider
   const plainKey = openSecret(vault, row?.apiKey, API_KEY)
   const current = row && { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : digest(plainKey.text) }
@@ -32,7 +32,7 @@ export function writeProvider(
 }
 
 /** A key stands as its digest. */
-const wantedOf = ({
+const toWanted = ({
   id,
   adapter,
   name = id,
@@ -59,7 +59,7 @@ const wantedOf = ({
   apiKey: digest(apiKey),
 })
 
-type Wanted = ReturnType<typeof wantedOf>
+type Wanted = ReturnType<typeof toWanted>
 type Current = Pick<AiProvider, 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'synced'>
 
 function merge(wanted: Wanted, current: Current, log: Log): Partial<Wanted> {

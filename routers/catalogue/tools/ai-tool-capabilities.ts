@@ -26,10 +26,10 @@ const icons: Record<string, string> = {
 
 const builtIn = Object.entries(icons).map(([key, lines]): ToolCapability => {
   const label = `chat.composer.toolMenu.tools.${camelCase(key)}`
-  return { key, titleLabel: label, descriptionLabel: `${label}Description`, iconPath: iconOf(lines) }
+  return { key, titleLabel: label, descriptionLabel: `${label}Description`, iconPath: drawIcon(lines) }
 })
 
-function iconOf(lines: string): string {
+function drawIcon(lines: string): string {
   const drawing = `<path d="${lines}" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"/>`
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">${drawing}</svg>`
   return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`

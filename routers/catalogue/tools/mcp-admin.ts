@@ -5,7 +5,7 @@ import { listServers, type ServerSummary } from '../../../entities/catalogue/mcp
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { host, router } from '../../core/trpc.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
@@ -22,7 +22,10 @@ export const mcpRouter = router({
   ),
 
   servers: host.query(async ({ ctx }) =>
-    (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({ ...server, address: addressOf(url, server) })),
+    (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({
+      ...server,
+      address: normalizeAddress(url, server),
+    })),
   ),
 
   tools: host.query(({ ctx }) => ctx.services.sql(listServerTools)),
@@ -32,7 +35,7 @@ export const mcpRouter = router({
 })
 
 /** Where it is, without what may be secret: what follows a path, or the arguments of a program. */
-function addressOf(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
+function normalizeAddress(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
   const parsed = transport === 'stdio' ? null : URL.parse(url)
   return parsed ? `${parsed.origin}${parsed.pathname}` : (url.split(' ')[0] ?? '')
 }
@@ -40,8 +43,8 @@ function addressOf(url: string, { transport }: Pick<ServerSummary, 'transport'>)
 /** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
 const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
   changing(ctx, async (em, changes) => {
-    await runNamed(em, lockTool, [name])
-    const definition = (await runNamed(em, listServerTools, [])).find((tool) => tool.name === name)
+    await runStatement(em, lockTool, [name])
+    const definition = (await runStatement(em, listServerTools, [])).find((tool) => tool.name === name)
     if (!definition) throw new Problem('not_found')
     if (definition.hash !== hash) throw new Problem('precondition_failed')
     const tool = await em.findOneOrFail(AiTool, { name }, { refresh: true })

@@ -15,7 +15,7 @@ export async function syncServers(
   configs: readonly ServerConfig[],
 ): Promise<void> {
   const rows = await em.find(McpServer, {}, { populate: ['tools'] })
-  const known = rowsOf(rows, configs)
+  const known = matchRows(rows, configs)
   const found = new Set(known.values())
   const gone = rows.filter((row) => row.synced && !found.has(row))
   for (const row of gone) em.remove([...row.tools.getItems(), row])
@@ -34,7 +34,7 @@ export async function syncServers(
  * Which row each server of the file has: the one that the file had at this address last, whatever an administrator made of
  * it; else the one that is at this address; else the one that the file had by this label, which has moved.
  */
-function rowsOf(rows: readonly McpServer[], configs: readonly ServerConfig[]): Map<ServerConfig, McpServer> {
+function matchRows(rows: readonly McpServer[], configs: readonly ServerConfig[]): Map<ServerConfig, McpServer> {
   const free = new Set(rows)
   const found = new Map<ServerConfig, McpServer>()
   const claim = (isMeant: (row: McpServer, config: ServerConfig) => boolean) => {
@@ -68,7 +68,7 @@ function writeServer(
   config: ServerConfig,
   { row, isTaken }: Known,
 ): void {
-  const wanted = wantedOf(config)
+  const wanted = toWanted(config)
   if (!row && isTaken) {
     log.warn(
       { server: config.label },
@@ -76,7 +76,9 @@ function writeServer(
     )
     return
   }
-  const change = row ? changeOf(wanted, currentOf(vault, row), { row, isTaken }) : { values: wanted, isMixed: false }
+  const change = row
+    ? findChange(wanted, readCurrent(vault, row), { row, isTaken })
+    : { values: wanted, isMixed: false }
   if (change.isMixed)
     log.warn(
       { server: config.label },
@@ -88,19 +90,19 @@ function writeServer(
 }
 
 /** A secret stands as its digest. */
-const wantedOf = (config: ServerConfig) => ({
+const toWanted = (config: ServerConfig) => ({
   serverLabel: config.label,
   description: config.description,
   requireApproval: config.requireApproval,
   timeouts: toJson(config.timeouts) as Record<string, number>,
   url: config.url,
   transport: config.transport,
-  apiKey: digest(secretsOf(config).apiKey),
-  additionalConfig: digest(secretsOf(config).additionalConfig),
+  apiKey: digest(readSecrets(config).apiKey),
+  additionalConfig: digest(readSecrets(config).additionalConfig),
 })
-type Wanted = ReturnType<typeof wantedOf>
+type Wanted = ReturnType<typeof toWanted>
 
-const secretsOf = ({ apiKey, headers }: ServerConfig): Record<SecretName, string | undefined> => ({
+const readSecrets = ({ apiKey, headers }: ServerConfig): Record<SecretName, string | undefined> => ({
   apiKey,
   additionalConfig: Object.keys(headers).length > 0 ? JSON.stringify({ headers }) : undefined,
 })
@@ -111,7 +113,7 @@ interface Current {
   lost: SecretName[]
 }
 
-function currentOf(vault: Vault, row: McpServer): Current {
+function readCurrent(vault: Vault, row: McpServer): Current {
   const opened = secretNames.map((name) => [name, openSecret(vault, row[name], purposes[name])] as const)
   const lost = opened.filter(([, secret]) => secret.lost).map(([name]) => name)
   const secrets = opened.map(([name, { text }]) => [name, lost.includes(name) ? row.synced?.[name] : digest(text)])
@@ -119,7 +121,7 @@ function currentOf(vault: Vault, row: McpServer): Current {
 }
 
 /** What is to be written, and whether that left out an address and secrets which do not belong together. */
-function changeOf(wanted: Wanted, { values: current, lost }: Current, { row, isTaken }: Known) {
+function findChange(wanted: Wanted, { values: current, lost }: Current, { row, isTaken }: Known) {
   // What the last synchronisation did not know of was the file's.
   const synced = row?.synced && { ...toJson(current), ...row.synced }
   const free = Object.entries(mergeUntouched(wanted, current, synced)).filter(
@@ -150,7 +152,7 @@ function sealed(
   config: ServerConfig,
   values: Partial<Wanted>,
 ): Partial<Record<SecretName, string | null>> {
-  const secrets = secretsOf(config)
+  const secrets = readSecrets(config)
   const written = secretNames.filter((name) => values[name] !== undefined)
   return Object.fromEntries(
     written.map((name) => [name, secrets[name] === undefined ? null : vault.seal(secrets[name], purposes[name])]),

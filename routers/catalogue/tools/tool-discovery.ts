@@ -10,7 +10,7 @@ import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { type OfferedTool, type ToolOffer, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
 
@@ -70,7 +70,7 @@ async function askAll(ctx: Context): Promise<Asked[]> {
 const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
   changing(ctx, async (em, changes) => {
     // Replicas that do this at once take turns.
-    await runNamed(em, waitForTurn, [locks.syncTools])
+    await runStatement(em, waitForTurn, [locks.syncTools])
     const reports: ServerReport[] = []
     for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
     return reports
@@ -95,7 +95,7 @@ interface Writing {
 async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
   const { em } = writing
   // Who approves a tool has it locked, too: an approval comes before this, or after.
-  await runNamed(em, lockToolsOfServer, [server.id])
+  await runStatement(em, lockToolsOfServer, [server.id])
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
   // Deleted, or led elsewhere while it was asked.
   if (!row || row.url !== server.url) return []

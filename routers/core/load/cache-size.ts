@@ -2,4 +2,4 @@
  * The size of an LRU cache of at most so many entries, which takes room as it fills: `max` would take the room for all of them
  * at once, at every start.
  */
-export const atMost = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 })
+export const maxEntries = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { findOrphanedPictures } from '../../../entities/identity/picture.sql.ts'
 import type { User } from '../../../entities/identity/user.ts'
+import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { deletePictures, large, storePicture } from './picture-files.ts'

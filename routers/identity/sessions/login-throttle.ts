@@ -47,12 +47,12 @@ const countOf = ({ account, browserId }: LoginAttempt) =>
 /** No username can be read in the store. */
 const accountKey = (account: string) => `login:account:${digest(account)}`
 
-const addressKey = (address: string) => `login:address:${digest(networkOf(address))}`
+const addressKey = (address: string) => `login:address:${digest(toNetwork(address))}`
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
 
 /** One person has a whole IPv6 network of 64 bits to choose addresses from. */
-function networkOf(address: string): string {
+function toNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()

@@ -11,7 +11,7 @@ import { AI_USER_ID, User } from '../../../entities/identity/user.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { type Identity, sourceOf } from '../../ports/login.ts'
 import { renameUser } from '../rename-user.ts'
 import { users } from '../users.ts'
@@ -81,7 +81,7 @@ async function updateFromSource(ctx: Context, matched: SignInUser, identity: Ide
     if (identity.groups && !isSame(user.groups, identity.groups)) user.groups = [...identity.groups]
     if (user.username !== identity.username) await renameUser(ctx, em, user, identity.username)
     await em.flush()
-    await runNamed(em, setSignedIn, [user.id])
+    await runStatement(em, setSignedIn, [user.id])
     if (before.username === user.username && before.name === user.name) return
     changes.addRow(users, 'updated', user)
     await ctx.services.hooks.settle('user-profile-changed', { userId: user.id, em, changes })
@@ -101,7 +101,7 @@ async function lockMatched(em: EntityManager, matched: SignInUser, { subject }: 
 /** The address of somebody else is left to them: the person keeps the one before, and gets in. */
 async function changeEmail(ctx: Context, em: EntityManager, user: User, email: string): Promise<void> {
   if (user.email === email) return
-  const [owner] = await runNamed(em, findEmailOwner, [email, user.id])
+  const [owner] = await runStatement(em, findEmailOwner, [email, user.id])
   if (!owner) user.email = email
   else
     ctx.services.log.warn(

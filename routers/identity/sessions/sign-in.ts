@@ -1,21 +1,113 @@
 import { z } from 'zod'
 import type { LoginMethod } from '../../../entities/identity/session.ts'
-import type { KnownUser } from '../../../entities/identity/user.sql.ts'
+import { findKnownUser, type KnownUser } from '../../../entities/identity/user.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { about, anyone, browserProcedure, router } from '../../core/trpc.ts'
-import type { Identity } from '../../ports/login.ts'
+import {
+  type AuthorizationState,
+  account,
+  type Identity,
+  type LoginAttempt,
+  type RedirectSource,
+} from '../../ports/login.ts'
 import type { BrowserSession, SessionSubject } from '../../ports/session.ts'
-import { callerOf } from '../session-caller.ts'
-import { rememberBrowser } from './known-browser.ts'
+import { toCaller } from '../session-caller.ts'
+import { browserIdFor, rememberBrowser } from './known-browser.ts'
 import { matchIdentity } from './match-identity.ts'
-import { redirectLogin } from './oidc-login.ts'
 import { ownSessions } from './own-sessions.ts'
-import { credentials, redirectUri, verifyPassword } from './password-login.ts'
-import { withRedirect } from './safe-redirect.ts'
+import { localRedirect, withRedirect } from './safe-redirect.ts'
 import { signOut } from './sign-out.ts'
 
 type BrowserContext = Context & { browser: BrowserSession }
+
+const pendingLogin = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  until: z.number(),
+  next: z.string().optional(),
+})
+
+const PENDING = 'pending login'
+
+/** Signing in at a provider: what must outlast the way there and back is kept, sealed, by the browser. */
+const redirectLogin = {
+  /** The address of the provider. */
+  async begin(ctx: BrowserContext, next: string | undefined): Promise<string> {
+    const { url, pending } = await (await findSource(ctx)).begin()
+    ctx.browser.setLoginState(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
+    return url
+  },
+
+  async finish(
+    ctx: BrowserContext,
+    query: string,
+  ): Promise<{ identity?: Identity | undefined; next?: string | undefined }> {
+    const source = await findSource(ctx)
+    const pending = read(ctx)
+    // Good for one return, however it ends.
+    ctx.browser.setLoginState(undefined)
+    return pending ? { identity: await source.finish(query, pending), next: pending.next } : {}
+  },
+}
+
+async function findSource({ services }: BrowserContext): Promise<RedirectSource> {
+  const { redirect } = await services.loginSources()
+  if (!redirect) throw new Problem('not_found', { detail: 'Nobody signs in at a provider here.' })
+  return redirect
+}
+
+function read({ browser, services }: BrowserContext): (AuthorizationState & { next?: string | undefined }) | undefined {
+  if (!browser.loginState) return undefined
+  try {
+    return pendingLogin.parse(JSON.parse(services.vault.open(browser.loginState, PENDING)))
+  } catch {
+    return undefined
+  }
+}
+
+/** Where to go on after signing in; anything but an address of ours is left out. */
+const redirectUri = z.string().max(16_384).optional().transform(localRedirect)
+
+const credentials = z.strictObject({
+  account: z.string().min(1).max(254, 'must have at most 254 characters'),
+  password: z.string().min(1).max(1024, 'must have at most 1024 characters'),
+  redirectUri,
+})
+type Credentials = z.output<typeof credentials>
+
+interface Verified {
+  /** Undefined where the password is wrong. */
+  identity: Identity | undefined
+  /** The spelling of the account that is counted and remembered. */
+  account: string
+  /** The person as they were before their password was compared. */
+  before: KnownUser | undefined
+}
+
+/** Compares a password; only failures count against the account and the address. */
+async function verifyPassword(ctx: BrowserContext, typed: Credentials): Promise<Verified> {
+  const { password } = await ctx.services.loginSources()
+  if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
+  const name = account.safeParse(typed.account).data ?? typed.account.toLowerCase()
+  const attempt = { account: name, address: ctx.browser.address, browserId: browserIdFor(ctx, name) }
+  await take(ctx, attempt)
+  const [before] = await ctx.services.sql(findKnownUser, [name])
+  const identity = await password.verify(typed.account, typed.password).catch(async (error: unknown) => {
+    await ctx.services.loginThrottle.giveBack(attempt)
+    throw error
+  })
+  if (identity) await ctx.services.loginThrottle.succeed(attempt)
+  return { identity, account: name, before }
+}
+
+async function take(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
+  const allowance = await ctx.services.loginThrottle.take(attempt)
+  if (allowance.remaining >= 0) return
+  ctx.hints.rateLimit = allowance
+  throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
+}
 
 export const sessionsRouter = router({
   current: anyone
@@ -97,7 +189,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
     // The person was removed or disabled, or got another password, since they were looked up.
     throw isProblem(error, 'signed_out') ? loginRefused(ctx, method) : error
   })
-  ctx.callerContext.become(callerOf(subject), 'login')
+  ctx.callerContext.become(toCaller(subject), 'login')
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }

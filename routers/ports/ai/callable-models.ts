@@ -14,12 +14,12 @@ export interface CallableModels {
   find: FindModel
   /**
    * Prepares a call, and reserves for it. What was seen may be outdated: where the question is refused by it, or when the call is
-   * reserved for, all of it is done `again` by what the database says. Nothing may be left of a call that failed.
+   * reserved for, all of it is done again by what the database says. Nothing may be left of a call that failed.
    */
-  prepare<Call>(work: (find: FindModel, again: boolean) => Promise<Call>): Promise<Call>
+  prepare<Call>(work: (find: FindModel) => Promise<Call>): Promise<Call>
 }
 
-/** The catalogue or a caller is another one than that by which calls were prepared. Nothing is reserved then. */
+/** The catalogue is another one than that by which calls were prepared. Nothing is reserved then. */
 export class Outdated extends Error {
   override name = 'Outdated'
 }

@@ -17,7 +17,7 @@ const unchecked = new Set([
 const MAX_SCHEMAS = 5000
 
 /** Checks a value against a JSON schema of an object, and gives it back as it is. Throws where the schema is not one. */
-export function objectOf(schema: Schema): z.ZodType<Record<string, unknown>> {
+export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown>> {
   const checked = z.fromJSONSchema({ ...new Unfolding(schema).whole(), type: 'object' } as never)
   return z.record(z.string(), z.unknown()).superRefine((value, ctx) => {
     const { error } = checked.safeParse(value)

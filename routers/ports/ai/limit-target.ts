@@ -17,19 +17,19 @@ const LAST_ROW = 2 ** 31 - 1
 export const limitTarget = z
   .string()
   .max(300)
-  .refine(subjectOf, {
+  .refine(parseSubject, {
     error: `must be one of ${limitSubjects.join(', ')}, or one of a kind as in user:alice`,
     abort: true,
   })
   .superRefine((target, ctx) => {
-    const message = wrongWith(targetOf(target))
+    const message = wrongWith(parseTarget(target))
     if (message) ctx.addIssue({ code: 'custom', message })
   })
 
 /** What a checked target stands for. */
-export const targetOf = (target: string): LimitTarget => subjectOf(target) as LimitTarget
+export const parseTarget = (target: string): LimitTarget => parseSubject(target) as LimitTarget
 
-function subjectOf(target: string): LimitTarget | undefined {
+function parseSubject(target: string): LimitTarget | undefined {
   const [kind = '', ...rest] = target.split(':')
   const subject = limitSubjects.find((known) => known === kind)
   const subjectId = rest.length > 0 ? rest.join(':').trim() : null

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MAX_CAP } from '../../../entities/ai/usage-counter.sql.ts'
 import { limitModes, limitPeriods } from '../../../entities/ai/usage-limit.ts'
-import { limitTarget, targetOf } from './limit-target.ts'
+import { limitTarget, parseTarget } from './limit-target.ts'
 
 const MICROS = 1_000_000
 
@@ -57,7 +57,7 @@ const isMoney = (unit: string) => unit !== 'requests' && unit !== 'tokens'
 
 /** The columns that an entry stands for. */
 export function limitColumns({ name, for: target, cap, unit, per, mode, unpriced }: LimitEntry, zone: string) {
-  const { subject, subjectId } = targetOf(target)
+  const { subject, subjectId } = parseTarget(target)
   const factor = isMoney(unit) ? MICROS : 1
   return {
     name,

@@ -15,7 +15,7 @@ const anyType: ReadonlySet<string> = new Set(
 )
 
 /** The type of a file by its bytes, or as it is said to be where they don't tell, or it is text; by its name where nothing is said. */
-export function mediaTypeOf(declared: string, base64: string, name = ''): string {
+export function detectMediaType(declared: string, base64: string, name = ''): string {
   const type = declared.toLowerCase()
   if (type.startsWith('text/') || type === 'application/json') return type
   const found = Object.entries(fileBeginnings).find(([, starts]) => starts.some((start) => base64.startsWith(start)))

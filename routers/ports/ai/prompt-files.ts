@@ -4,6 +4,9 @@ import type { StoredBytes } from './stored-bytes.ts'
 
 export type PromptFile = Readonly<FileForPrompt>
 
+/** By what those are woken who wait for the text of an attachment. */
+export const textKey = (attachmentId: number): string => `attachment-text:${attachmentId}`
+
 /** Files that people have uploaded, for models to read. */
 export interface PromptFiles {
   /** By id or uuid; what the viewer does not see is not among them. */

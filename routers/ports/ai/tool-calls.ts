@@ -25,11 +25,11 @@ export const INVALID_ARGUMENTS = 'INVALID_JSON'
  * What a model is told of a value: a text as it is, and all else as JSON. A function, and a value that says it has no JSON, is
  * `null`, as it is within a list.
  */
-export const textOf = (value: unknown): string =>
+export const toText = (value: unknown): string =>
   typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'null')
 
 /** What a model is told of an input that is no JSON, or not such as the tool takes. */
-export const misfitOf = (error: z.ZodError): string =>
+export const explainMisfit = (error: z.ZodError): string =>
   `The input must be a JSON object of the schema of the tool.\n${z.prettifyError(error)}`
 
 /** Runs a tool with what a model wrote. Fails never. */
@@ -41,10 +41,10 @@ export async function runTool(
 ): Promise<ToolOutcome> {
   try {
     const given = tool.input.safeParse(argumentsIn(json))
-    if (!given.success) return { text: misfitOf(given.error), isError: true }
+    if (!given.success) return { text: explainMisfit(given.error), isError: true }
     const told: unknown = await tool.run(given.data, signal, begin)
     const isError = told instanceof ToolFailure
-    return { text: textOf(isError ? told.error : told), isError }
+    return { text: toText(isError ? told.error : told), isError }
   } catch {
     return { text: 'The tool failed.', isError: true }
   }

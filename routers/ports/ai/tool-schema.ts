@@ -5,7 +5,7 @@ import type { FunctionTool, JsonSchema } from './tools.ts'
 const made = new WeakMap<z.ZodType, JsonSchema>()
 
 /** The arguments of a tool as a model is told them. */
-export function schemaOf({ schema, input }: FunctionTool): JsonSchema {
+export function toJsonSchema({ schema, input }: FunctionTool): JsonSchema {
   const known = schema ?? made.get(input)
   if (known) return known
   const written = z.toJSONSchema(input, { target: 'draft-7', io: 'input' })

@@ -30,8 +30,6 @@ export type SubjectId = readonly [subject: LimitSubject, id: string]
 export interface ReserveRequest {
   /** The version of the catalogue in which its model was seen; null where it was looked up for this call. */
   catalogue: number | null
-  /** The version in which the caller was seen; null where they were looked up for this call. */
-  callerVersion: string | null
   call: UsageCall
   subjects: readonly SubjectId[]
   /** Null where nobody knows. */

@@ -4,13 +4,13 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import { type AnswerPlace, beginDisclosure, findAnswerPlace } from '../../../entities/rooms/room-disclosure.sql.ts'
 import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
-import { begin } from '../../ai/ask.ts'
-import { type Asking, mayAskInRooms } from '../../ai/asking.ts'
+import { startCall } from '../../ai/ask.ts'
+import { type ChatContext, mayAskInRooms } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { Message } from '../../ports/ai/messages.ts'
 import { ANSWER_LEASE_MS, type Told } from '../../ports/room-answers.ts'
 import { unknown } from '../../verbs/lock.ts'
@@ -24,12 +24,12 @@ import { type RoomQuestion, toAiRequest } from './room-question.ts'
  * Has a model answer in a room. Everybody there is told what is disclosed to it before it is; the answer is made behind this
  * call, and its end is told to the room as well. Returns the id of the disclosure.
  */
-export async function askInRoom(ctx: Asking, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
+export async function askInRoom(ctx: ChatContext, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
   if (!mayAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
   const author = await findAnswerAuthor(ctx, asked)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running
-  const call = await begin({ ...ctx, signal: () => signal }, toAiRequest(asked), { room: Number(asked.id) })
+  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(asked), { room: Number(asked.id) })
   const key = Buffer.from(asked.key, 'base64')
   const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
     call.abandon()
@@ -47,7 +47,7 @@ interface Disclosing {
 }
 
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
-async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
+async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
   // Before the room is locked, for which others wait.
   const parts = JSON.stringify(await hashDisclosedParts(key, asked.messages, call.messages))
   const room = Number(asked.id)
@@ -56,7 +56,7 @@ async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclos
     assertKeyInUse(ctx, asked.keyEpoch, writer)
     const { disclosures: most } = ctx.services.settings.rooms
     const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS, most]
-    const [begun] = await runNamed(em, beginDisclosure, values)
+    const [begun] = await runStatement(em, beginDisclosure, values)
     const { id, dropped } = begun as { id: number; dropped: number[] }
     for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
@@ -68,7 +68,7 @@ async function disclose(ctx: Asking, asked: RoomQuestion, { key, call }: Disclos
 const toKey = (id: string | null) => (id === null ? null : Number(id))
 
 /** Where the answer goes, before anything is spent on it; returns the membership of the AI user, who will be its author. */
-async function findAnswerAuthor(ctx: Asking, asked: RoomQuestion): Promise<number> {
+async function findAnswerAuthor(ctx: ChatContext, asked: RoomQuestion): Promise<number> {
   const { caller, services } = ctx
   const [room, person] = [Number(asked.id), caller.person.id]
   const sources = asked.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))

@@ -4,12 +4,12 @@ import { endDisclosure, replaceAnswer } from '../../../entities/rooms/room-discl
 import type { DisclosureState } from '../../../entities/rooms/room-disclosure.ts'
 import { insertMessage } from '../../../entities/rooms/room-message.sql.ts'
 import type { StreamPart, UsagePart } from '../../ai/answer.ts'
-import type { Asking } from '../../ai/asking.ts'
+import type { ChatContext } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { FinishReason } from '../../ports/ai/models.ts'
 import type { Told } from '../../ports/room-answers.ts'
 import { unknown } from '../../verbs/lock.ts'
@@ -29,7 +29,7 @@ interface AnswerCall {
 }
 
 /** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
-export async function writeAnswer(ctx: Asking, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
+export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
   try {
     const answer = await collectAnswer(call)
     // What it would replace is worth more, as it is whole.
@@ -56,13 +56,13 @@ interface SealedAnswer {
 }
 
 /** The asker must still be one who may write, and the key one that may be used. */
-async function storeAnswer(ctx: Asking, target: AnswerTarget, at: SealedAnswer): Promise<void> {
+async function storeAnswer(ctx: ChatContext, target: AnswerTarget, at: SealedAnswer): Promise<void> {
   const { id, room, keyEpoch, replaces } = target
   const { em, changes, answer } = at
   assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
   const message =
     replaces === null ? await insertAnswer(target, at) : await overwriteAnswer(target, Number(replaces), at)
-  const [ended] = await runNamed(em, endDisclosure, [id, 'completed', answer.error, message])
+  const [ended] = await runStatement(em, endDisclosure, [id, 'completed', answer.error, message])
   if (!ended) throw new Problem('client_gone')
   changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
 }
@@ -71,7 +71,7 @@ async function insertAnswer(target: AnswerTarget, { em, changes, content, answer
   const { room, author, keyEpoch, thread, model } = target
   const reply = thread === null ? null : Number(thread)
   const values = [room, author, content, keyEpoch, null, reply, model, toMetadata(target, answer)]
-  const logged = await runNamed(em, insertMessage, values)
+  const logged = await runStatement(em, insertMessage, values)
   const [created] = logged
   if (!created) throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
   changes.addLogged(logged)
@@ -80,7 +80,13 @@ async function insertAnswer(target: AnswerTarget, { em, changes, content, answer
 
 async function overwriteAnswer(target: AnswerTarget, message: number, { em, changes, content, answer }: SealedAnswer) {
   const { room, keyEpoch, model } = target
-  const [replaced] = await runNamed(em, replaceAnswer, [content, keyEpoch, model, toMetadata(target, answer), message])
+  const [replaced] = await runStatement(em, replaceAnswer, [
+    content,
+    keyEpoch,
+    model,
+    toMetadata(target, answer),
+    message,
+  ])
   if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
   changes.add([`room:${room}`], 'updated', 'room-messages', message)
   return message
@@ -94,7 +100,7 @@ const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: Sealed
 const codesOfAskers: readonly ErrorCode[] = ['invalid_token', 'signed_out']
 
 /** One that was cancelled has ended already. Only the end of this process ends the signal without a reason. */
-async function recordFailure(ctx: Asking, { id, room }: AnswerTarget, error: unknown): Promise<void> {
+async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error: unknown): Promise<void> {
   const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
   const [state, told] = toDisclosureEnd(code)
   if (code === 'internal') {
@@ -102,7 +108,7 @@ async function recordFailure(ctx: Asking, { id, room }: AnswerTarget, error: unk
     ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room was not kept')
   }
   const end = async (em: EntityManager, changes: ChangeRecorder) => {
-    const [ended] = await runNamed(em, endDisclosure, [id, state, told, null])
+    const [ended] = await runStatement(em, endDisclosure, [id, state, told, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
   }
   await changing(ctx, end, `room:${room}`)

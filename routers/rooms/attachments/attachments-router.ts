@@ -1,16 +1,138 @@
+import { Readable } from 'node:stream'
 import { z } from 'zod'
-import { fileById } from '../../../entities/rooms/attachment.sql.ts'
+import { BUILT_IN_PICTURE } from '../../../entities/identity/picture.ts'
+import {
+  type AttachmentName,
+  type FileOfAttachment,
+  fileById,
+  fileByUuid,
+  namesByUuid,
+} from '../../../entities/rooms/attachment.sql.ts'
+import { findPendingFile, settleText, type TextOutcome, textById } from '../../../entities/rooms/attachment-text.sql.ts'
+import type { CompiledStatement, ParameterValues } from '../../../entities/sql/scope.ts'
+import { seenPictures } from '../../../entities/views/picture.sql.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { FileContent } from '../../core/file-content.ts'
+import { Problem } from '../../core/problems.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
+import { keyOfPicture, readPicture } from '../../identity/pictures/picture-files.ts'
+import { textKey } from '../../ports/ai/prompt-files.ts'
+import type { StoredFile } from '../../ports/files/file-store.ts'
+import type { ExtractedText } from '../../ports/files/text-extractor.ts'
+import { withNotes } from '../../ports/files/text-notes.ts'
 import { exposes } from '../../resource/exposure.ts'
 import { creation, rowAction } from '../../verbs/action.ts'
+import { unknown } from '../../verbs/lock.ts'
 import { reads } from '../../verbs/read.ts'
+import { seesAll, viewerOf } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
-import { findByUuid } from './find-by-uuid.ts'
-import { giveUpText, readText, textOf } from './read-text.ts'
 import { deleteAttachment } from './remove.ts'
-import { contentOf, identifier, storedContent } from './stored-content.ts'
+import { openText, sealText } from './sealed-text.ts'
 import { upload, uploadInput } from './upload.ts'
+
+/** Attachments that the caller sees, in the order of the uuids; throws where one is not there. */
+async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<AttachmentName[]> {
+  if (uuids.length === 0) return []
+  const values = namesByUuid.values({ ...viewerOf(ctx), filters: { uuids } })
+  const found = new Map((await ctx.services.sql(namesByUuid.statement, values)).map((name) => [name.uuid, name]))
+  const issues = uuids.flatMap((uuid, index) =>
+    found.has(uuid.toLowerCase()) ? [] : [unknown(attachments.type, ['attachments', index])],
+  )
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+  return uuids.flatMap((uuid) => found.get(uuid.toLowerCase()) ?? [])
+}
+
+/** Reads the text of a file that waits for it; nothing where it is gone or was read before. */
+async function readText(ctx: Context, attachmentId: number): Promise<void> {
+  const { sql, files, textExtractor } = ctx.services
+  const [found] = await sql(findPendingFile, [attachmentId])
+  if (!found) return
+  const { uuid, mime, bytes, sealedKey } = found
+  const file = { name: uuid, bytes, sealedKey }
+  const extracted = await textExtractor.extract({ mime, bytes, open: () => files.read(file) }, ctx.signal())
+  await settle(ctx, attachmentId, await toOutcome(ctx, file, extracted))
+}
+
+/** Says of a file that it could not be read as often as that was tried. */
+const giveUpText = (ctx: Context, attachmentId: number): Promise<void> =>
+  settle(ctx, attachmentId, { ...nothing, state: 'failed', failure: 'not-read' })
+
+const nothing = { failure: null, truncated: false, notes: [], sealed: null }
+
+async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
+  if ('unreadable' in extracted) return { ...nothing, state: 'failed', failure: extracted.unreadable }
+  const { text, truncated, notes } = extracted
+  if (text === '') return { ...nothing, state: 'none', notes }
+  const sealed = await sealText(ctx.services.vault, file, withNotes(extracted))
+  return { ...nothing, state: 'ready', truncated, notes, sealed }
+}
+
+async function settle(ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome) {
+  await changing(ctx, async (em, changes) => {
+    const settled = await runStatement(em, settleText, [id, state, failure, truncated, sealed, JSON.stringify(notes)])
+    for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
+  })
+  ctx.services.notifier.notify(textKey(id))
+}
+
+/** What models read of a file, as a file of plain text; there is none before it is ready. */
+async function downloadText(ctx: Context, id: string): Promise<FileContent> {
+  const { sql, vault } = ctx.services
+  const values = textById.values({ ...viewerOf(ctx), ids: [attachments.ids.keyOf(id)] })
+  const [found] = await sql(textById.statement, values)
+  if (!found) throw new Problem('not_found')
+  const text = await openText(vault, found, found.sealed)
+  const facts = {
+    name: `${found.name}.txt`,
+    mime: 'text/plain; charset=utf-8',
+    bytes: text.length,
+    tag: `${found.uuid}-text`,
+  }
+  return new FileContent(facts, (range) => Readable.from([text.subarray(range?.start, range && range.end + 1)]))
+}
+
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+
+/** What a stored file is called in addresses: `group-{uuid}.pdf` of an attachment, `profile_avatars-{uuid}` of a picture. */
+const identifier = z
+  .string()
+  .max(100)
+  .regex(new RegExp(`^(?:group|private|profile_avatars|room_avatars)-${UUID}(?:\\.[A-Za-z0-9]{1,10})?$`), {
+    error: 'must be the identifier of an attachment or a picture',
+  })
+
+/** The file of an identifier, where the caller sees the attachment, the person or the room that has it. */
+function storedContent(ctx: Context, identifier: string): Promise<FileContent> {
+  const [, category = '', uuid = ''] = identifier.match(/^(\w+)-(.{36})/) ?? []
+  if (category === 'profile_avatars' || category === 'room_avatars') return pictureContent(ctx, category, uuid)
+  return openContent(ctx, fileByUuid, { filters: { uuid } })
+}
+
+async function openContent(ctx: Context, by: CompiledStatement<FileOfAttachment>, which: ParameterValues) {
+  const [found] = await ctx.services.sql(by.statement, by.values({ ...viewerOf(ctx), ...which }))
+  if (!found) throw new Problem('not_found')
+  const { uuid, name, mime, bytes, sealedKey } = found
+  const file = { name: uuid, bytes, sealedKey }
+  return new FileContent({ name, mime, bytes, tag: uuid }, (range) => ctx.services.files.read(file, range))
+}
+
+async function pictureContent(ctx: Context, category: keyof typeof seenPictures, uuid: string): Promise<FileContent> {
+  const key = keyOfPicture(`${category}-${uuid}`)
+  const isBuiltIn = category === 'profile_avatars' && uuid === BUILT_IN_PICTURE
+  if (!isBuiltIn && !(await isSeen(ctx, category, key))) throw new Problem('not_found')
+  const picture = await readPicture(ctx.services, key, 'large')
+  const facts = { name: 'picture.webp', mime: 'image/webp', bytes: picture.length, tag: uuid }
+  return new FileContent(facts, (range) => Readable.from([picture.subarray(range?.start, range && range.end + 1)]))
+}
+
+async function isSeen(ctx: Context, category: keyof typeof seenPictures, key: string): Promise<boolean> {
+  const { all, scoped } = seenPictures[category]
+  const { statement, values } = seesAll(ctx) ? all : scoped
+  return (await ctx.services.sql(statement, values({ ...viewerOf(ctx), filters: { key } }))).length > 0
+}
 
 const id = attachments.ids.schema
 
@@ -31,7 +153,7 @@ export const attachmentsRouter = router({
   download: rowAction(attachments, 'download', userWith('read'))
     .meta({ ...about('Download the bytes of an attachment.'), file: 'out' })
     .input(z.strictObject({ id }))
-    .query(({ ctx, input }) => contentOf(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
+    .query(({ ctx, input }) => openContent(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
 
   stored: userWith('read')
     .meta({
@@ -50,7 +172,7 @@ export const attachmentsRouter = router({
   text: rowAction(attachments, 'text', userWith('read'))
     .meta({ ...about('Download the text in an attachment, as models read it.'), file: 'out' })
     .input(z.strictObject({ id }))
-    .query(({ ctx, input }) => textOf(ctx, input.id)),
+    .query(({ ctx, input }) => downloadText(ctx, input.id)),
 
   readText: host.input(waiting).mutation(({ ctx, input }) => readText(ctx, input.attachmentId)),
 

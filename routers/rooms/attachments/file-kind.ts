@@ -1,8 +1,106 @@
+import { buffer } from 'node:stream/consumers'
+import { fromRandomAccessReaderPromise } from 'yauzl'
 import type { FileType } from '../../../entities/rooms/attachment.ts'
-import { compoundKindOf, ENCRYPTED_OFFICE } from './compound-kind.ts'
 import type { RandomAccessFile } from './random-access-file.ts'
-import { textKindOf } from './text-kind.ts'
-import { zipKindOf } from './zip-kind.ts'
+import { detectTextKind } from './text-kind.ts'
+
+/** The container of Office files before 2007, and of later ones with a password. */
+const COMPOUND = 'application/x-cfb'
+const ENCRYPTED_OFFICE = 'application/x-encrypted-office'
+
+/** Kinds by the name of the stream that only they have. */
+const kinds: readonly [stream: string, mime: string][] = [
+  ['EncryptedPackage', ENCRYPTED_OFFICE],
+  ['WordDocument', 'application/msword'],
+  ['Workbook', 'application/vnd.ms-excel'],
+  ['Book', 'application/vnd.ms-excel'],
+  ['PowerPoint Document', 'application/vnd.ms-powerpoint'],
+  ['__properties_version1.0', 'application/vnd.ms-outlook'],
+]
+
+const HEADER = 512
+const MAX_DIRECTORY_SECTORS = 64
+const ENTRY = 128
+
+/** The media type of a compound file by the streams that its directory lists, wherever that lies. */
+async function detectCompoundKind(file: RandomAccessFile): Promise<string> {
+  const names = await streamNames(file).catch((error: unknown) => {
+    if (file.failure) throw error
+    return new Set<string>()
+  })
+  return kinds.find(([stream]) => names.has(stream))?.[1] ?? COMPOUND
+}
+
+async function streamNames(file: RandomAccessFile): Promise<Set<string>> {
+  const header = await file.read(0, HEADER)
+  const sectorBytes = 2 ** header.readUInt16LE(30)
+  if (sectorBytes !== 512 && sectorBytes !== 4096) return new Set()
+  const readSector = (sector: number) => file.read((sector + 1) * sectorBytes, sectorBytes)
+  const names = new Set<string>()
+  let sector = header.readUInt32LE(48)
+  for (let count = 0; count < MAX_DIRECTORY_SECTORS && isSector(sector); count++) {
+    const entries = await readSector(sector)
+    for (let at = 0; at + ENTRY <= entries.length; at += ENTRY) names.add(nameAt(entries, at))
+    sector = await nextSector(header, sector, readSector)
+  }
+  return names
+}
+
+const isSector = (sector: number) => sector < 0xffff_fffa
+
+/** A name is UTF-16 with a zero at its end; its length in bytes stands behind it. */
+const nameAt = (entries: Buffer, at: number) =>
+  entries.toString('utf16le', at, at + Math.max(0, Math.min(64, entries.readUInt16LE(at + 64)) - 2))
+
+/** The header names the first 109 sectors of the table that links all others; a directory beyond these is not followed. */
+async function nextSector(header: Buffer, sector: number, readSector: (sector: number) => Promise<Buffer>) {
+  const [END, TABLES, TABLES_AT] = [0xffff_fffe, 109, 76]
+  const perTable = 2 ** header.readUInt16LE(30) / 4
+  const table = Math.floor(sector / perTable)
+  if (table >= TABLES) return END
+  const links = await readSector(header.readUInt32LE(TABLES_AT + 4 * table))
+  return links.readUInt32LE(4 * (sector % perTable))
+}
+
+const ZIP = 'application/zip'
+const MAX_ENTRIES = 10_000
+
+/** The list of content types in a document with very many parts is some hundred kilobytes long. */
+const MAX_BYTES = 1024 * 1024
+const MAX_MIME = 100
+
+/** What tells the kind of an archive: a list of the content types of its parts, or the one type of all of it. */
+const markers = ['[Content_Types].xml', 'mimetype']
+
+/** The media type of an archive by the entries that its central directory lists, wherever they lie. */
+async function detectZipKind(file: RandomAccessFile): Promise<string> {
+  try {
+    return (await markedKind(file)) || ZIP
+  } catch (error) {
+    // What is wrong with the archive is the matter of whoever reads it; what is wrong with the store is not.
+    if (file.failure) throw error
+    return ZIP
+  }
+}
+
+async function markedKind(file: RandomAccessFile): Promise<string | undefined> {
+  const zip = await fromRandomAccessReaderPromise(file.asZipReader(), file.size, { strictFileNames: false })
+  if (zip.entryCount > MAX_ENTRIES) return undefined
+  for await (const entry of zip.eachEntry()) {
+    const { fileName, uncompressedSize } = entry
+    if (!markers.includes(fileName)) continue
+    if (uncompressedSize > MAX_BYTES) return undefined
+    const text = (await buffer(await zip.openReadStreamPromise(entry))).toString()
+    return fileName === 'mimetype' ? text.trim().slice(0, MAX_MIME) : detectOfficeKind(text)
+  }
+  return undefined
+}
+
+/** By the content type of the main part: `….document.main+xml`. */
+function detectOfficeKind(contentTypes: string): string | undefined {
+  const [, kind] = contentTypes.match(/["']application\/([\w.+-]{1,120})\.main\+xml["']/i) ?? []
+  return kind && `application/${kind.toLowerCase()}`
+}
 
 export interface FileKind {
   mime: string
@@ -17,7 +115,7 @@ const textual = ['application/pdf', 'application/rtf', 'application/xml']
 
 /** The kind of a file that begins as text by its first `HEAD` bytes; undefined where the whole file has to be read. */
 export async function kindOfHead(head: Buffer): Promise<FileKind | undefined> {
-  const text = await textKindOf(head)
+  const text = await detectTextKind(head)
   if (text === undefined) return undefined
   // Loaded with the first file, for it knows hundreds of formats.
   const { fileTypeFromBuffer } = await import('file-type')
@@ -30,10 +128,10 @@ export async function kindOfFile(file: RandomAccessFile): Promise<FileKind | und
   const { fileTypeFromBlob } = await import('file-type')
   const start = await file.read(0, 4)
   const mime = start.toString('latin1').startsWith('PK\x03\x04')
-    ? await zipKindOf(file)
+    ? await detectZipKind(file)
     : (await fileTypeFromBlob(file.asBlob()).catch(ignoreUnknown))?.mime
   if (mime === undefined) return undefined
-  return toKind(mime === 'application/x-cfb' ? await compoundKindOf(file) : mime)
+  return toKind(mime === 'application/x-cfb' ? await detectCompoundKind(file) : mime)
 }
 
 /** A file of no kind may lead a detector beyond its end. */
@@ -47,9 +145,9 @@ export const isTextual = (mime: string): boolean => /^(?:text\/|image\/svg\+xml$
 const documents =
   /^(?:text\/|application\/(?:pdf|rtf|json|xml|msword|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)))/
 
-const toKind = (mime: string): FileKind => ({ mime, fileType: fileTypeOf(mime) })
+const toKind = (mime: string): FileKind => ({ mime, fileType: toFileType(mime) })
 
-function fileTypeOf(mime: string): FileType {
+function toFileType(mime: string): FileType {
   const [family] = mime.split('/')
   if (family === 'image' || family === 'audio' || family === 'video') return family
   return documents.test(mime) ? 'document' : 'other'
@@ -69,7 +167,7 @@ const names: readonly [kind: RegExp, name: string, advice: string][] = [
 ]
 
 /** Why a file of this kind is refused, for the person who sent it. */
-export function refusalOf(kind: FileKind | undefined): string {
+export function explainRefusal(kind: FileKind | undefined): string {
   const [, name, advice] = names.find(([pattern]) => kind && pattern.test(kind.mime)) ?? []
   if (name) return `This is ${name}, which is not taken; ${advice}.`
   return `Files of ${kind ? `the kind ${kind.mime}` : 'this kind'} are not taken; the configuration block storage_files lists those that are.`

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 import { filesForPrompt } from '../../../entities/rooms/attachment.sql.ts'
 import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
-import { pagesOf } from '../../ai/request/pdf-pages.ts'
-import { atMost } from '../../core/load/cache-size.ts'
+import { countPdfPages } from '../../ai/request/pdf-pages.ts'
+import { maxEntries } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
@@ -32,7 +32,7 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
   },
 
   async *texts(viewer, files) {
-    const texts = await textsOf(stores, viewer, files)
+    const texts = await readTexts(stores, viewer, files)
     for (const file of files) {
       const sealed = texts.get(file.uuid)
       if (!sealed) throw new Problem('not_found')
@@ -43,17 +43,17 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
 
 /** How many pages documents have, by the names of their files, which never change. */
 class PageCounts {
-  readonly #counts = new LRUCache<string, { pages: number | undefined }>(atMost(MAX_COUNTED))
+  readonly #counts = new LRUCache<string, { pages: number | undefined }>(maxEntries(MAX_COUNTED))
 
   async of(name: string, open: () => Readable): Promise<number | undefined> {
-    const known = this.#counts.get(name) ?? { pages: await pagesOf(open()) }
+    const known = this.#counts.get(name) ?? { pages: await countPdfPages(open()) }
     this.#counts.set(name, known)
     return known.pages
   }
 }
 
 /** The sealed texts of files, by their uuids. */
-async function textsOf({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {
+async function readTexts({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {
   if (files.length === 0) return new Map()
   const ids = files.map(({ id }) => id)
   const rows = await sql(textById.statement, textById.values({ ...viewer, ids }))

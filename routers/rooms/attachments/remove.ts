@@ -19,7 +19,7 @@ import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Erasing } from '../../core/hooks.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { lockRow, type Version } from '../../verbs/lock.ts'
 import { attachments } from './attachments.ts'
 
@@ -34,8 +34,8 @@ interface Transaction {
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   const key = attachments.ids.keyOf(id)
   const remove = async (em: EntityManager, changes: ChangeRecorder) => {
-    await runNamed(em, lockOwnerOfPrivateFile, [key])
-    await runNamed(em, lockRoomOfAttachment, [key])
+    await runStatement(em, lockOwnerOfPrivateFile, [key])
+    await runStatement(em, lockRoomOfAttachment, [key])
     await lockRow(ctx, em, attachments, { id, ifVersion, verb: 'delete' })
     await removeFromMessages({ em, changes }, removeAttachments, [key])
   }
@@ -55,13 +55,13 @@ export async function letGoOfAttachments({ userId, em, changes, report }: Erasin
 }
 
 /** Deletes the attachments of a message that is about to be deleted. */
-export async function dropAttachmentsOf(at: Transaction, message: number): Promise<void> {
+export async function dropAttachments(at: Transaction, message: number): Promise<void> {
   await remove(at, removeAttachmentsOfMessage, message)
 }
 
 /** Lets go of all files of a room whose rows go with it. */
 export async function dropFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
-  const files = await runNamed(em, listFilesOfRoom, [room])
+  const files = await runStatement(em, listFilesOfRoom, [room])
   changes.dropFiles(files.map(({ uuid }) => uuid))
 }
 
@@ -73,7 +73,7 @@ async function removeFromMessages(
 ): Promise<number> {
   const removed = await remove(at, statement, key)
   const messages = new Map(removed.flatMap(({ message, room }) => (message && room ? [[message, room] as const] : [])))
-  if (messages.size > 0) await runNamed(at.em, eraseEmptyMessages, [[...messages.keys()]])
+  if (messages.size > 0) await runStatement(at.em, eraseEmptyMessages, [[...messages.keys()]])
   for (const [message, room] of messages) at.changes.add([`room:${room}`], 'updated', 'room-messages', message)
   await settlePrivateMessages(at, removed)
   return removed.length
@@ -84,8 +84,8 @@ async function settlePrivateMessages({ em, changes }: Transaction, removed: read
   const messages = [...new Set(removed.flatMap(({ privateMessage }) => privateMessage ?? []))]
   const [owner] = removed
   if (!owner || messages.length === 0) return
-  const named = await runNamed(em, nameConversationMessages, [messages])
-  await runNamed(em, deleteEmptyConversationMessages, [messages])
+  const named = await runStatement(em, nameConversationMessages, [messages])
+  await runStatement(em, deleteEmptyConversationMessages, [messages])
   for (const { slug, number, isEmpty } of named) {
     const verb = isEmpty ? 'deleted' : 'updated'
     changes.add([`user:${owner.uploader}`], verb, 'conversation-messages', `${slug}/${number}`)
@@ -99,7 +99,7 @@ export async function remove(
   statement: Statement<RemovedAttachment>,
   key: number | readonly number[],
 ): Promise<RemovedAttachment[]> {
-  const removed = await runNamed(em, statement, [key])
+  const removed = await runStatement(em, statement, [key])
   changes.dropFiles(removed.map(({ uuid }) => uuid))
   for (const { id, room, privateMessage, uploader } of removed) {
     if (room) changes.add([`room:${room}`], 'deleted', attachments.type, id)

@@ -1,14 +1,12 @@
-import { rootOf } from './markup-root.ts'
-
 /** As much of a text as is judged. */
 const SAMPLE = 8 * 1024
 
 /** The media type of bytes that are text; nothing where they are not. */
-export async function textKindOf(head: Buffer): Promise<string | undefined> {
+export async function detectTextKind(head: Buffer): Promise<string | undefined> {
   const sample = head.subarray(0, SAMPLE)
-  const encoding = await encodingOf(sample)
+  const encoding = await detectEncoding(sample)
   if (encoding === undefined) return undefined
-  const root = rootOf(new TextDecoder(encoding).decode(head))
+  const root = findRoot(new TextDecoder(encoding).decode(head))
   if (root === 'html') return 'text/html'
   if (root === 'svg') return 'image/svg+xml'
   return isTable(new TextDecoder(encoding).decode(sample, { stream: true })) ? 'text/csv' : 'text/plain'
@@ -26,14 +24,14 @@ const ESCAPE = '\u001b'
 const has = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
 
 /** UTF-16, UTF-8, or Latin-1 for all encodings with the characters of ASCII. Undefined where the bytes are no text. */
-async function encodingOf(sample: Buffer): Promise<string | undefined> {
-  const utf16 = await utf16Of(sample)
+async function detectEncoding(sample: Buffer): Promise<string | undefined> {
+  const utf16 = await detectUtf16(sample)
   const isSingleByte = !utf16 && !has(ASCII_CONTROLS, sample.toString('latin1'))
   return [utf16 ?? 'utf-8'].find((encoding) => isText(encoding, sample)) ?? (isSingleByte ? 'latin1' : undefined)
 }
 
 /** UTF-16 by its mark, or by its characters; a text in any other encoding has no zeros. */
-async function utf16Of(sample: Buffer): Promise<string | undefined> {
+async function detectUtf16(sample: Buffer): Promise<string | undefined> {
   const [first, second] = sample
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
@@ -54,7 +52,7 @@ function isText(encoding: string, bytes: Uint8Array): boolean {
 
 /** Tells of a file that begins as text whether it goes on as text, part by part. A text may change its encoding on the way. */
 export async function textWatch(head: Buffer): Promise<(part: Uint8Array) => boolean> {
-  const utf16 = await utf16Of(head.subarray(0, SAMPLE))
+  const utf16 = await detectUtf16(head.subarray(0, SAMPLE))
   const decoder = new TextDecoder(utf16 ?? 'latin1')
   return (part) => !has(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
 }
@@ -70,4 +68,67 @@ function isTable(text: string): boolean {
 function isSeparatedBy(separator: string, lines: readonly string[]): boolean {
   const counts = new Set(lines.map((line) => line.replace(/"(?:[^"]|"")*"/g, '').split(separator).length))
   return counts.size === 1 && !counts.has(1)
+}
+
+/** What may stand in front of the root of a document, each with its end. */
+const prologue: readonly [begin: RegExp, end: string][] = [
+  [/\s+/y, ''],
+  [/<\?/y, '?>'],
+  [/<!--/y, '-->'],
+]
+
+/** Names without the prefix of their namespace. */
+const ROOT = /<(?:[\w.-]+:)?([\w.-]+)[\s/>]/y
+const DOCTYPE = /<!doctype\s+(?:[\w.-]+:)?([\w.-]+)/iy
+
+/** The name of the first element of a text that is markup, in lower case; nothing where it is none, or begins too late. */
+function findRoot(text: string): string | undefined {
+  for (let at = 0; at !== -1; ) {
+    const [, root] = matchAt(ROOT, text, at) ?? []
+    const [, announced] = matchAt(DOCTYPE, text, at) ?? []
+    // A page may leave its first element out.
+    if (root || announced?.toLowerCase() === 'html') return (root ?? announced)?.toLowerCase()
+    at = announced ? behindDoctype(text, at) : behindPrologue(text, at)
+  }
+  return undefined
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
+}
+
+/** Where one piece of what stands in front ends; -1 where there is none. */
+function behindPrologue(text: string, at: number): number {
+  for (const [begin, end] of prologue) {
+    const [found] = matchAt(begin, text, at) ?? []
+    if (found !== undefined) return behind(text, end, at + found.length)
+  }
+  return -1
+}
+
+function behind(text: string, end: string, from: number): number {
+  const at = text.indexOf(end, from)
+  return at === -1 ? -1 : at + end.length
+}
+
+const TOKEN = /["'[\]>]|<!--/g
+
+/** What hides an end in a document type. Its declarations stand in square brackets. */
+const hiding: Record<string, string> = { '"': '"', "'": "'", '<!--': '-->' }
+
+function behindDoctype(text: string, from: number, end = '>'): number {
+  for (let at = from; at !== -1; ) {
+    const [token] = matchAt(TOKEN, text, at) ?? []
+    if (token === undefined) return -1
+    if (token === end) return TOKEN.lastIndex
+    at = behindToken(text, token, TOKEN.lastIndex, end)
+  }
+  return -1
+}
+
+function behindToken(text: string, token: string, at: number, end: string): number {
+  if (token === '[' && end === '>') return behindDoctype(text, at, ']')
+  const hidden = hiding[token]
+  return hidden ? behind(text, hidden, at) : at
 }

@@ -10,12 +10,12 @@ import {
 } from '../../../entities/rooms/conversation.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { roomText } from '../rooms.ts'
 import { assertWithinQuota, lockOwn, noteConversation, readConversation, slug } from './conversation.ts'
 
-const name = z.string().trim().max(255).describe('Not encrypted.')
+export const name = z.string().trim().max(255).describe('Not encrypted.')
 const systemPrompt = roomText.nullable().describe('Ciphertext of what a model is told before all messages.')
 
 export const newConversation = z.strictObject({
@@ -32,7 +32,7 @@ export const conversationChange = z.strictObject({
 const signs = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const SLUG_LENGTH = 16
 
-const randomSlug = () => Array.from({ length: SLUG_LENGTH }, () => signs[randomInt(signs.length)]).join('')
+export const randomSlug = () => Array.from({ length: SLUG_LENGTH }, () => signs[randomInt(signs.length)]).join('')
 
 export async function createConversation(
   ctx: Context,
@@ -41,9 +41,9 @@ export async function createConversation(
   const { viewer } = viewerOf(ctx)
   const created = randomSlug()
   await changing(ctx, async (em, changes) => {
-    await runNamed(em, lockPerson, [viewer])
+    await runStatement(em, lockPerson, [viewer])
     await assertWithinQuota(ctx, em, { conversations: 1, bytes: sizeOf(systemPrompt) })
-    await runNamed(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
+    await runStatement(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
     noteConversation(ctx, { em, changes }, 'created', created)
   })
   return readConversation(ctx, created)
@@ -58,7 +58,7 @@ export async function changeConversation(
     const { id, promptBytes } = await lockOwn(ctx, em, slug)
     if (name === undefined && systemPrompt === undefined) return
     if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: sizeOf(systemPrompt) - promptBytes })
-    await runNamed(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
+    await runStatement(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
     noteConversation(ctx, { em, changes }, 'updated', slug)
   })
   return readConversation(ctx, slug)
@@ -68,9 +68,9 @@ export async function changeConversation(
 export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await changing(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
-    const files = await runNamed(em, listFilesOfConversations, [[id]])
+    const files = await runStatement(em, listFilesOfConversations, [[id]])
     changes.dropFiles(files.map(({ uuid }) => uuid))
-    await runNamed(em, deleteConversations, [[id]])
+    await runStatement(em, deleteConversations, [[id]])
     noteConversation(ctx, { em, changes }, 'deleted', slug)
   })
   return { slug }

@@ -12,10 +12,10 @@ import {
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
-import { assertWithinQuota, type Changing, full, lockOwn, noteConversation } from './conversation.ts'
-import { dropFilesOf, linkFiles, settleFiles } from './files.ts'
+import { assertFewMessages, assertWithinQuota, type Changing, lockOwn, noteConversation } from './conversation.ts'
+import { dropFiles, linkFiles, settleFiles } from './files.ts'
 import {
   assertAnswerHasModel,
   assertMessageFits,
@@ -23,7 +23,7 @@ import {
   type MessageChange,
   type NewMessage,
 } from './message-input.ts'
-import { partsOf } from './number.ts'
+import { parseNumber } from './number.ts'
 
 /** Gives a message the next number of its conversation or thread, and keeps it. */
 export async function sendMessage(ctx: Context, message: NewMessage): Promise<ConversationMessageRow> {
@@ -31,8 +31,7 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
   const { slug, attachments } = message
   const id = await changing(ctx, async (em, changes) => {
     const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
-    const { messages: most } = ctx.services.settings.conversations
-    if (messageCount >= most) throw full(`A conversation has at most ${most} messages.`)
+    assertFewMessages(ctx, messageCount + 1)
     await assertWithinQuota(ctx, em, { bytes: bytesOf(message) })
     await assertFollows(em, conversation, message)
     const { id, number } = await insert(em, conversation, message)
@@ -45,14 +44,14 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
 
 async function assertFollows(em: EntityManager, conversation: number, { parent }: NewMessage): Promise<void> {
   if (parent === null || parent === 0) return
-  const [found] = await runNamed(em, findMessageToChange, [conversation, parent, 0])
+  const [found] = await runStatement(em, findMessageToChange, [conversation, parent, 0])
   if (!found) throw new Problem('not_found', { issues: [{ path: ['parent'], message: 'is the number of no message' }] })
 }
 
 async function insert(em: EntityManager, conversation: number, message: NewMessage) {
   const { thread, role, model, content, metadata, isComplete, parent } = message
   const values = [conversation, thread, role, model, content, textOf(metadata), isComplete, bytesOf(message), parent]
-  const [written] = await runNamed(em, insertConversationMessage, values)
+  const [written] = await runStatement(em, insertConversationMessage, values)
   if (!written)
     throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })
   return written
@@ -73,7 +72,7 @@ export async function changeMessage(
     await assertWithinQuota(ctx, em, { bytes: bytesOf(after) - bytesOf(before) })
     const { id, role, model, content, metadata, isComplete } = after
     const values = [id, role, model, content, textOf(metadata), isComplete, bytesOf(after)]
-    await runNamed(em, updateConversationMessage, values)
+    await runStatement(em, updateConversationMessage, values)
     await settleFiles(ctx, { em, changes }, { id, files }, attachments)
     noteMessage(ctx, { em, changes }, 'updated', { slug, number })
     return id
@@ -89,15 +88,15 @@ export async function removeMessage(
   await changing(ctx, async (em, changes) => {
     const { id: conversation } = await lockOwn(ctx, em, slug)
     const { id } = await find(em, conversation, number)
-    await dropFilesOf({ em, changes }, id)
-    await runNamed(em, deleteConversationMessage, [id])
+    await dropFiles({ em, changes }, id)
+    await runStatement(em, deleteConversationMessage, [id])
     noteMessage(ctx, { em, changes }, 'deleted', { slug, number })
   })
   return { slug, number }
 }
 
 async function find(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
-  const [found] = await runNamed(em, findMessageToChange, [conversation, ...partsOf(number)])
+  const [found] = await runStatement(em, findMessageToChange, [conversation, ...parseNumber(number)])
   if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
   return found
 }

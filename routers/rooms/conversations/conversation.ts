@@ -10,7 +10,7 @@ import {
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 
 export const slug = z.string().min(1).max(100).describe('What the conversation is called in addresses.')
@@ -32,7 +32,7 @@ export async function readConversation(ctx: Context, slug: string): Promise<Conv
 
 /** Locks a conversation of the caller, and the caller before it: they go past no quota by two requests at once. */
 export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
-  const [locked] = await runNamed(em, lockConversation, [slug, viewerOf(ctx).viewer])
+  const [locked] = await runStatement(em, lockConversation, [slug, viewerOf(ctx).viewer])
   if (!locked) throw noSuchConversation()
   return locked
 }
@@ -40,11 +40,31 @@ export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Pr
 /** Throws where the caller, who is locked, would have more than they may. Whoever has too much may still have less. */
 export async function assertWithinQuota(ctx: Context, em: EntityManager, more: { bytes: number; conversations?: 1 }) {
   const { perPerson, bytesPerPerson } = ctx.services.settings.conversations
-  const [kept] = await runNamed(em, measureConversations, [viewerOf(ctx).viewer])
+  const [kept] = await runStatement(em, measureConversations, [viewerOf(ctx).viewer])
   const { count = 0, bytes = 0 } = kept ?? {}
   if (more.conversations && count >= perPerson) throw full(`A person has at most ${perPerson} conversations.`)
   if (more.bytes > 0 && bytes + more.bytes > bytesPerPerson)
     throw full(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
+}
+
+/** Throws where a conversation would have more messages than it may. */
+export function assertFewMessages(ctx: Context, count: number): void {
+  const { messages: most } = ctx.services.settings.conversations
+  if (count > most) throw full(`A conversation has at most ${most} messages.`)
+}
+
+/** How much the caller has, and may have. */
+export async function readQuota(ctx: Context) {
+  const { perPerson, bytesPerPerson, messages, messageSize } = ctx.services.settings.conversations
+  const [kept] = await ctx.services.sql(measureConversations, [viewerOf(ctx).viewer])
+  return {
+    conversations: { most: perPerson, kept: kept?.count ?? 0 },
+    bytes: { most: bytesPerPerson, kept: kept?.bytes ?? 0 },
+    /** Of one conversation. */
+    messages,
+    /** Of one message, in characters of its ciphertext. */
+    messageSize,
+  }
 }
 
 export const full = (detail: string) => new Problem('invalid', { detail })

@@ -9,8 +9,9 @@ import {
   removeConversation,
 } from './change-conversation.ts'
 import { changeMessage, removeMessage, sendMessage } from './change-message.ts'
-import { readConversation, slug } from './conversation.ts'
+import { readConversation, readQuota, slug } from './conversation.ts'
 import { deleteDiscarded, discard, restore } from './discard.ts'
+import { conversationImport, importConversation } from './import.ts'
 import { listInput, listMessages, listOwn, messagesInput } from './list.ts'
 import { messageChange, messageChoice, newMessage } from './message-input.ts'
 import { changeFolder, folderChange, listFolders, organization, organize } from './organize.ts'
@@ -31,6 +32,15 @@ export const conversationsRouter = router({
     .meta({ ...about('Create a private conversation.'), ...takes('long text') })
     .input(newConversation)
     .mutation(({ ctx, input }) => createConversation(ctx, input)),
+
+  import: userWith('write')
+    .meta({ ...about('Store a private conversation from elsewhere, with its times, once.'), ...takes('conversation') })
+    .input(conversationImport)
+    .mutation(({ ctx, input }) => importConversation(ctx, input)),
+
+  quota: userWith('read')
+    .meta(about("Tell how much the caller's private conversations take, and may take."))
+    .query(({ ctx }) => readQuota(ctx)),
 
   update: userWith('write')
     .meta({ ...about('Rename a private conversation, or change its system prompt.'), ...takes('long text') })

@@ -8,7 +8,7 @@ import {
 } from '../../../entities/rooms/conversation.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { lockOwn, noSuchConversation, noteConversation, readConversation } from './conversation.ts'
 
@@ -21,7 +21,7 @@ const BATCH = 100
 export async function discard(ctx: Context, slug: string): Promise<{ slug: string }> {
   await changing(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
-    await runNamed(em, discardConversation, [id])
+    await runStatement(em, discardConversation, [id])
     noteConversation(ctx, { em, changes }, 'deleted', slug)
   })
   return { slug }
@@ -30,7 +30,7 @@ export async function discard(ctx: Context, slug: string): Promise<{ slug: strin
 /** Takes a conversation back that was thrown away and is not deleted yet. */
 export async function restore(ctx: Context, slug: string): Promise<ConversationRow> {
   await changing(ctx, async (em, changes) => {
-    const [restored] = await runNamed(em, restoreConversation, [slug, viewerOf(ctx).viewer])
+    const [restored] = await runStatement(em, restoreConversation, [slug, viewerOf(ctx).viewer])
     if (!restored) throw noSuchConversation()
     noteConversation(ctx, { em, changes }, 'created', slug)
   })
@@ -42,11 +42,11 @@ export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }
   let deleted = 0
   for (;;) {
     const count = await changing(ctx, async (em, changes) => {
-      const found = await runNamed(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
+      const found = await runStatement(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
       const ids = found.map(({ id }) => id)
-      const files = await runNamed(em, listFilesOfConversations, [ids])
+      const files = await runStatement(em, listFilesOfConversations, [ids])
       changes.dropFiles(files.map(({ uuid }) => uuid))
-      await runNamed(em, deleteConversations, [ids])
+      await runStatement(em, deleteConversations, [ids])
       return found.length
     })
     deleted += count

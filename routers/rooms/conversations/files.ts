@@ -4,7 +4,7 @@ import {
   removeAttachmentsOfPrivateMessage,
 } from '../../../entities/rooms/attachment.sql.ts'
 import type { Context } from '../../core/context.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { attachments } from '../attachments/attachments.ts'
 import { assertAllLinked } from '../attachments/link.ts'
@@ -15,7 +15,7 @@ import type { Changing } from './conversation.ts'
 export async function linkFiles(ctx: Context, { em, changes }: Changing, message: number, ids: readonly string[]) {
   if (ids.length === 0) return
   const { viewer } = viewerOf(ctx)
-  const linked = await runNamed(em, linkToConversation, [message, viewer, ids.map(Number)])
+  const linked = await runStatement(em, linkToConversation, [message, viewer, ids.map(Number)])
   assertAllLinked(linked, ids)
   for (const { id } of linked) changes.add([`user:${viewer}`], 'created', attachments.type, id)
 }
@@ -40,6 +40,6 @@ export async function settleFiles(
 }
 
 /** Deletes the files of a message that is about to be deleted. */
-export async function dropFilesOf(at: Changing, message: number): Promise<void> {
+export async function dropFiles(at: Changing, message: number): Promise<void> {
   await remove(at, removeAttachmentsOfPrivateMessage, message)
 }

@@ -7,7 +7,7 @@ import {
 import type { Context } from '../../core/context.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { readConversation, slug } from './conversation.ts'
-import { LAST, messageNumber, partsOf } from './number.ts'
+import { LAST, messageNumber, parseNumber } from './number.ts'
 import { folderName } from './organize.ts'
 
 /** A part of a list. `next` says where the following one begins, and is null behind the last one. */
@@ -75,7 +75,7 @@ export async function listMessages(
   { slug, page: { size, before } }: z.output<typeof messagesInput>,
 ): Promise<Part<ConversationMessageRow>> {
   const { id } = await readConversation(ctx, slug)
-  const [seq, subSeq] = before === undefined ? [LAST, LAST] : partsOf(before)
+  const [seq, subSeq] = before === undefined ? [LAST, LAST] : parseNumber(before)
   const rows = await ctx.services.sql(findConversationMessages, [Number(id), seq, subSeq, size + 1, MAX_BYTES])
   const found = rows[0]?.found ?? 0
   // They end with the last one, so one too many stands first.

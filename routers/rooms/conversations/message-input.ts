@@ -19,7 +19,7 @@ const metadata = z
   .describe('The tools, parameters and sources of an answer. Not encrypted.') as z.ZodType<MessageMetadata>
 
 /** What a message consists of. */
-const parts = {
+export const parts = {
   role: z.enum(conversationRoles).describe('Who says it. The client writes down what a model answers.'),
   model: z.string().min(1).max(255).nullable().describe('Which model answers.'),
   content: content.nullable(),
@@ -29,9 +29,9 @@ const parts = {
   attachments: z.array(resourceId).max(100).describe('Files that the caller has uploaded for it.'),
 }
 
-const NO_MODEL = 'is needed for an answer'
+export const NO_MODEL = 'is needed for an answer'
 
-function hasModel({ role, model }: { role: string; model: string | null }): boolean {
+export function hasModel({ role, model }: { role: string; model: string | null }): boolean {
   return role === 'user' || model !== null
 }
 

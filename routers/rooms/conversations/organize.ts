@@ -10,7 +10,7 @@ import {
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { viewerOf } from '../../verbs/viewer.ts'
 import { full, lockOwn, noteConversation, readConversation, slug } from './conversation.ts'
 
@@ -37,8 +37,8 @@ export async function organize(
 ): Promise<ConversationRow> {
   await changing(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
-    await runNamed(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
-    const [kept] = await runNamed(em, countOrganized, [viewerOf(ctx).viewer])
+    await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
+    const [kept] = await runStatement(em, countOrganized, [viewerOf(ctx).viewer])
     const { folders = 0, pinned = 0 } = kept ?? {}
     if (isPinned && pinned > MOST) throw full(`A person pins at most ${MOST} conversations.`)
     if (folder && folders > MOST) throw full(`A person has at most ${MOST} folders.`)
@@ -56,7 +56,7 @@ export async function changeFolder(
   { name, newName }: z.output<typeof folderChange>,
 ): Promise<ConversationFolder[]> {
   await changing(ctx, async (em, changes) => {
-    const changed = await runNamed(em, renameConversationFolder, [viewerOf(ctx).viewer, name, newName])
+    const changed = await runStatement(em, renameConversationFolder, [viewerOf(ctx).viewer, name, newName])
     if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
     for (const { slug } of changed) noteConversation(ctx, { em, changes }, 'updated', slug)
   })

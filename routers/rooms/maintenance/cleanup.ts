@@ -1,10 +1,10 @@
-import { findOrphanedPictures } from '../../../entities/identity/picture.sql.ts'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.sql.ts'
 import { expiredByRoom, lockRooms, oldestExpired } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
 import { DRAFTS } from '../../ports/files/storage.ts'
@@ -111,15 +111,15 @@ export async function deleteExpired(ctx: Context, months: number): Promise<{ del
     const expired = await ctx.services.sql(oldestExpired, [months, EXPIRED_BATCH])
     if (expired.length === 0) return { deleted }
     for (const [uploader, files] of Map.groupBy(expired, (file) => file.uploader))
-      deleted += await deleteFilesOf(ctx, uploader, files)
+      deleted += await deleteFiles(ctx, uploader, files)
   }
 }
 
 /** Takes the locks in the order in which whoever deletes one attachment does. */
-const deleteFilesOf = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
+const deleteFiles = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
   changing(ctx, async (em, changes) => {
-    await runNamed(em, lockPerson, [uploader])
-    await runNamed(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])
+    await runStatement(em, lockPerson, [uploader])
+    await runStatement(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])
     return removeEach(
       { em, changes },
       files.map(({ id }) => id),

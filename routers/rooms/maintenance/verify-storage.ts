@@ -1,5 +1,5 @@
-import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/identity/picture.sql.ts'
 import { type FileRow, filesByName, stillThere } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/views/picture.sql.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, smallOf } from '../../identity/pictures/picture-files.ts'

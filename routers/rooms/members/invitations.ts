@@ -23,7 +23,7 @@ import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction, runForOneRow, runNamed } from '../../core/run-named.ts'
+import { inTransaction, runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { consumePeopleSearch } from '../../identity/find-people.ts'
 import { resourceId } from '../../resource/ids.ts'
 import type { CreateInput } from '../../resource/record.ts'
@@ -68,14 +68,14 @@ async function storeInvitation(
   const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
   const person = user === null ? null : Number(user)
   // In the order in which everybody locks: first the people, then the room.
-  await runNamed(em, lockPeople, [person === null ? [inviter] : [inviter, person]])
+  await runStatement(em, lockPeople, [person === null ? [inviter] : [inviter, person]])
   const room = await enterRoom(ctx, em, Number(input.room), ['admin'])
   if (keyEpoch !== room.keyEpoch)
     throw new Problem('conflict', { detail: `The room uses the key with the number ${room.keyEpoch}.` })
   if (person === null && proofHash === null)
     throw new Problem('invalid', { issues: [{ path: ['proofHash'], message: 'is needed where nobody is named' }] })
   if (person !== null) await assertInvitable(em, room.id, person)
-  await runNamed(em, deleteExpiredInvitations, [room.id])
+  await runStatement(em, deleteExpiredInvitations, [room.id])
   const size = await measureSize(em, room.id)
   assertRoomForInvitation(ctx, size)
   assertRoomForMember(ctx, size)
@@ -90,7 +90,7 @@ async function storeInvitation(
 async function assertInvitable(em: EntityManager, room: number, person: number): Promise<void> {
   const found = person === AI_USER_ID ? null : await em.findOne(User, { id: person }, { fields: ['id'] })
   if (!found) throw new Problem('not_found', { issues: [unknown('users', ['user'])] })
-  const [member] = await runNamed(em, findMembership, [room, person])
+  const [member] = await runStatement(em, findMembership, [room, person])
   if (member) throw new Problem('conflict', { detail: 'This person is a member already.' })
 }
 
@@ -122,7 +122,7 @@ export async function inviteByName(
   const people = await findPeopleIds(ctx, invitations)
   const storeAll = async (em: EntityManager, changes: ChangeRecorder) => {
     // In one order, before each is looked at on their own.
-    await runNamed(em, lockPeople, [[inviter, ...people.map(Number)]])
+    await runStatement(em, lockPeople, [[inviter, ...people.map(Number)]])
     for (const [index, { username: _, ...invitation }] of invitations.entries())
       await storeInvitation(
         ctx,
@@ -183,7 +183,7 @@ export async function acceptInvitation(
     await assertMayEnterOneMore(ctx, em, person)
     const room = await lockRoomById(em, roomId)
     const invitation = await findInvitationFor(inTransaction(em), person, accepting)
-    const [member] = await runNamed(em, findMembership, [roomId, person])
+    const [member] = await runStatement(em, findMembership, [roomId, person])
     if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
     assertRoomForMember(ctx, await measureSize(em, roomId))
     const id = await admitMember(em, changes, person, invitation)
@@ -215,14 +215,14 @@ async function admitMember(
   person: number,
   { id, roomId, role, userId, firstKeyEpoch }: Invitation,
 ): Promise<number> {
-  const [former] = await runNamed(em, findFormerMembership, [roomId, person])
-  if (former) await runNamed(em, restoreMembership, [role, firstKeyEpoch, former.id])
-  else await runNamed(em, turnIntoMembership, [person, firstKeyEpoch, id])
+  const [former] = await runStatement(em, findFormerMembership, [roomId, person])
+  if (former) await runStatement(em, restoreMembership, [role, firstKeyEpoch, former.id])
+  else await runStatement(em, turnIntoMembership, [person, firstKeyEpoch, id])
   const member = former?.id ?? id
-  if (former) await runNamed(em, deleteInvitation, [id])
+  if (former) await runStatement(em, deleteInvitation, [id])
   // Another one that was meant for them has nothing left to say.
-  noteWithdrawn(changes, roomId, [{ id, userId }, ...(await runNamed(em, dropInvitationsOf, [roomId, person]))])
-  await runNamed(em, beginReading, [person, roomId])
+  noteWithdrawn(changes, roomId, [{ id, userId }, ...(await runStatement(em, dropInvitationsOf, [roomId, person]))])
+  await runStatement(em, beginReading, [person, roomId])
   changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
   changes.add([`user:${person}`], 'created', 'rooms', roomId)
   return member
@@ -236,6 +236,6 @@ async function storeKeyOfInvitation(
   { wrappedKey, keyEpoch }: Invitation,
 ): Promise<void> {
   // One that the secret of a link opens is for the browser that has the link.
-  if (!wrappedKey.includes('|')) await runNamed(at.em, storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
+  if (!wrappedKey.includes('|')) await runStatement(at.em, storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
   if (keyEpoch !== room.keyEpoch) await requireNewKey(at, [room.id])
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { findShown, listInvitations, type ShownRow, type Withdrawn } from '../../../entities/rooms/room-member.sql.ts'
 import type { ChangeRecorder, Stream } from '../../core/change-recorder.ts'
 import type { ChangedPerson } from '../../core/hooks.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { invitationId, roomMembers } from './members.ts'
 
 /** Notes that invitations are gone, for the room and for who was invited. */
@@ -27,7 +27,7 @@ interface InRoom {
  * they see them from now on, or no longer.
  */
 export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: number): Promise<void> {
-  for (const { id, userId } of await runNamed(em, listInvitations, [room])) {
+  for (const { id, userId } of await runStatement(em, listInvitations, [room])) {
     const streams = seenBy === undefined ? concernedBy(room, userId) : ([`user:${seenBy}`] as const)
     changes.add(streams, 'updated', roomMembers.type, invitationId(id))
   }
@@ -35,7 +35,7 @@ export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: nu
 
 /** Notes that somebody looks different in all their rooms, and in the invitations of them and by them. */
 export async function noteProfile({ em, changes, userId }: ChangedPerson): Promise<void> {
-  for (const shown of await runNamed(em, findShown, [userId])) noteShown(changes, shown)
+  for (const shown of await runStatement(em, findShown, [userId])) noteShown(changes, shown)
 }
 
 function noteShown(changes: ChangedPerson['changes'], { id, room, invited, isMember }: ShownRow): void {

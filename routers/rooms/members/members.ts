@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { User } from '../../../entities/identity/user.ts'
 import {
   changeableMembers,
   isNotRemoved,
@@ -34,7 +35,7 @@ export const isInvitation = (id: string): boolean => id.startsWith('invitation-'
 const userColumn =
   (column: string, key: 'user_id' | 'inviter_id' = 'user_id'): SqlPredicate =>
   (member, sql) =>
-    sql.look('users', column, (user) => `${user}.id = ${member}.${key}`)
+    sql.look(User.tableName, column, (user) => `${user}.id = ${member}.${key}`)
 
 /** Of an invitation, what nobody gets of a membership. */
 const ofInvitation =

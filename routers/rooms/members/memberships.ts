@@ -15,7 +15,7 @@ import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Erasing } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { dropFilesOfRoom } from '../attachments/remove.ts'
 import { requireNewKey } from '../key-epochs.ts'
 import { measureSize } from '../room-access.ts'
@@ -36,7 +36,7 @@ export interface MemberOfRoom {
 
 /** Ends a membership: what the person wrote stays with their name, and their keys and marks go. */
 export async function removeMember(at: InRoom, member: MemberOfRoom): Promise<void> {
-  const withdrawn = await runNamed(at.em, endMembership, [member.id])
+  const withdrawn = await runStatement(at.em, endMembership, [member.id])
   noteRemoved(at, member)
   await requireNewKey(at, [at.room])
   noteWithdrawn(at.changes, at.room, withdrawn)
@@ -49,7 +49,7 @@ function noteRemoved({ changes, room }: InRoom, { id, user }: MemberOfRoom): voi
 
 /** Withdraws the invitations of somebody who may invite no longer. */
 export async function withdrawInvitationsBy({ em, changes, room }: InRoom, inviter: number): Promise<void> {
-  noteWithdrawn(changes, room, await runNamed(em, withdrawInvitations, [room, inviter]))
+  noteWithdrawn(changes, room, await runStatement(em, withdrawInvitations, [room, inviter]))
 }
 
 /** Deletes a room without people, whose picture is returned; throws where there are people and nobody administers them. */
@@ -65,7 +65,7 @@ async function deleteEmptyRoom(at: InRoom): Promise<string[]> {
   const { em, changes, room } = at
   await noteRoomGone(at)
   changes.add([`room:${room}`], 'deleted', 'rooms', room)
-  const [found] = await runNamed(em, deleteRoom, [room])
+  const [found] = await runStatement(em, deleteRoom, [room])
   return found?.avatar ? [found.avatar] : []
 }
 
@@ -73,8 +73,8 @@ async function deleteEmptyRoom(at: InRoom): Promise<string[]> {
 export async function noteRoomGone(at: InRoom): Promise<void> {
   const { em, changes, room } = at
   await dropFilesOfRoom(at, room)
-  await runNamed(em, deleteKeychainsOfRoom, [room])
-  const concerned = await runNamed(em, listConcerned, [room])
+  await runStatement(em, deleteKeychainsOfRoom, [room])
+  const concerned = await runStatement(em, listConcerned, [room])
   for (const { id, invitation } of concerned) {
     if (invitation === null) changes.add([`user:${id}`], 'deleted', 'rooms', room)
     else changes.add([`user:${id}`], 'deleted', roomMembers.type, `invitation-${invitation}`)
@@ -87,9 +87,9 @@ export async function noteRoomGone(at: InRoom): Promise<void> {
  */
 export async function endMembershipsOnErase({ userId, em, changes, report, files }: Erasing): Promise<void> {
   // In the order in which everybody locks: first the person, then the rooms.
-  await runNamed(em, lockPerson, [userId])
-  await runNamed(em, lockRoomsOf, [userId])
-  for (const { id, room } of await runNamed(em, findMemberships, [userId])) {
+  await runStatement(em, lockPerson, [userId])
+  await runStatement(em, lockRoomsOf, [userId])
+  for (const { id, room } of await runStatement(em, findMemberships, [userId])) {
     const at: InRoom = { em, changes, room }
     // Keys and read marks are counted with all others of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
@@ -98,7 +98,7 @@ export async function endMembershipsOnErase({ userId, em, changes, report, files
     await promoteSuccessorIfNeeded(at)
     files.push(...(await deleteIfEmpty(at)))
   }
-  const dropped = await runNamed(em, dropAllInvitations, [userId])
+  const dropped = await runStatement(em, dropAllInvitations, [userId])
   for (const { room, ...invitation } of dropped) noteWithdrawn(changes, room, [invitation])
   report['room_members'] = { deleted: dropped.length, kept: 0 }
 }
@@ -106,7 +106,7 @@ export async function endMembershipsOnErase({ userId, em, changes, report, files
 async function promoteSuccessorIfNeeded({ em, changes, room }: InRoom): Promise<void> {
   const { admins, people } = await measureSize(em, room)
   if (admins > 0 || people === 0) return
-  const [successor] = await runNamed(em, promoteSuccessor, [room])
+  const [successor] = await runStatement(em, promoteSuccessor, [room])
   if (!successor) return
   changes.add([`room:${room}`], 'updated', roomMembers.type, successor.id)
   changes.add([`user:${successor.user}`], 'updated', 'rooms', room)

@@ -103,7 +103,7 @@ async function changingMember<T>(
   { id, ifVersion }: Removal,
   work: (member: LockedMember) => Promise<T>,
 ): Promise<T> {
-  const room = await roomOf(ctx, id)
+  const room = await findRoom(ctx, id)
   const change = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomById(em, room)
     await lockRow(ctx, em, roomMembers, { id, ifVersion, verb })
@@ -113,7 +113,7 @@ async function changingMember<T>(
   return changing(ctx, change, `room:${room}`)
 }
 
-async function roomOf({ services }: Context, id: string): Promise<number> {
+async function findRoom({ services }: Context, id: string): Promise<number> {
   const [found] = await services.sql(findRoomOfMember, [roomMembers.ids.keyOf(id)])
   if (!found) throw notFound(roomMembers, id)
   return found.room

@@ -35,15 +35,15 @@ interface Signing {
 
 export function signGrant(signing: Signing, given: Grant): SignedGrant {
   const channelData = JSON.stringify(given)
-  return { auth: `${signing.key}:${signatureOf(signing, channelData)}`, channel_data: channelData }
+  return { auth: `${signing.key}:${sign(signing, channelData)}`, channel_data: channelData }
 }
 
 /** The grant, where it was signed for this connection and channel. Takes as long for a wrong signature as for the right one. */
 export function readGrant(signing: Signing, { auth, channel_data: channelData }: SignedGrant): Grant | undefined {
-  const [given, expected] = [auth, `${signing.key}:${signatureOf(signing, channelData)}`].map((it) => Buffer.from(it))
+  const [given, expected] = [auth, `${signing.key}:${sign(signing, channelData)}`].map((it) => Buffer.from(it))
   if (!given || !expected || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
   return grant.safeParse(JSON.parse(channelData)).data
 }
 
-const signatureOf = ({ secret, socketId, channel }: Signing, channelData: string) =>
+const sign = ({ secret, socketId, channel }: Signing, channelData: string) =>
   createHmac('sha256', secret).update(`${socketId}:${channel}:${channelData}`).digest('hex')

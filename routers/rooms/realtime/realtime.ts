@@ -21,7 +21,7 @@ export const realtimeRouter = router({
     .input(z.strictObject({ socketId, channel: z.string().max(164) }))
     .mutation(async ({ ctx, input }): Promise<SignedGrant> => {
       await assertMaySubscribe(ctx, ctx.caller.person.id, input.channel)
-      return signGrant({ ...ctx.services.settings.realtime, ...input }, grantOf(ctx))
+      return signGrant({ ...ctx.services.settings.realtime, ...input }, toGrant(ctx))
     }),
 })
 
@@ -32,14 +32,14 @@ async function assertMaySubscribe({ services }: Context, person: number, name: s
   if (!admission) throw new Problem('not_found', { detail: 'There is no such channel.' })
 }
 
-function grantOf({ callerContext: { current }, browser }: Context): Grant {
+function toGrant({ callerContext: { current }, browser }: Context): Grant {
   if (current.type !== 'user') throw new Problem('wrong_user_type')
   const { id, name, username } = current.person
-  const credential = current.token ? credentialOf(current.token) : { session: browser?.session?.handle }
+  const credential = current.token ? toCredential(current.token) : { session: browser?.session?.handle }
   return { user_id: `${id}`, user_info: { name, username }, ...credential }
 }
 
-const credentialOf = ({ id, abilities }: { id: number; abilities: readonly string[] }): Partial<Grant> => ({
+const toCredential = ({ id, abilities }: { id: number; abilities: readonly string[] }): Partial<Grant> => ({
   token: id,
   ...(!abilities.includes('write') && { listens_only: true }),
 })

@@ -7,9 +7,9 @@ import {
   markAnnouncementAccepted,
 } from '../../../entities/system/announcement.sql.ts'
 import type { Hooks, Listener } from '../../core/hooks.ts'
-import { atMost } from '../../core/load/cache-size.ts'
+import { maxEntries } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
-import { runNamed } from '../../core/run-named.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { ReadAnnouncementText } from '../../ports/announcement-texts.ts'
 
 /** How long a forced announcement may be published before it is asked for, in milliseconds. */
@@ -23,7 +23,7 @@ const MAX_PEOPLE = 50_000
  */
 export function requireAcceptance(readText: ReadAnnouncementText): Listener<Hooks['user-acting']> {
   const forced = new LRUCache<'ids', string, Sql>({ max: 1, ttl: FRESH_MS, fetchMethod: listForced })
-  const accepted = new LRUCache<number, string>(atMost(MAX_PEOPLE))
+  const accepted = new LRUCache<number, string>(maxEntries(MAX_PEOPLE))
   return async ({ userId, sql }) => {
     const all = await forced.forceFetch('ids', { context: sql })
     if (all === '' || accepted.get(userId) === all) return
@@ -50,8 +50,8 @@ const pending = (id: number, hasText: boolean) =>
 export function acceptPolicy(readText: ReadAnnouncementText): Listener<Hooks['user-registered']> {
   return async ({ userId, em, policy }) => {
     if (!policy) return
-    const [found] = await runNamed(em, findAnnouncement, [policy.id, userId])
+    const [found] = await runStatement(em, findAnnouncement, [policy.id, userId])
     if (found && (await readText(found.view)))
-      await runNamed(em, markAnnouncementAccepted, [policy.id, userId, policy.version])
+      await runStatement(em, markAnnouncementAccepted, [policy.id, userId, policy.version])
   }
 }

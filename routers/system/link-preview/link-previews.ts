@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { FileContent } from '../../core/file-content.ts'
 import { consumeRateLimit } from '../../core/load/rate-limit.ts'
 import { about, router, userWith } from '../../core/trpc.ts'
-import { headOf } from './page.ts'
-import { iconOf, imageAt } from './picture.ts'
+import { readHead } from './page.ts'
+import { fetchIcon, imageAt } from './picture.ts'
 import type { PageHead } from './read-head.ts'
 
 const MAX_URL = 2048
@@ -44,21 +44,21 @@ export const linkPreviewsRouter = router({
   metadata: previewing
     .meta({ ...about('Read what a page says of itself.', preview), waitsOutside: true })
     .input(z.strictObject({ url }))
-    .query(async ({ ctx, input }): Promise<Preview> => toPreview(input.url, await headOf(ctx, input.url))),
+    .query(async ({ ctx, input }): Promise<Preview> => toPreview(input.url, await readHead(ctx, input.url))),
 
   image: previewing
     .meta({ ...about('Read the picture of a page, or one in its place.'), file: 'out' })
     .input(z.strictObject({ url: imageUrl }))
     .query(async ({ ctx, input }) => {
       const image = input.url.startsWith(STAND_IN) ? null : await imageAt(ctx, input.url)
-      return image ? picture(image, 'webp') : picture(gradient(standInOf(input.url)), 'png')
+      return image ? picture(image, 'webp') : picture(gradient(drawPlaceholder(input.url)), 'png')
     }),
 
   favicon: previewing
     .meta({ ...about('Read the icon of a site, or one in its place.'), file: 'out' })
     .input(z.strictObject({ url }))
     .query(async ({ ctx, input }) => {
-      const icon = await iconOf(ctx, new URL(input.url))
+      const icon = await fetchIcon(ctx, new URL(input.url))
       return icon ? picture(icon, 'webp') : picture(globe, 'svg')
     }),
 })
@@ -84,7 +84,7 @@ function headline(hostname: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-const standInOf = (address: string) =>
+const drawPlaceholder = (address: string) =>
   URL.canParse(address) ? new URL(address).hostname : address.slice(STAND_IN.length)
 
 const mimes = { webp: 'image/webp', png: 'image/png', svg: 'image/svg+xml' }

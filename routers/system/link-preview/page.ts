@@ -13,7 +13,7 @@ const accept = 'text/html,application/xhtml+xml;q=0.9'
 const kinds = ['text/html', 'application/xhtml+xml']
 
 /** What a page says of itself; null where it cannot be read, or must not be. */
-export const headOf = (ctx: Asking, url: string): Promise<PageHead | null> =>
+export const readHead = (ctx: Asking, url: string): Promise<PageHead | null> =>
   cached(ctx, { ...pages, url }, (signal) =>
     reading(async () => {
       const { readHead } = await import('./read-head.ts')

@@ -2,7 +2,7 @@ import { createBulkhead } from '../../core/load/bulkhead.ts'
 import { Problem } from '../../core/problems.ts'
 import { type PictureShape, reencode } from '../../identity/pictures/reencode.ts'
 import { type Asking, type CacheOptions, cached } from './cache.ts'
-import { headOf } from './page.ts'
+import { readHead } from './page.ts'
 
 const TIMEOUT_MS = 4000
 const MAX_BYTES = 4 * 1024 * 1024
@@ -30,7 +30,7 @@ export const imageAt = (ctx: Asking, url: string): Promise<Buffer | null> =>
   )
 
 /** The icon of a site, as its start page names it, or where browsers look for it; asks nobody but the site. */
-export const iconOf = (ctx: Asking, { origin }: URL): Promise<Buffer | null> =>
+export const fetchIcon = (ctx: Asking, { origin }: URL): Promise<Buffer | null> =>
   asBytes(
     cached(ctx, { ...icons, url: origin }, (signal) =>
       readIcon({ services: ctx.services, signal: () => signal }, origin),
@@ -38,7 +38,7 @@ export const iconOf = (ctx: Asking, { origin }: URL): Promise<Buffer | null> =>
   )
 
 async function readIcon(ctx: Asking, origin: string): Promise<string> {
-  const head = await headOf(ctx, `${origin}/`)
+  const head = await readHead(ctx, `${origin}/`)
   const candidates = new Set([...(head?.icons.slice(0, MAX_ICONS) ?? []), `${origin}/favicon.ico`])
   for (const url of candidates) {
     const icon = await readPicture(ctx, url, iconShape).catch(unlessBusy)

@@ -31,7 +31,7 @@ export async function readHead({ url, charset, body }: Page): Promise<PageHead> 
   const parser = new Parser(found)
   let decoder: Decoder | undefined
   for await (const part of firstBytes(body)) {
-    decoder ??= decoderOf(charset ?? charsetIn(part))
+    decoder ??= createDecoder(charset ?? charsetIn(part))
     parser.write(decoder.decode(part, { stream: true }))
     if (found.isComplete) break
   }
@@ -51,7 +51,7 @@ async function* firstBytes(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8
 }
 
 /** An unknown charset is read as UTF-8, and the wrong characters are replaced. */
-function decoderOf(charset = 'utf-8'): Decoder {
+function createDecoder(charset = 'utf-8'): Decoder {
   try {
     return new TextDecoder(charset)
   } catch {

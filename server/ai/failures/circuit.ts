@@ -12,9 +12,8 @@ import {
 } from 'cockatiel'
 import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
 import type { ProviderReason, RefusalReason } from '../../../routers/ports/ai/models.ts'
-import { phaseOf } from '../../net/exchange.ts'
-import { Refusal } from './refusal.ts'
-import { ToldRefusal } from './told-refusal.ts'
+import { findPhase } from '../../net/exchange.ts'
+import { ProviderError, Refusal } from './refusal.ts'
 
 export interface Attempting {
   userId: number
@@ -62,7 +61,7 @@ export class Guard {
     const answer = await this.#circuit.execute(
       () =>
         attempt().catch((error: unknown) => {
-          if (isSilence(error)) this.#unanswered.add(userId)
+          if (isTimeoutBeforeResponse(error)) this.#unanswered.add(userId)
           throw error
         }),
       signal,
@@ -93,7 +92,7 @@ export class Guard {
   #isUnwell(error: unknown): boolean {
     return (
       isOutage(error) ||
-      (isSilence(error) && this.#unanswered.size >= MIN_UNANSWERED_USERS) ||
+      (isTimeoutBeforeResponse(error) && this.#unanswered.size >= MIN_UNANSWERED_USERS) ||
       // Whatever ends a trial before the server has spoken proves it no better.
       (this.#circuit.state === CircuitState.HalfOpen && !hasSpoken(error))
     )
@@ -103,9 +102,9 @@ export class Guard {
 /** What another server, or the provider of another model, may answer: the question is not at fault, and nobody works on it. */
 export function isProvidersFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
-  if (error instanceof Refusal || error instanceof ToldRefusal) return !callersFault.has(error.status ?? 0)
-  if (isBrokenOff(error)) return false
-  return phaseOf(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
+  if (error instanceof Refusal || error instanceof ProviderError) return !callersFault.has(error.status ?? 0)
+  if (isTruncated(error)) return false
+  return findPhase(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
 }
 
 /** A refusal of the key or of the name of a model is the fault of who wrote the configuration. */
@@ -113,14 +112,14 @@ const callersFault = new Set([400, 413, 415, 422])
 
 /** A refusal of the request, of the key or of the name of the model, and not for now alone. */
 export function wouldFailAgain(error: unknown): boolean {
-  const status = error instanceof Refusal || error instanceof ToldRefusal ? error.status : undefined
+  const status = error instanceof Refusal || error instanceof ProviderError ? error.status : undefined
   return status !== undefined && status < 500 && !passingStatus.has(status)
 }
 
 /** Why the provider refused, and after how many seconds it wants to be asked again, where it says so. */
 export function refusalReason(error: unknown): RefusalReason {
-  if (!(error instanceof Refusal || error instanceof ToldRefusal)) return {}
-  const seconds = Math.ceil(retryAfterOf(error) / 1000)
+  if (!(error instanceof Refusal || error instanceof ProviderError)) return {}
+  const seconds = Math.ceil(readRetryAfter(error) / 1000)
   return {
     ...(error.reason && { reason: error.reason }),
     ...(seconds > 0 && { retryAfterSeconds: Math.min(seconds, MAX_RETRY_AFTER_SECONDS) }),
@@ -131,32 +130,32 @@ export function refusalReason(error: unknown): RefusalReason {
 const MAX_RETRY_AFTER_SECONDS = 86_400
 
 /** The connection failed, or the provider says that it cannot work. */
-const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || phaseOf(error) === 'connecting'
+const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || findPhase(error) === 'connecting'
 
 /** An answer came, but not all of it: it may be paid, and another one would be, too. */
-export const isBrokenOff = (error: unknown) => phaseOf(error) === 'reading'
+export const isTruncated = (error: unknown) => findPhase(error) === 'reading'
 
 /** The request was sent, but no byte of an answer came. */
-const isSilence = (error: unknown) => phaseOf(error) === 'waiting'
+const isTimeoutBeforeResponse = (error: unknown) => findPhase(error) === 'waiting'
 
 /** Something came, be it a refusal. A caller who goes away, or a file that cannot be read, ends a call before that. */
-const hasSpoken = (error: unknown) => error instanceof Refusal || error instanceof ToldRefusal || isBrokenOff(error)
+const hasSpoken = (error: unknown) => error instanceof Refusal || error instanceof ProviderError || isTruncated(error)
 
 /** A call whose provider asks for a longer pause than this is not retried. */
 const MAX_RETRY_AFTER_MS = 5000
 
 /** Backs off with decorrelated jitter, and for no less than the provider asks for. */
-const obeying = (backoff: IBackoffFactory<unknown>): IBackoffFactory<IRetryBackoffContext<unknown>> => ({
+const withServerDelay = (backoff: IBackoffFactory<unknown>): IBackoffFactory<IRetryBackoffContext<unknown>> => ({
   next(context) {
     const next = backoff.next(context)
     const { error } = context.result as { error?: unknown }
-    return { ...obeying(next), duration: Math.max(next.duration, retryAfterOf(error)) }
+    return { ...withServerDelay(next), duration: Math.max(next.duration, readRetryAfter(error)) }
   },
 })
 
 const again = retry(
-  handleWhen((error) => isPassing(error) && retryAfterOf(error) <= MAX_RETRY_AFTER_MS),
-  { maxAttempts: 2, backoff: obeying(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
+  handleWhen((error) => isPassing(error) && readRetryAfter(error) <= MAX_RETRY_AFTER_MS),
+  { maxAttempts: 2, backoff: withServerDelay(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
 )
 
 /** The last is Anthropic's for a service with too much to do. */
@@ -169,12 +168,12 @@ const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'
  */
 function isPassing(error: unknown): boolean {
   // An account without money has none a second later.
-  if (isBrokenOff(error) || (error instanceof Refusal && lasting.has(error.reason))) return false
+  if (isTruncated(error) || (error instanceof Refusal && lastingReasons.has(error.reason))) return false
   const status = statusOf(error)
   return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
 }
 
-const lasting: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
+const lastingReasons: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
 
 /** The request was sent, and the time to wait for the answer was up. */
 export const isTimeout = (error: unknown) => timeoutCodes.has(networkCode(error) ?? '')
@@ -184,7 +183,7 @@ const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']
 const statusOf = (error: unknown) => (error instanceof Refusal ? error.status : undefined)
 
 /** In milliseconds from now; the header has seconds, or a date. */
-function retryAfterOf(error: unknown): number {
+function readRetryAfter(error: unknown): number {
   const header = error instanceof Refusal ? error.retryAfter : undefined
   if (!header) return 0
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()

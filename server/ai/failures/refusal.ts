@@ -1,5 +1,5 @@
+import { APICallError, TypeValidationError } from '@ai-sdk/provider'
 import type { ProviderReason } from '../../../routers/ports/ai/models.ts'
-import { delayIn, reasonOf } from './reason.ts'
 
 /**
  * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors
@@ -19,9 +19,160 @@ export class Refusal extends Error {
     this.status = status
     this.retryAfter = retryAfter ?? delayIn(body)
     this.isOfContent = status === 400 && contentCode.test(body)
-    this.reason = this.isOfContent ? undefined : reasonOf(status, body)
+    this.reason = this.isOfContent ? undefined : recogniseReason(status, body)
   }
 }
 
 /** Azure's word for it, which gateways in front of other providers have taken over. */
 const contentCode = /"code"\s*:\s*"content_(?:filter|policy_violation)"/
+
+/**
+ * A provider's word in an answer that it gives none, whole or before any of a stream: nothing is paid. It says little of the
+ * server, since a question can bring it about. The provider's message is left out, as it may quote the conversation.
+ */
+export class ProviderError extends Error {
+  override name = 'ToldRefusal'
+  /** As if it were told in place of the answer; undefined where the provider has no number for it. */
+  readonly status: number | undefined
+  /** Whether the question is refused for what is in it. */
+  readonly isOfContent: boolean
+  readonly reason: ProviderReason | undefined
+
+  constructor(told: Told) {
+    const { statusCode, code } = told
+    super('the provider refused in its answer')
+    this.isOfContent = contentCodes.has(code)
+    const status = this.isOfContent ? 400 : Number(statusCode ?? code)
+    this.status = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined
+    this.reason = this.isOfContent ? undefined : recogniseReason(this.status, writeText(told))
+  }
+}
+
+const contentCodes = new Set<unknown>(['content_filter', 'content_policy_violation'])
+
+interface Told {
+  statusCode?: unknown
+  code?: unknown
+  message?: unknown
+}
+
+/** All that is told, which is looked through for known words alone. */
+const writeText = (told: Told): string => JSON.stringify({ ...told, message: told.message, cause: undefined })
+
+/** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
+export function refusalIn(error: unknown): ProviderError | undefined {
+  const told = TypeValidationError.isInstance(error) ? errorIn(error.value) : error
+  const isTold = typeof told === 'object' && told !== null && (!(told instanceof Error) || isThrown(told))
+  return isTold ? new ProviderError(told) : undefined
+}
+
+interface Answered {
+  error?: unknown
+  /** `error` where the answer or the event itself is one. */
+  object?: unknown
+}
+
+/** The members in which providers answer, and those in which they say what it takes. */
+const answers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
+const bills = ['usage', 'usageMetadata']
+
+/** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
+export function refusalOfWhole(whole: unknown): ProviderError | undefined {
+  const told = errorIn(whole)
+  return told && ![whole].flat().some(isMore) ? new ProviderError(told) : undefined
+}
+
+const isMore = (answered: unknown) =>
+  [...answers, ...bills].some((name) => isFilled((answered as Record<string, unknown> | null)?.[name]))
+
+const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
+
+/** The error that an answer or an event is, or that a list in its place has: Google writes its errors in one. */
+export function errorIn(answered: unknown): object | undefined {
+  if (!Array.isArray(answered)) return findError(answered as Answered | null)
+  return answered.map(findError).find((error) => error !== undefined)
+}
+
+/** Servers tell an error as an object, as a text, or as the answer or the event itself. */
+function findError(answered: Answered | null | undefined): object | undefined {
+  const { error = answered?.object === 'error' ? answered : undefined } = answered ?? {}
+  return typeof error === 'string' && error ? { message: error } : ((error || undefined) as object | undefined)
+}
+
+/** Whether the SDK threw a refusal that came in a stream: its errors about what it cannot read have no such status. */
+export const isThrown = (error: unknown): error is APICallError =>
+  APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400
+
+/** Longer messages quote what was sent. */
+const MAX_TEXT = 20_000
+
+interface Pattern {
+  reason: ProviderReason
+  /** Any where there are none. */
+  statuses?: readonly number[]
+  words: RegExp
+}
+
+/**
+ * The words of providers for their reasons, codes before sentences, as their servers write them; the first that matches counts.
+ * They are looked for and never told.
+ */
+const patterns: readonly Pattern[] = [
+  {
+    reason: 'too_long',
+    words:
+      /context_length_exceeded|exceed_context_size|model_context_window_exceeded|"code"\s*:\s*"?(?:3051|string_above_max_length)\b/i,
+  },
+  {
+    reason: 'quota',
+    words:
+      /insufficient_quota|billing_(?:not_active|hard_limit_reached)|credit balance is too low|insufficient (?:account )?(?:balance|credits?|funds)|payment[ _]required/i,
+  },
+  {
+    reason: 'too_long',
+    statuses: [400, 413, 422, 500],
+    words:
+      /maximum (?:context|prompt|model|input) length|context (?:length|window|limit|size)\b|(?:prompt|input|request|conversation) is too (?:long|large)|too many (?:input |prompt )?tokens|token count.{0,40}exceeds|exceeds? the (?:maximum|max|model's).{0,40}tokens?|exceeds? the available context|longer than the (?:maximum|max) (?:model )?(?:length|context)|reduce the length of|request_too_large|input length.{0,60}exceed/i,
+  },
+  {
+    reason: 'misconfigured',
+    words:
+      /(?:invalid|incorrect|missing|expired|revoked)[ _](?:x-)?api[ _-]?key|api key (?:not valid|expired|not found)|api_key_invalid|authentication_error|permission_(?:error|denied)|account_deactivated|model_not_found|invalid_model|"code"\s*:\s*"?1500\b/i,
+  },
+  { reason: 'rate_limited', words: /rate_limit|rate limit|resource_exhausted|too many requests/i },
+]
+
+const byStatus: Partial<Record<number, ProviderReason>> = {
+  401: 'misconfigured',
+  402: 'quota',
+  403: 'misconfigured',
+  404: 'misconfigured',
+  413: 'too_long',
+  429: 'rate_limited',
+}
+
+/** Why a provider refused, by its status and what it says; undefined where it is none of these. */
+function recogniseReason(status: number | undefined, told: string): ProviderReason | undefined {
+  const text = told.slice(0, MAX_TEXT)
+  const found = patterns.find(
+    ({ statuses, words }) => (!statuses || status === undefined || statuses.includes(status)) && words.test(text),
+  )
+  return found?.reason ?? (status === undefined ? undefined : byStatus[status])
+}
+
+/** How long to wait, as Google says it in the body. */
+const delayIn = (told: string): string | undefined =>
+  /"retryDelay"\s*:\s*"(\d{1,6})(?:\.\d+)?s"/.exec(told.slice(0, MAX_TEXT))?.[1]
+
+/** The end of an answer to a question that is refused for what is in it; throws any other error. What it took is not said. */
+export function toContentFilterFinish(error: unknown) {
+  const isRefusal = error instanceof Refusal || error instanceof ProviderError
+  if (!isRefusal || !error.isOfContent) throw error
+  return {
+    finishReason: { unified: 'content-filter' as const, raw: 'content_filter' },
+    usage: {
+      inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+      outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+    },
+  }
+}

@@ -10,9 +10,7 @@ import type {
   ToolResult,
   UserPart,
 } from '../../../routers/ports/ai/messages.ts'
-import { inlined, preamble, skipped, withoutMarks } from './meta-blocks.ts'
-import { saidWithoutMarks } from './said-parts.ts'
-import { optionsOf } from './signatures.ts'
+import { inlineFile, preamble, sanitizeParts, toProviderOptions, withoutMarks, writeSkipped } from './sanitize-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 
 interface Sending {
@@ -22,7 +20,7 @@ interface Sending {
 }
 
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
-export function promptOf(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
+export function toPrompt(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
   const said = messages.filter((message) => !isSystem(message) && !isSilent(message))
   const system = messages.filter((message) => isSystem(message) && !isSilent(message))
@@ -31,7 +29,7 @@ export function promptOf(messages: readonly Message[], sending: Sending): Langua
   const turns = inTurns(all)
   const sent = takesNoFilesInResults.has(adapter) ? inTurns(turns.flatMap(withFilesBehind)) : turns
   const prompt = sent.map((turn) => asPrompt(turn, sending))
-  return hasBlocks(messages) ? explained(prompt) : prompt
+  return hasBlocks(messages) ? explainPart(prompt) : prompt
 }
 
 /** Providers that answer to nothing but what a user says. */
@@ -48,7 +46,7 @@ function inTurns(messages: readonly Message[]): Message[] {
   const turns: Message[] = []
   for (const message of messages) {
     const last = turns.at(-1)
-    if (last?.role === message.role) turns[turns.length - 1] = merged(last, message)
+    if (last?.role === message.role) turns[turns.length - 1] = mergeTurns(last, message)
     else turns.push(message)
   }
   return turns
@@ -80,7 +78,7 @@ function withFilesBehind(turn: Message): Message[] {
 const seeBelow: TextPart = { type: 'text', text: 'The result has files, which the next message shows.' }
 
 /** The prompt with a word about blocks before everything else. */
-function explained([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
+function explainPart([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
   if (first?.role === 'system') return [{ ...first, content: `${preamble}\n\n${first.content}` }, ...rest]
   return [{ role: 'system', content: preamble }, ...(first ? [first] : []), ...rest]
 }
@@ -88,7 +86,7 @@ function explained([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prom
 type Part = Message['content'][number]
 
 /** Two texts that meet become one, with a line between them. */
-function merged({ role, content }: Message, { content: more }: Message): Message {
+function mergeTurns({ role, content }: Message, { content: more }: Message): Message {
   const [end, start] = [content.at(-1), more[0]]
   const parts: Part[] =
     end?.type === 'text' && start?.type === 'text'
@@ -106,7 +104,7 @@ function asPrompt(message: Message, { adapter, files }: Sending): LanguageModelV
     case 'assistant':
       return {
         role: 'assistant',
-        content: withoutEmpty(message.content).map((part) => saidWithoutMarks(asSaid(part), adapter)),
+        content: withoutEmpty(message.content).map((part) => sanitizeParts(asSaid(part), adapter)),
       }
     case 'tool':
       return { role: 'tool', content: message.content.map(asResult) }
@@ -120,13 +118,13 @@ function withoutEmpty<P extends Part>(parts: readonly P[]): readonly P[] {
 }
 
 function asSent(part: UserPart, files: StoredFiles) {
-  if (part.type === 'skipped') return { type: 'text' as const, text: skipped(part.name, part.reason) }
-  return part.type === 'stored-file' ? fileOf(part, files.wordFor(part.content)) : asInput(part)
+  if (part.type === 'skipped') return { type: 'text' as const, text: writeSkipped(part.name, part.reason) }
+  return part.type === 'stored-file' ? toFilePart(part, files.wordFor(part.content)) : asInput(part)
 }
 
-const asInput = (part: InputPart) => (part.type === 'text' ? unmarked(part) : asFile(part))
+const asInput = (part: InputPart) => (part.type === 'text' ? sanitizeTexts(part) : asFile(part))
 
-const unmarked = ({ text }: TextPart) => ({ type: 'text' as const, text: withoutMarks(text) })
+const sanitizeTexts = ({ text }: TextPart) => ({ type: 'text' as const, text: withoutMarks(text) })
 
 const isInlined = (mime: string) => !mime.startsWith('image/') && mime !== 'application/pdf'
 
@@ -141,11 +139,11 @@ const hasBlocks = (messages: readonly Message[]): boolean =>
 /** A document that is text is read as such by every model. */
 function asFile(part: FilePart) {
   const { mime, data, name } = part
-  if (!isInlined(mime)) return fileOf(part, data)
-  return { type: 'text' as const, text: inlined(Buffer.from(data, 'base64').toString(), mime, name) }
+  if (!isInlined(mime)) return toFilePart(part, data)
+  return { type: 'text' as const, text: inlineFile(Buffer.from(data, 'base64').toString(), mime, name) }
 }
 
-const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
+const toFilePart = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
   type: 'file' as const,
   mediaType: mime,
   data: { type: 'data' as const, data },
@@ -155,14 +153,14 @@ const fileOf = ({ mime, name }: FilePart | StoredFilePart, data: string) => ({
 /** Calls have their arguments as text. */
 function asSaid(part: AssistantPart) {
   if (part.type === 'text') return { type: 'text' as const, text: part.text }
-  const providerOptions = optionsOf(part.signature)
+  const providerOptions = toProviderOptions(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
   const { id, name: toolName, input } = part
   return { type: 'tool-call' as const, toolCallId: withoutMarks(id), toolName, input, providerOptions }
 }
 
 /** Only results that are text alone can say otherwise that they are errors. */
-const failed = { type: 'text' as const, text: 'The tool failed:' }
+const toFailedResult = { type: 'text' as const, text: 'The tool failed:' }
 
 /** Providers refuse an empty text beside a file. */
 const isSaid = (part: InputPart) => part.type !== 'text' || part.text !== ''
@@ -171,7 +169,7 @@ function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4To
   const texts = content.flatMap((part) => (part.type === 'text' ? withoutMarks(part.text) : []))
   const output: LanguageModelV4ToolResultPart['output'] =
     texts.length < content.length
-      ? { type: 'content', value: [...(isError ? [failed] : []), ...content.filter(isSaid).map(asInput)] }
+      ? { type: 'content', value: [...(isError ? [toFailedResult] : []), ...content.filter(isSaid).map(asInput)] }
       : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
   return { type: 'tool-result', toolCallId: withoutMarks(id), toolName: name, output }
 }

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { type StoredBytes, UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
 import type { OutboundRequest } from '../../net/http-client.ts'
-import { base64Length, inBase64 } from './base64.ts'
 
 const DIGITS = 8
 
@@ -20,7 +19,7 @@ export class StoredFiles {
 
   /** Has the files sent by whatever `send` asks: the AI SDK hands on the text and nothing else. */
   sendBy<T>(send: () => Promise<T>): Promise<T> {
-    return this.#files.length > 0 ? sending.run(this, send) : send()
+    return this.#files.length > 0 ? filesInBody.run(this, send) : send()
   }
 
   /** What is sent in the place of a text: pieces of it, and files between them. */
@@ -30,15 +29,15 @@ export class StoredFiles {
   }
 }
 
-const sending = new AsyncLocalStorage<StoredFiles>()
+const filesInBody = new AsyncLocalStorage<StoredFiles>()
 
 /** The request with the bytes of stored files in its body, in the size that it announces: not every provider takes another. */
 export function withStoredFiles(request: OutboundRequest): OutboundRequest {
-  const files = sending.getStore()
+  const files = filesInBody.getStore()
   if (!files || typeof request.body !== 'string') return request
   const pieces = files.piecesOf(request.body)
   const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
-  const body = Readable.from(bytesOf(pieces), { objectMode: false })
+  const body = Readable.from(readBytes(pieces), { objectMode: false })
   // Whoever sends it is told.
   body.on('error', () => {})
   return { ...request, headers: { ...request.headers, 'content-length': `${length}` }, body }
@@ -48,7 +47,7 @@ const lengthOf = (piece: string | StoredBytes) =>
   typeof piece === 'string' ? Buffer.byteLength(piece) : base64Length(piece.bytes)
 
 /** Opens a file when those before it have been taken. */
-async function* bytesOf(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
+async function* readBytes(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
   for (const piece of pieces)
     if (typeof piece === 'string') yield Buffer.from(piece)
     else yield* read(piece)
@@ -61,3 +60,23 @@ async function* read(file: StoredBytes): AsyncGenerator<Buffer, void> {
     throw new UnreadFile(error)
   }
 }
+
+/** How many characters so many bytes are, three of which are four. */
+const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4
+
+/** Bytes in base64 as they come. Throws where they are not as many as they were said to be. */
+async function* inBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void> {
+  let [rest, read]: [Buffer, number] = [Buffer.alloc(0), 0]
+  for await (const part of content) {
+    read += part.length
+    if (read > bytes) break
+    const all = rest.length > 0 ? Buffer.concat([rest, part]) : part
+    const whole = all.length - (all.length % 3)
+    rest = all.subarray(whole)
+    if (whole > 0) yield encodePieces(all.subarray(0, whole))
+  }
+  if (read !== bytes) throw new Error('a stored file has not the size that it was written with')
+  if (rest.length > 0) yield encodePieces(rest)
+}
+
+const encodePieces = (bytes: Buffer) => Buffer.from(bytes.toString('base64'), 'latin1')

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
-import { errorIn } from '../failures/told-refusal.ts'
-import { completionUsage, sdkUsageOf } from '../usage/reported.ts'
+import { errorIn } from '../failures/refusal.ts'
+import { completionUsage, toSdkUsage } from '../usage/reported-usage.ts'
 import type { Progress } from './event-frames.ts'
 import { unifiedReason } from './finish-reason.ts'
 import { type AssembledCall, type CallPiece, ToolCallAssembler, type WireCall } from './tool-call-assembler.ts'
@@ -81,7 +81,7 @@ export class CompletionReader {
     const isRefused = this.#isRefusal && unified === 'stop'
     return {
       finishReason: isRefused ? { unified: 'content-filter', raw: 'content_filter' } : { unified, raw },
-      usage: sdkUsageOf(this.#usage),
+      usage: toSdkUsage(this.#usage),
       calls: this.#named(unified === 'length'),
       stopSequence: this.#stopSequence,
     }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
 import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
 import type { EndWatch } from '../../net/response-text.ts'
-import { noStream, unread } from '../failures/unread.ts'
+import { noStream, toUnparsable } from '../failures/unparsable-response.ts'
 
 /** A server-sent event that carries JSON. */
 export interface Frame {
@@ -74,7 +74,7 @@ const waits: Record<Progress, number | undefined> = {
 }
 
 /** Reads the frames of a text that has come as a whole, or the document that it is. */
-export function framesOf(text: string): readonly Frame[] {
+export function parseFrames(text: string): readonly Frame[] {
   if (/^\s*[[{]/.test(text)) return [{ data: text, isDocument: true }]
   const parser = new FrameParser()
   return untilDone([...parser.feed(text), ...parser.end()])
@@ -157,7 +157,7 @@ class FrameParser {
 
   /** The error of a connection, with what came of an answer that has no frame. */
   failed(error: unknown): unknown {
-    return this.#before === undefined || this.#isEnding ? error : unread(error, this.#before)
+    return this.#before === undefined || this.#isEnding ? error : toUnparsable(error, this.#before)
   }
 }
 

@@ -32,7 +32,7 @@ export const unifiedReason = (raw: string): Unified => words.get(raw.trim().toLo
 export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw === 'pause_turn'
 
 /** Returns why an answer ended; undefined where it broke off, or its provider gives a reason that nobody knows. */
-export function finishReasonOf({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
+export function toFinishReason({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
   const known = unified === 'other' ? unifiedReason(raw) : unified
   return known === 'other' || known === 'error' || known === 'interrupted' ? undefined : known
 }
@@ -47,7 +47,7 @@ export function stopSequenceIn(
 }
 
 export function assertEnd(reason: LanguageModelV4FinishReason): void {
-  if (!finishReasonOf(reason)) throw new Error('the answer ended early')
+  if (!toFinishReason(reason)) throw new Error('the answer ended early')
 }
 
 /** A whole answer that says something has ended by itself, even if it does not say so. */

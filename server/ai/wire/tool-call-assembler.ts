@@ -108,7 +108,7 @@ function read({ index, id, function: called }: WireCall): Piece {
     index: indexIn(index),
     id: (typeof id === 'string' && id.trim()) || undefined,
     name: typeof name === 'string' ? name.trim() : '',
-    arguments: argumentsOf(written),
+    arguments: writeArguments(written),
   }
 }
 
@@ -118,7 +118,7 @@ const indexIn = (value: unknown): number | undefined => {
 }
 
 /** Some servers write an object, which is empty before its text comes. */
-function argumentsOf(written: unknown): string {
+function writeArguments(written: unknown): string {
   if (typeof written === 'string') return written
   if (isObject(written)) return Object.keys(written).length > 0 ? JSON.stringify(written) : ''
   return ''

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, httpAddress } from './kinds.ts'
+import { count, durationOrNone, httpAddress } from './kinds.ts'
 
 const MB = 1024 * 1024
 
@@ -15,6 +15,11 @@ export const filesShape = {
   FILE_TEXT_TIMEOUT: timerDuration
     .prefault('60s')
     .describe('Processor time that reading the text of a file may take; ten times as long by the clock'),
+  FILE_TEXT_WAIT: durationOrNone
+    .prefault('20s')
+    .describe(
+      'How long an AI request waits for the text of a file that is still being read, before it is refused with 409',
+    ),
   FILE_TEXT_MAX_CHARACTERS: count(500_000, 1000, 5_000_000).describe(
     'How many characters are kept of the text of a file',
   ),

@@ -41,7 +41,9 @@ export const systemShape = {
   LABELS_DIR: z
     .string()
     .optional()
-    .describe('Folder with files such as `de_DE.json`, whose texts replace the built-in ones'),
+    .describe(
+      'Folder with files such as `de_DE.json`, `chat_de_DE.json` and `custom_de_DE.json`, whose texts, flat or nested, replace the built-in ones',
+    ),
   LINK_PREVIEWS_PER_MINUTE: count(180, 1).describe(
     'How often a minute a person may ask for what a link leads to, for its picture or its icon',
   ),

@@ -1,14 +1,15 @@
-import type { Readable } from 'node:stream'
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import mime from 'mime'
 import { z } from 'zod'
+import type { FileToRead } from '../../../routers/ports/files/text-extractor.ts'
 import { chosenConverter } from '../../config/settings/files.ts'
 import type { Env } from '../../config/settings.ts'
 import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
 import type { HttpResponse } from '../../net/response-stream.ts'
+import type { AnswerKind } from '../sandbox/answer-kinds.ts'
 import type { Converter } from './converter.ts'
-import { multipart } from './multipart.ts'
-import { type Protocol, protocols } from './protocols.ts'
 
 const FORMATS_LIFETIME_MS = 24 * 60 * 60 * 1000
 
@@ -23,7 +24,7 @@ export function createConverter(env: Env): Converter | undefined {
 const outbound = { networkPolicy: 'configured', maxBytes: 64 * 1024 * 1024 } as const
 
 function speak(protocol: Protocol, client: HttpClient): Converter {
-  const formats = keepForADay(() => formatsOf(protocol, client))
+  const formats = keepForADay(() => readFormats(protocol, client))
   return {
     answers: protocol.answers,
     async accepts(type) {
@@ -52,7 +53,7 @@ function okBody({ statusCode, body }: HttpResponse): Readable {
   throw new Error(`the file converter answered ${statusCode}`)
 }
 
-async function formatsOf(protocol: Protocol, client: HttpClient): Promise<ReadonlySet<string>> {
+async function readFormats(protocol: Protocol, client: HttpClient): Promise<ReadonlySet<string>> {
   const { formats } = protocol
   if (!('listedAt' in formats)) return new Set(formats)
   const request = { method: 'GET', headers: authorization(protocol), body: null, signal: null } as const
@@ -72,4 +73,103 @@ function keepForADay<Value>(read: () => Promise<Value>): () => Promise<Value> {
     if (!kept || Date.now() > kept.until) kept = { value: await read(), until: Date.now() + FORMATS_LIFETIME_MS }
     return kept.value
   }
+}
+
+interface Form {
+  /** The field of the file. */
+  field: string
+  file: FileToRead
+  fields: Readonly<Record<string, string>>
+}
+
+/** A form with a file that is sent as it is read. What the file is called stays here: the service learns its kind only. */
+function multipart({ field, file, fields }: Form): { headers: Record<string, string>; body: Readable } {
+  const boundary = `svc-${randomUUID()}`
+  const name = `file.${mime.getExtension(file.mime) ?? 'bin'}`
+  const part = (disposition: string, more = '') =>
+    `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n${more}\r\n`
+  const texts = Object.entries(fields).map(([key, value]) => `${part(`name="${key}"`)}${value}\r\n`)
+  const head = Buffer.from(
+    `${texts.join('')}${part(`name="${field}"; filename="${name}"`, `Content-Type: ${file.mime}\r\n`)}`,
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  async function* content() {
+    yield head
+    yield* file.open()
+    yield tail
+  }
+  return {
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': String(head.length + file.bytes + tail.length),
+    },
+    body: Readable.from(content(), { objectMode: false }),
+  }
+}
+
+/** How a service is spoken to. */
+interface Protocol {
+  url: string
+  key?: string | undefined
+  /** Milliseconds to wait for an answer. */
+  timeout: number
+  /** The field of the form that takes the file, and those beside it. */
+  field: string
+  fields?: Record<string, string>
+  answers: AnswerKind
+  /** Extensions of the files that it takes, or the address that lists them. */
+  formats: readonly string[] | { listedAt: string }
+}
+
+const doclingFormats = [
+  'pdf',
+  'docx',
+  'pptx',
+  'xlsx',
+  'html',
+  'md',
+  'adoc',
+  'csv',
+  'vtt',
+  'png',
+  'jpg',
+  'jpeg',
+  'tiff',
+  'tif',
+  'bmp',
+  'webp',
+]
+
+/** The marks of pages let a model say where in a document something stands. */
+const kreuzbergConfig = {
+  use_cache: false,
+  ocr: { backend: 'tesseract', language: 'deu+eng' },
+  pages: { insert_page_markers: true },
+}
+
+const protocols = {
+  svc_converter: (env: Env): Protocol => ({
+    url: env.SVC_FILE_CONVERTER_API_URL ?? '',
+    key: env.SVC_FILE_CONVERTER_API_KEY,
+    timeout: env.SVC_FILE_CONVERTER_TIMEOUT,
+    field: 'file',
+    answers: 'markdown-zip',
+    formats: { listedAt: new URL('/', env.SVC_FILE_CONVERTER_API_URL).href },
+  }),
+  gwdg_docling: (env: Env): Protocol => ({
+    url: env.GWDG_FILE_CONVERTER_API_URL ?? 'https://chat-ai.academiccloud.de/v1/documents/convert',
+    key: env.GWDG_API_KEY,
+    timeout: env.GWDG_FILE_CONVERTER_TIMEOUT,
+    field: 'document',
+    answers: 'docling-json',
+    formats: doclingFormats,
+  }),
+  kreuzberg: (env: Env): Protocol => ({
+    url: `${env.KREUZBERG_FILE_CONVERTER_API_URL}/extract`,
+    timeout: env.KREUZBERG_FILE_CONVERTER_TIMEOUT,
+    field: 'files',
+    fields: { config: JSON.stringify(kreuzbergConfig) },
+    answers: 'kreuzberg-json',
+    formats: { listedAt: `${env.KREUZBERG_FILE_CONVERTER_API_URL}/formats` },
+  }),
 }

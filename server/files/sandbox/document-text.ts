@@ -66,13 +66,13 @@ class DocumentWriter {
       case 'break':
         return '\n'
       case 'code':
-        return `${(node.metadata as Metadata<'code'>)?.math ? formulaOf(node) : this.#content(node)}${this.#references(node)}`
+        return `${(node.metadata as Metadata<'code'>)?.math ? writeFormula(node) : this.#content(node)}${this.#references(node)}`
       case 'comment':
         return ''
       case 'image':
-        return pictureOf(node)
+        return writePicture(node)
       case 'list':
-        return `${markerOf(node.metadata as Metadata<'list'>)}${this.#content(node)}${this.#references(node)}\n`
+        return `${writeMarker(node.metadata as Metadata<'list'>)}${this.#content(node)}${this.#references(node)}\n`
       case 'table':
         return `\n${(node.children ?? []).map((row) => this.#row(row, '| ', ' | ', ' |')).join('')}\n`
       case 'sheet':
@@ -89,9 +89,9 @@ class DocumentWriter {
     if (children.length === 0) return text
     return children
       .map((child, at) => {
-        const link = linkOf(child)
+        const link = writeLink(child)
         const written = isBlock(child) ? this.block(child) : this.#text(child)
-        return link && link !== linkOf(children[at + 1]) && !text.includes(link) ? `${written} (${link})` : written
+        return link && link !== writeLink(children[at + 1]) && !text.includes(link) ? `${written} (${link})` : written
       })
       .reduce((all, part, at) => `${all}${isBlock(children[at]) && all && !all.endsWith('\n') ? '\n' : ''}${part}`, '')
   }
@@ -149,22 +149,22 @@ const blocks: ReadonlySet<Node['type']> = new Set([
 const isBlock = (node: Node | undefined): boolean => node !== undefined && blocks.has(node.type)
 
 /** Links into the document itself say nothing. */
-function linkOf(node: Node | undefined): string | undefined {
+function writeLink(node: Node | undefined): string | undefined {
   if (node?.type !== 'text') return undefined
   const { link, linkType } = (node.metadata ?? {}) as Partial<NonNullable<Metadata<'text'>>>
   return linkType === 'external' ? link : undefined
 }
 
 /** The parser forgets the space between a command and a letter. */
-const formulaOf = ({ text = '' }: Node) => `$${text.replace(/\\(frac|sqrt)(?=[A-Za-z])/g, '\\$1 ')}$`
+const writeFormula = ({ text = '' }: Node) => `$${text.replace(/\\(frac|sqrt)(?=[A-Za-z])/g, '\\$1 ')}$`
 
-function markerOf(list: Metadata<'list'>): string {
+function writeMarker(list: Metadata<'list'>): string {
   const { listType, itemIndex = 0, indentation = 0, isTask, checked } = list ?? {}
   const box = isTask ? `[${checked ? 'x' : ' '}] ` : ''
   return `${'  '.repeat(Math.min(indentation, 20))}${listType === 'ordered' ? `${itemIndex + 1}.` : '-'} ${box}`
 }
 
-function pictureOf({ metadata, text }: Node): string {
+function writePicture({ metadata, text }: Node): string {
   const { altText } = (metadata ?? {}) as Partial<NonNullable<Metadata<'image'>>>
   return altText || text ? `[Picture: ${altText || text}]` : ''
 }

@@ -45,10 +45,10 @@ const textElement = (text: string) => `<w:t xml:space="preserve">${text}</w:t>`
 /** What stands for an element in a run, as it is written in XML; undefined where nothing does. */
 const spelled: Record<string, (element: Element, text: Collector) => string | undefined> = {
   'w:noBreakHyphen': () => '\u2011',
-  'w:sym': symbolOf,
+  'w:sym': writeSymbol,
   'w:ruby': (ruby) => `${textsIn(childOf(ruby, 'w:rubyBase'))}(${textsIn(childOf(ruby, 'w:rt'))})`,
-  'w:fldChar': choiceOf,
-  'w:drawing': descriptionOf,
+  'w:fldChar': writeChoice,
+  'w:drawing': findDescription,
 }
 
 function spell(element: Element, text: Collector): void {
@@ -58,7 +58,7 @@ function spell(element: Element, text: Collector): void {
 }
 
 /** Fonts of symbols may name them in a range of their own. */
-function symbolOf(symbol: Element, text: Collector): string | undefined {
+function writeSymbol(symbol: Element, text: Collector): string | undefined {
   const font = attributeOf(symbol, 'w:font') ?? ''
   const code = attributeOf(symbol, 'w:char') ?? ''
   const known = hex(font, code) ?? hex(font, code.replace(/^F0/i, ''))
@@ -70,7 +70,7 @@ const textsIn = (element: Element | undefined): string =>
   element ? DomUtils.getElementsByTagName('w:t', element).map(DomUtils.textContent).join('') : ''
 
 /** A tick box or a list of choices in a form. */
-function choiceOf(field: Element): string | undefined {
+function writeChoice(field: Element): string | undefined {
   const form = childOf(field, 'w:ffData')
   const box = childOf(form, 'w:checkBox')
   if (box) {
@@ -82,7 +82,7 @@ function choiceOf(field: Element): string | undefined {
   return attributeOf(childrenOf(choices, 'w:listEntry')[chosen])
 }
 
-function descriptionOf(drawing: Element): string | undefined {
+function findDescription(drawing: Element): string | undefined {
   const [properties] = DomUtils.getElementsByTagName('wp:docPr', drawing, true, 1)
   const description = attributeOf(properties, 'descr')?.trim()
   return description ? `[Picture: ${description}]` : undefined

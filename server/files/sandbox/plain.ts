@@ -10,7 +10,7 @@ export async function readPlain(bytes: Buffer, text: Collector): Promise<void> {
 const SAMPLE = 64 * 1024
 
 export async function decode(bytes: Buffer): Promise<string> {
-  const marked = markOf(bytes)
+  const marked = findByteOrderMark(bytes)
   if (marked) return new TextDecoder(marked).decode(bytes)
   if (bytes.includes(0)) return decodeUtf16(bytes)
   try {
@@ -26,7 +26,7 @@ const marks = [
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ]
 
-const markOf = (bytes: Buffer) =>
+const findByteOrderMark = (bytes: Buffer) =>
   marks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte))?.encoding
 
 /** No other encoding has zeros. */
@@ -70,7 +70,7 @@ async function guess(bytes: Buffer): Promise<string> {
   const sample = bytes.subarray(0, SAMPLE)
   const options = { minimumThreshold: 0, detectEncodings: Object.keys(encodings) }
   const readings = detectAll(sample, options).flatMap(({ encoding, confidence }) => {
-    const name = encoding && nameOf(encoding)
+    const name = encoding && findCharset(encoding)
     // A character at the end of the sample may be cut.
     const text = name ? new TextDecoder(name).decode(sample, { stream: true }) : ''
     return name && isPlausible(text) ? [{ name, text, confidence }] : []
@@ -88,7 +88,7 @@ async function guess(bytes: Buffer): Promise<string> {
 }
 
 /** The detector writes names of encodings in several ways. */
-function nameOf(encoding: string): string | undefined {
+function findCharset(encoding: string): string | undefined {
   const plain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '')
   return Object.entries(encodings).find((names) => names.map(plain).includes(plain(encoding)))?.[1]
 }

@@ -28,7 +28,7 @@ export function spellOutDates(bytes: Buffer): Buffer {
       NUMBER,
       (cell, before: string, style: string, after: string, _, value: string) => {
         const isDate = styles.has(Number(style)) && !/ t="(?!n")/.test(before + after)
-        const date = isDate ? dateOf(Number(value), is1904) : undefined
+        const date = isDate ? toDate(Number(value), is1904) : undefined
         return date === undefined ? cell : `<c${before}${after} t="inlineStr"><is><t>${date}</t></is></c>`
       },
     )
@@ -55,7 +55,7 @@ const showsDate = (format = ''): boolean =>
   /[dmyhs]/i.test(format.replace(/&quot;.*?&quot;|"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, ''))
 
 /** A day, a time, or both. */
-function dateOf(days: number, is1904: boolean): string | undefined {
+function toDate(days: number, is1904: boolean): string | undefined {
   if (days > LAST_DAY) return undefined
   const written = new Date(Math.round((is1904 ? EPOCHS.of1904 : EPOCHS.usual) + days * DAY_MS)).toISOString()
   const [day, time] = [written.slice(0, 10), written.slice(11, 19).replace(/:00$/, '')]

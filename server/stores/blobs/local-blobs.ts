@@ -81,7 +81,7 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
 
 /** One folder after the other, so that no more names than those of a folder are held. */
 async function* listFiles(root: string, below: string): AsyncGenerator<BlobEntry, void> {
-  for (const entry of await entriesOf(join(root, below))) {
+  for (const entry of await listEntries(join(root, below))) {
     const key = `${below}${entry.name}`
     if (entry.isDirectory()) yield* listFiles(root, `${key}/`)
     // It may just have been removed.
@@ -91,7 +91,7 @@ async function* listFiles(root: string, below: string): AsyncGenerator<BlobEntry
 }
 
 /** Nothing was stored yet where there is no folder. */
-async function entriesOf(folder: string) {
+async function listEntries(folder: string) {
   const entries = await readdir(folder, { withFileTypes: true }).catch(unlessAbsent)
   return (entries ?? []).sort((a, b) => byKey(a.name, b.name))
 }

@@ -69,7 +69,7 @@ export class LeaseRenewer {
       .filter(({ reservation, progress }) => this.#isDue(reservation, progress, at))
     if (due.length === 0) return
     for (const { reservation, progress } of due) reservation.reserved = smaller(reservation.reserved, progress.most)
-    await this.#sql(renewLeases, valuesOf(due))
+    await this.#sql(renewLeases, toColumns(due))
     for (const { reservation, progress } of due)
       if (this.#reservations.has(reservation)) this.#renewed.set(reservation, { at, ...progress })
   }
@@ -104,7 +104,7 @@ const columns = [
   'currency',
 ] as const satisfies (keyof CallProgress)[]
 
-const valuesOf = (due: readonly { reservation: Reservation; progress: CallProgress }[]) => [
+const toColumns = (due: readonly { reservation: Reservation; progress: CallProgress }[]) => [
   due.map(({ reservation }) => reservation.id),
   ...columns.map((column) => due.map(({ progress }) => progress[column])),
   due.map(({ progress }) => progress.most.tokens),

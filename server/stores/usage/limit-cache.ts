@@ -3,7 +3,7 @@ import { findCounters, openCounters } from '../../../entities/ai/usage-counter.s
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-claims.ts'
-import { atMost } from '../../../routers/core/load/cache-size.ts'
+import { maxEntries } from '../../../routers/core/load/cache-size.ts'
 import type { ReserveRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 
 export type CounterClaim = Claim<ActiveLimit> & { counter: number }
@@ -16,7 +16,7 @@ const MAX_COUNTERS = 20_000
  */
 export class LimitCache {
   readonly #sql: Sql
-  readonly #counters = new LRUCache<string, number>(atMost(MAX_COUNTERS))
+  readonly #counters = new LRUCache<string, number>(maxEntries(MAX_COUNTERS))
   #limits = new LimitIndex<ActiveLimit>([])
   #version: number | undefined
 
@@ -62,12 +62,12 @@ export class LimitCache {
   async #open(missing: Map<string, Claim<ActiveLimit>>): Promise<Map<string, number>> {
     const opened = new Map<string, number>()
     if (missing.size === 0) return opened
-    const found = await this.#sql(findCounters, valuesOf(missing.values()))
+    const found = await this.#sql(findCounters, toColumns(missing.values()))
     for (const row of found) missing.delete(keyOf(row.limitId, row.subjectId))
     // Those that are there would be locked, and in another order than calls lock them.
     if (missing.size > 0) {
-      await this.#sql(openCounters, valuesOf(missing.values()))
-      found.push(...(await this.#sql(findCounters, valuesOf(missing.values()))))
+      await this.#sql(openCounters, toColumns(missing.values()))
+      found.push(...(await this.#sql(findCounters, toColumns(missing.values()))))
     }
     for (const { id, limitId, subjectId, remainingMs } of found) {
       opened.set(keyOf(limitId, subjectId), id)
@@ -77,7 +77,7 @@ export class LimitCache {
   }
 }
 
-function valuesOf(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], subjects: string[]] {
+function toColumns(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], subjects: string[]] {
   const all = [...claims]
   return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
 }

@@ -166,8 +166,8 @@ export class ReservationBatcher {
 }
 
 /** As the statement takes it. */
-const toCall = ({ id, request: { call, catalogue, callerVersion }, claims }: Candidate) => ({
-  ...{ id, catalogue, callerVersion, ...call },
+const toCall = ({ id, request: { call, catalogue }, claims }: Candidate) => ({
+  ...{ id, catalogue, ...call },
   counters: claims.map(({ counter }) => counter),
   amounts: claims.map(({ amount }) => amount),
   measures: claims.map(({ measure }) => measure),

@@ -51,12 +51,14 @@ test('a provider that counts more tokens than there can be does not keep the cal
   await world.svc.host.limits.set({ ...limit, cap: 1e12 } as never)
   await world.ask()
 
-  const most = 2 ** 31 - 1
-  expect(await stateOf(world.svc)).toEqual({ used: 2 * most + 10, held: 0 })
-  expect(await world.svc.rows('select input_tokens, output_tokens from usage_records order by id')).toEqual([
-    { input_tokens: most, output_tokens: most },
-    { input_tokens: 7, output_tokens: 3 },
-  ])
+  const state = await stateOf(world.svc)
+  const [first, second] = await world.svc.rows<{ input: number; output: number }>(
+    'select input_tokens as input, output_tokens as output from usage_records order by id',
+  )
+  expect(second).toEqual({ input: 7, output: 3 })
+  expect(state).toEqual({ used: Number(first?.input) + Number(first?.output) + 10, held: 0 })
+  // Cut to what was sent and asked for, with room for what nobody here can count.
+  expect(state?.used).toBeLessThan(50_000)
 })
 
 test('a call that left the range in which its price is known uses all that it reserved', async () => {

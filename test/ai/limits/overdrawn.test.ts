@@ -3,13 +3,14 @@ import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { answers, inTurn } from '../../kit/ai/provider.ts'
 
 test('a limit that a single call took more of than there was lets no further call through, by any of its counters', async () => {
-  const tokens = { ...requests, unit: 'tokens', cap: 8000 }
+  const tokens = { ...requests, unit: 'tokens', cap: 14_000 }
   await using world = await limited([tokens], { env: { LIMITS_MAX_OUTPUT_TOKENS: '100' } })
   const huge = { prompt_tokens: 50_000, completion_tokens: 1, total_tokens: 50_001 }
   world.provider.behave = inTurn(answers('Much was read.', undefined, huge), answers('Good day.'))
   const { token } = await world.svc.user()
 
-  const first = await ask(world.svc, token)
+  // A provider counts no more tokens than it is sent bytes.
+  const first = await ask(world.svc, token, 'word '.repeat(10_000))
   await world.svc.services.usageLedger.flush()
   const others: number[] = []
   for (let count = 0; count < 16; count++) others.push((await ask(world.svc, token)).status)
@@ -18,7 +19,7 @@ test('a limit that a single call took more of than there was lets no further cal
   expect(world.provider.asked).toHaveLength(1)
   expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 50_001, held: 0 })
 
-  await world.svc.host.limits.topUp({ name: 'all', amount: 42_500 })
+  await world.svc.host.limits.topUp({ name: 'all', amount: 36_500 })
   const again = await Promise.all(Array.from({ length: 4 }, () => ask(world.svc, token)))
   expect(again.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 50_041, held: 0 })

@@ -59,7 +59,9 @@ async function startWith(script: TokenScript) {
     async costs(all: readonly Counted[]): Promise<(number | null)[]> {
       for (const counted of all) {
         provider.behave = (_, response) => json(response, script.whole(counted.output > 0 ? 'Fine.' : '', counted))
-        expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+        // A provider counts no more tokens than it is sent bytes.
+        const body = question('word '.repeat(Math.ceil(counted.input / 5)))
+        expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
       }
       await svc.services.usageLedger.flush()
       const rows = await svc.rows<{ cost: number | null }>(
@@ -78,7 +80,8 @@ test('each round of a call costs by its own length, not by that of all rounds', 
   await using svc = await startApp({ AI_CONFIG: config.file, EXTENSIONS })
   const { token } = await svc.user()
 
-  expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+  const body = question('word '.repeat(30_000))
+  expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
   await svc.services.usageLedger.flush()
 
   expect(upstream.asked).toHaveLength(2)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { usageGroupings } from '../../../entities/ai/usage-report.sql.ts'
+import { usageGroupings } from '../../../entities/views/usage-by.sql.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { host } from '../../kit/command-line.ts'
 import { administer, cloneDatabase } from '../../kit/database.ts'

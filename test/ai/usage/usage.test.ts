@@ -58,6 +58,32 @@ async function changeModel(more: object = {}): Promise<void> {
 }
 
 describe('a usage record', () => {
+  test('counts beyond what a provider was sent and has sent are cut, estimated, and logged as numbers', async () => {
+    const absurd = { prompt_tokens: 9e15, completion_tokens: 9e15, prompt_tokens_details: { cached_tokens: 9e15 } }
+    provider.behave = counts(absurd)
+    await changeModel({ pricing })
+    const { token } = await svc.user()
+    const before = svc.log.length
+
+    await ask(svc, token)
+    await svc.services.usageLedger.flush()
+
+    const [record] = await svc.rows<Record<string, number | boolean>>(
+      'select input_tokens, output_tokens, cached_tokens, estimated from usage_records order by id desc limit 1',
+    )
+    expect(record).toMatchObject({ estimated: true })
+    expect(Number(record?.['input_tokens'])).toBeLessThan(5000)
+    expect(Number(record?.['cached_tokens'])).toBeLessThanOrEqual(Number(record?.['input_tokens']))
+    expect(Number(record?.['output_tokens'])).toBeLessThan(25_000)
+    const line = svc.log.slice(before).find((text) => text.includes('its counts are cut'))
+    expect(JSON.parse(line ?? '{}')).toMatchObject({
+      provider: 'local',
+      model: 'mock-1',
+      reported: { input: 2_147_483_647 },
+    })
+    await svc.rows('delete from usage_records')
+  })
+
   test('a usage record holds who asked which model, what it took and what it cost, and no word of it', async () => {
     provider.behave = counts({
       prompt_tokens: 1000,

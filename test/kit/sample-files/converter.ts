@@ -8,6 +8,8 @@ interface Converting {
   status?: number
   /** What it answers where it is asked for its formats. */
   formats?: unknown
+  /** What it waits for before it answers. */
+  until?: Promise<unknown>
 }
 
 interface ReceivedFile {
@@ -18,11 +20,12 @@ interface ReceivedFile {
 }
 
 /** A service that turns files into text, as the three protocols have it. */
-export async function startConverter({ answer, status = 200, formats }: Converting) {
+export async function startConverter({ answer, status = 200, formats, until }: Converting) {
   const received: ReceivedFile[] = []
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') return response.end(JSON.stringify(formats))
     received.push({ path: request.url, authorization: request.headers.authorization, form: await formOf(request) })
+    await until
     response.statusCode = status
     return response.end(answer)
   })

@@ -27,7 +27,7 @@ test('a conversation is made without a name, written in, edited and deleted by t
   expect(asked).toEqual({
     message_role: 'user',
     message_id: '1.000',
-    author: { username: 'ada', name: 'The ada', avatar_url: `/req/profile/picture/${adaId}` },
+    author: { username: 'ada', name: 'The ada', avatar_url: null },
     model: null,
     content: { text: text('question'), attachments: [] },
     metadata: { tools: null, params: null, citations: null },

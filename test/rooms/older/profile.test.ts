@@ -43,3 +43,37 @@ test('people change their own profile and read the backup of their passkey, as e
   ] as const)
     expect(await errorOf(openBrowser(svc.url), method, `/req/profile/${path}`)).toEqual([401, 'signed_out'])
 })
+
+test('the picture of a person is null to existing front ends until there is one', async () => {
+  const { svc, makeRoom, say, bob, join } = older
+  const slug = await makeRoom()
+  await join(slug, bob, 'bob', 'editor')
+  await say(slug, 'Hello', {}, bob)
+  const pictures = async () => {
+    const { members, messagesData } = (await done(bob, 'GET', `/req/room/${slug}`)) as Record<
+      string,
+      { username: string; avatar_url: string | null; author: { avatar_url: string | null } }[]
+    >
+    const one = await done(bob, 'GET', `/req/room/message/get/${slug}/1.000`)
+    return [
+      members?.find(({ username }) => username === 'bob')?.avatar_url,
+      messagesData?.[0]?.author.avatar_url,
+      (one['author'] as { avatar_url: string | null }).avatar_url,
+    ]
+  }
+  expect(await pictures()).toEqual([null, null, null])
+
+  const form = new FormData()
+  form.append('image', new Blob([PNG as Uint8Array<ArrayBuffer>]), 'dot.png')
+  const { body } = await sendFile(svc, bob, '/req/profile/uploadAvatar', form)
+
+  expect(await pictures()).toEqual([body['url'], body['url'], body['url']])
+})
+
+test('rooms are listed for existing front ends without their messages', async () => {
+  const { ada, makeRoom } = older
+  const slug = await makeRoom()
+  const { data } = await done(ada, 'GET', '/req/room?size=200')
+  expect(data).toContainEqual(expect.objectContaining({ slug, name: 'Chess & Go', role: 'admin', room_icon: '' }))
+  expect(data).not.toContainEqual(expect.objectContaining({ messagesData: expect.anything() }))
+})

@@ -39,6 +39,20 @@ function followedBy(messages: readonly OpenedMessage[], index: number): string {
   return messages.some((message) => message.number === number) ? number : BEGINNING
 }
 
+/** The choices by which a message is on the way that is shown. */
+export function choicesTo(messages: readonly OpenedMessage[], number: string): Choices {
+  const choices: Record<string, string> = {}
+  let index = messages.findIndex((message) => message.number === number)
+  while (index >= 0) {
+    const { number: chosen = '' } = messages[index] ?? {}
+    const follows = followedBy(messages, index)
+    choices[follows] = chosen
+    // Only earlier messages are followed.
+    index = messages.slice(0, index).findLastIndex((message) => message.number === follows)
+  }
+  return choices
+}
+
 /** `12` is the message `12.000`. */
 const numberOf = (parent: number) => `${parent}.000`
 

@@ -66,7 +66,7 @@ function NewChat() {
 }
 
 function Chat({ slug }: { slug: string }) {
-  const { query, models, model, choose, turn, steps, actions, systemPrompt } = useChat(slug)
+  const { query, models, model, choose, turn, steps, actions, systemPrompt, wanted } = useChat(slug)
   const isBlocked = useIsBlocked()
   return (
     <ActionsProvider value={actions}>
@@ -82,6 +82,7 @@ function Chat({ slug }: { slug: string }) {
           <MessageList
             steps={steps}
             turn={turn}
+            wanted={wanted}
             models={models ?? []}
             hasEarlier={query.hasNextPage}
             loadEarlier={() => void query.fetchNextPage()}

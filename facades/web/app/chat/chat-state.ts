@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
-import { createContext, useContext, useMemo, useRef, useState } from 'react'
+import { useLocation } from '@tanstack/react-router'
+import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { answer, ask, type Chat, continueAnswer, type Question } from './ask.ts'
-import { type Choices, type Step, stepsOf, stepsUpTo } from './branches.ts'
+import { type Choices, choicesTo, type Step, stepsOf, stepsUpTo } from './branches.ts'
 import { conversationKey } from './conversations.ts'
+import type { OpenedMessage } from './message-content.ts'
 import { messagesOf, useMessages } from './messages.ts'
 import { type ChatModel, useChosenModel, useModels } from './models.ts'
 import { turns, useTurn } from './turn.ts'
@@ -37,9 +39,28 @@ export function useChat(slug: string) {
   const messages = useMemo(() => messagesOf(query.data), [query.data])
   const steps = useMemo(() => stepsOf(messages, choices), [messages, choices])
   // An answer under way replaces what follows its question.
+  const wanted = useWantedMessage(query, messages, setChoices)
   const shown = turn && turn.phase !== 'failed' ? stepsUpTo(steps, turn.parent) : steps
   const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
-  return { query, models, model, choose, turn, steps: shown, actions, systemPrompt }
+  return { query, models, model, choose, turn, steps: shown, actions, systemPrompt, wanted }
+}
+
+/** The number of the message that the address names; it is loaded, with what stands between it and the end. */
+function useWantedMessage(
+  { hasNextPage, isFetching, fetchNextPage }: ReturnType<typeof useMessages>,
+  messages: readonly OpenedMessage[],
+  setChoices: (choices: Choices) => void,
+): string {
+  const wanted = useLocation({ select: ({ hash }) => hash })
+  const isLoaded = messages.some(({ number }) => number === wanted)
+  useEffect(() => {
+    if (wanted !== '' && !isLoaded && hasNextPage && !isFetching) void fetchNextPage()
+  }, [wanted, isLoaded, hasNextPage, isFetching, fetchNextPage])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what comes later does not change what was chosen since.
+  useEffect(() => {
+    if (isLoaded) setChoices(choicesTo(messages, wanted))
+  }, [wanted, isLoaded])
+  return wanted
 }
 
 /** What models are told before all messages of a conversation. */

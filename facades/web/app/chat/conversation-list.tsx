@@ -1,13 +1,17 @@
+import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
 import { ConversationRow } from './conversation-row.tsx'
 import { refreshConversations, useConversations, useFolders, usePinned } from './conversations.ts'
 import { groupByDay } from './day-groups.ts'
 import { restoreConversation, useDiscarded } from './discarded.ts'
 import { Folder } from './folder.tsx'
 import { useLiveConversations } from './live.ts'
+
+const TextResults = lazy(async () => ({ default: (await import('./text-results.tsx')).TextResults }))
 
 /** The conversations of the person, to search in. */
 export function ConversationList({ onChoose }: { onChoose: () => void }) {
@@ -27,10 +31,24 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
           placeholder={t('app.conversations.search')}
           onChange={(event) => setSearch(event.target.value)}
         />
+        <Link
+          to="/chat/import"
+          className="icon-button"
+          aria-label={t('app.import')}
+          title={t('app.import')}
+          onClick={onChoose}
+        >
+          <Icon name="import" />
+        </Link>
       </div>
       <nav className="conversations" ref={scroller} aria-label={t('app.conversations')}>
         {name === '' && <Organized onChoose={onChoose} />}
         <ByDay name={name} scroller={scroller} onChoose={onChoose} />
+        {name !== '' && (
+          <Suspense>
+            <TextResults words={name} onChoose={onChoose} />
+          </Suspense>
+        )}
       </nav>
       <Undo />
     </>

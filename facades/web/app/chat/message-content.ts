@@ -66,12 +66,25 @@ function readAnswer(plain: string): Answer {
 
 const listOf = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
 
-/** Bytes of what is stored at most; what lies beside the text is left out first. */
+/** Bytes of what is stored at most. */
 const MAX_PLAIN = 180_000
 
-export function writeAnswer(answer: Answer): string {
+/** An answer as it is stored. Where it is too large, what lies beside the text is left out first. */
+export function writeAnswer(answer: Answer, maxBytes = MAX_PLAIN): string {
   const whole = JSON.stringify(answer)
-  if (whole.length <= MAX_PLAIN) return whole
+  if (bytesOf(whole) <= maxBytes) return whole
   const { text, citations, cut } = answer
-  return JSON.stringify({ text: text.slice(0, MAX_PLAIN / 2), citations: citations.slice(0, 50), cut })
+  const write = (shown: string) => JSON.stringify({ text: shown, citations: citations.slice(0, 50), cut })
+  // Signs that are written as several make it longer than its text.
+  let shown = cutText(text, maxBytes / 2)
+  while (bytesOf(write(shown)) > maxBytes && shown !== '') shown = cutText(shown, bytesOf(shown) / 2)
+  return write(shown)
 }
+
+const encoder = new TextEncoder()
+
+const bytesOf = (text: string): number => encoder.encode(text).length
+
+/** The beginning of a text that takes so many bytes at most. */
+export const cutText = (text: string, maxBytes: number): string =>
+  text.slice(0, encoder.encodeInto(text, new Uint8Array(maxBytes)).read)

@@ -12,14 +12,17 @@ const NEAR_END = 48
 interface MessageListProps {
   steps: readonly Step[]
   turn: Turn | undefined
+  /** The number of the message that is to be shown, where there is one. */
+  wanted: string
   models: readonly ChatModel[]
   hasEarlier: boolean
   loadEarlier: () => void
 }
 
 /** What was said, with what is being said at its end. */
-export function MessageList({ steps, turn, models, hasEarlier, loadEarlier }: MessageListProps) {
-  const { scroller, content, spacer, isAtEnd, showEnd } = useFollowing(turn)
+export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarlier }: MessageListProps) {
+  const { scroller, content, spacer, isAtEnd, showEnd, stopFollowing } = useFollowing(turn)
+  useWanted(wanted, steps, stopFollowing)
   return (
     <div className="thread">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
@@ -35,6 +38,7 @@ export function MessageList({ steps, turn, models, hasEarlier, loadEarlier }: Me
               key={step.message.number}
               step={step}
               models={models}
+              isWanted={step.message.number === wanted}
               isLast={turn === undefined && index === steps.length - 1}
             />
           ))}
@@ -97,7 +101,21 @@ function useFollowing(turn: Turn | undefined) {
       box.removeEventListener('scroll', look)
     }
   }, [])
-  return { scroller, content, spacer, isAtEnd, showEnd }
+  const stopFollowing = () => {
+    isFollowing.current = false
+  }
+  return { scroller, content, spacer, isAtEnd, showEnd, stopFollowing }
+}
+
+/** Shows a message once, as soon as it is there. */
+function useWanted(wanted: string, steps: readonly Step[], stopFollowing: () => void): void {
+  const shown = useRef('')
+  useLayoutEffect(() => {
+    if (wanted === shown.current || !steps.some(({ message }) => message.number === wanted)) return
+    shown.current = wanted
+    stopFollowing()
+    document.getElementById(wanted)?.scrollIntoView({ block: 'center' })
+  }, [wanted, steps, stopFollowing])
 }
 
 const distanceToEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) =>

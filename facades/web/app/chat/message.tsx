@@ -13,18 +13,24 @@ import type { Turn } from './turn.ts'
 interface MessageProps {
   step: Step
   models: readonly ChatModel[]
+  /** Whether it is the one that was searched for. */
+  isWanted: boolean
   /** Whether it is the last one, which can be gone on with. */
   isLast: boolean
 }
 
 /** A message as it is stored. */
-export const Message = memo(({ step, models, isLast }: MessageProps) => {
+export const Message = memo(({ step, models, isWanted, isLast }: MessageProps) => {
   const { message } = step
   const { role, answer, isUnreadable } = message
   const [isEditing, setEditing] = useState(false)
   const name = role === 'user' ? t('app.message.you') : modelLabel(message.model ?? '', models)
   return (
-    <article className={`message ${role}`} aria-label={t('app.message.by', { name })}>
+    <article
+      id={message.number}
+      className={isWanted ? `message ${role} found` : `message ${role}`}
+      aria-label={t('app.message.by', { name })}
+    >
       <h2>{name}</h2>
       {isUnreadable && <p className="hint">{t('app.message.unreadable')}</p>}
       <AttachedFiles files={message.attachments} />

@@ -17,6 +17,9 @@ export function setEnded(ended: boolean): void {
   for (const listener of listeners) listener()
 }
 
+/** Calls when the session has ended while the page is open. */
+export const onSessionEnd = (listener: () => void): (() => void) => subscribe(() => hasEnded && listener())
+
 const subscribe = (listener: () => void) => {
   listeners.add(listener)
   return () => listeners.delete(listener)

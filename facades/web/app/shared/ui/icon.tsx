@@ -9,6 +9,7 @@ const paths = {
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   edit: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',
   folder: 'M3 6h7l2 2h9v11H3z',
+  import: 'M12 4v11m-5-5 5 5 5-5M4 19h16',
   menu: 'M4 7h16M4 12h16M4 17h16',
   more: 'M5 12h.01M12 12h.01M19 12h.01',
   next: 'm9 6 6 6-6 6',

@@ -1,0 +1,21 @@
+import { describeChanges } from '../events/change-log.sql.ts'
+import { ChangeLogEntry, ChangeStream } from '../events/change-log.ts'
+import { User } from '../identity/user.ts'
+import { Room } from '../rooms/room.ts'
+import { statusOfAnswer } from '../rooms/room-disclosure.sql.ts'
+import { numberOfMessage } from '../rooms/room-message.sql.ts'
+import { statement } from '../sql/statement.ts'
+
+export const { recordChanges, findChangesOfStreams } = describeChanges({
+  number: numberOfMessage,
+  status: statusOfAnswer,
+})
+
+/** Deletes the streams of rooms and people that are gone, once the log has nothing of them. The stream of all is never gone. */
+export const deleteEndedStreams = statement<never>(
+  'delete-ended-streams',
+  `delete from ${ChangeStream.tableName} s
+    where s.stream <> 'all' and not exists (select from ${Room.tableName} where s.stream = 'room:' || id)
+      and not exists (select from ${User.tableName} where s.stream = 'user:' || id)
+      and not exists (select from ${ChangeLogEntry.tableName} l where l.stream = s.stream)`,
+)

@@ -1,0 +1,56 @@
+import { runningPeriod } from '../ai/usage-counter.sql.ts'
+import { UsageCounter } from '../ai/usage-counter.ts'
+import { type LimitState, selectLimitState } from '../ai/usage-limit.sql.ts'
+import { type LimitSubject, UsageLimit } from '../ai/usage-limit.ts'
+import { ExtApp } from '../apps/ext-app.ts'
+import { AiModel } from '../catalogue/ai-model.ts'
+import { AiProvider } from '../catalogue/ai-provider.ts'
+import { AccessToken } from '../identity/access-token.ts'
+import { roles, User } from '../identity/user.ts'
+import { Room } from '../rooms/room.ts'
+import { statement } from '../sql/statement.ts'
+
+/** With what people call whose it is: a person, the owner of a token, an app, or a room by its slug; null of all else. */
+export type NamedLimitState = LimitState & { subjectName: string | null }
+
+/** Limits with all who were counted in the running period. */
+const allStates = (condition: string) => `
+  select s.*, coalesce(u.username, a.name, r.slug) as "subjectName"
+    from (
+      select ${selectLimitState(`coalesce(c.subject_id, l.subject_id, '')`)} from ${UsageLimit.tableName} l ${runningPeriod}
+        left join ${UsageCounter.tableName} c on c.limit_id = l.id and c.starts_at = s.starts_at
+       where ${condition} order by l.name, 3 limit 10000
+    ) s
+    left join ${AccessToken.tableName} t on s.subject = 'token' and t.id::text = s."subjectId"
+    left join ${User.tableName} u on u.id::text = case s.subject when 'user' then s."subjectId" else t.user_id::text end
+    left join ${ExtApp.tableName} a on s.subject = 'app' and a.id::text = s."subjectId"
+    left join ${Room.tableName} r on s.subject = 'room' and r.id::text = s."subjectId"
+   order by s.name, s."subjectId"`
+
+export const listLimits = statement<NamedLimitState>('list-limits', allStates('true'))
+
+/** Of one. Values: its name. */
+export const showLimit = statement<NamedLimitState>('show-limit', allStates('l.name = $1'))
+
+/** Whether there is one of the kind. Values: the kind, its id or name as counters have it. */
+export const limitSubjectExists = statement<{ exists: boolean }>(
+  'limit-subject-exists',
+  `select case $1
+     when 'provider' then exists (select from ${AiProvider.tableName} where provider_id = $2)
+     when 'model' then exists (select from ${AiModel.tableName} where model_id = $2)
+     when 'role' then $2 in ('${roles.join("','")}')
+     when 'group' then exists (select from ${User.tableName} where $2 = any(groups))
+     when 'room' then exists (select from ${Room.tableName} where id::text = $2)
+     when 'app' then exists (select from ${ExtApp.tableName} where id::text = $2)
+     when 'user' then exists (select from ${User.tableName} where id::text = $2)
+     when 'token' then exists (select from ${AccessToken.tableName} where id::text = $2)
+   end as exists`,
+)
+
+/** The people, apps and rooms of some names. Values: usernames, names of apps, slugs of rooms. */
+export const findNamed = statement<{ subject: LimitSubject; name: string; id: number }>(
+  'find-named',
+  `select 'user' as subject, username as name, id from ${User.tableName} where username = any($1::text[])
+   union all select 'app', name, id from ${ExtApp.tableName} where name = any($2::text[])
+   union all select 'room', slug, id from ${Room.tableName} where slug = any($3::text[])`,
+)

@@ -1,0 +1,36 @@
+import { dayText, sums, type UsageSum, usageBetween } from '../ai/usage-report.sql.ts'
+import { ExtApp } from '../apps/ext-app.ts'
+import { User } from '../identity/user.ts'
+import { Room } from '../rooms/room.ts'
+import { unboundedStatement } from '../sql/statement.ts'
+
+export const usageGroupings = ['user', 'group', 'room', 'app', 'model', 'provider', 'day'] as const
+export type UsageGrouping = (typeof usageGroupings)[number]
+
+export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
+
+/** What rows are grouped by, and what is needed for it. */
+const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
+  user: { key: 'u.username', join: `left join ${User.tableName} u on u.id = r.user_id` },
+  // By the groups that people have now; a call counts for each of them.
+  group: {
+    key: 'g.name',
+    join: `left join ${User.tableName} u on u.id = r.user_id left join lateral unnest(u.groups) as g(name) on true`,
+  },
+  // Calls outside of rooms, and in those that are gone, share one row. Limits name a room by its id.
+  room: { key: "r.room_id || ' ' || o.slug", join: `left join ${Room.tableName} o on o.id = r.room_id` },
+  // Calls of no app share one row; an app that is gone keeps its id.
+  app: { key: 'coalesce(a.name, r.app_id::text)', join: `left join ${ExtApp.tableName} a on a.id = r.app_id` },
+  model: { key: 'r.model' },
+  provider: { key: 'r.provider' },
+  day: { key: dayText },
+}
+
+/** Values: the first and the last day. */
+export const usageBy = (grouping: UsageGrouping) => {
+  const { key, join = '' } = groupings[grouping]
+  return unboundedStatement<GroupedUsage>(
+    `select ${key} as "${grouping}", ${sums} from ${usageBetween('$1', '$2')} r ${join}
+      group by 1, r.currency order by ${grouping === 'day' ? '1' : 'requests desc, 1'}, r.currency`,
+  )
+}

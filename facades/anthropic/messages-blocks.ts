@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { label } from '../ai/members.ts'
+import { alternatives } from '../http/openapi/schema.ts'
+
+/** What a provider may keep for later requests, which changes nothing of the answer. */
+const kept = { cache_control: label('the provider decides what it caches') }
+
+const textBlock = z.strictObject({
+  type: z.literal('text'),
+  text: z.string(),
+  // Clients send back what they were answered.
+  citations: label('only the text goes back'),
+  ...kept,
+})
+
+/** A text stands for a list with it alone. */
+const toBlockList = <Block extends z.ZodType>(block: Block) =>
+  z
+    .preprocess(
+      (content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content),
+      z.array(block),
+    )
+    .meta({ shorthand: 'text' })
+
+export const texts = toBlockList(textBlock)
+
+const base64 = z.literal('base64', 'is taken as base64 only, as nothing is fetched from elsewhere')
+
+const image = z.strictObject({
+  type: z.literal('image'),
+  source: z.strictObject({ type: base64, media_type: z.string(), data: z.string() }),
+  transformations: label('a picture is sent as it is'),
+  ...kept,
+})
+
+const document = z.strictObject({
+  type: z.literal('document'),
+  source: z.discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+      z.strictObject({ type: z.literal('text'), media_type: z.literal('text/plain').nullish(), data: z.string() }),
+      z.strictObject({ type: z.literal('content'), content: texts }),
+    ],
+    { error: 'is taken as base64 or text only, as nothing is fetched from elsewhere' },
+  ),
+  title: z.string().nullish(),
+  context: z.string().nullish(),
+  citations: label('only searches of the provider are cited'),
+  ...kept,
+})
+
+/** Something that was found for the model. */
+const searchResult = z.strictObject({
+  type: z.literal('search_result'),
+  source: z.string(),
+  title: z.string(),
+  content: z.array(textBlock),
+  citations: label('only searches of the provider are cited'),
+  ...kept,
+})
+
+const inputBlocks = [textBlock, image, document, searchResult] as const
+const inputBlock = z.discriminatedUnion('type', [
+  ...inputBlocks,
+  /** A tool that a search of tools found, where all are there from the beginning. */
+  z.strictObject({ type: z.literal('tool_reference'), tool_name: z.string(), ...kept }),
+])
+export type InputBlock = z.output<typeof inputBlock>
+
+const toolResult = z.strictObject({
+  type: z.literal('tool_result'),
+  tool_use_id: z.string(),
+  content: toBlockList(inputBlock).nullish(),
+  is_error: z.boolean().nullish(),
+  toolset_name: label('its tool is known by its name'),
+  ...kept,
+})
+export type ToolResultBlock = z.output<typeof toolResult>
+
+const caller = label('the model calls all tools itself')
+
+const assistantBlock = z.discriminatedUnion('type', [
+  textBlock,
+  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().nullish(), ...kept }),
+  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...kept }),
+  z.strictObject({
+    type: z.literal('tool_use'),
+    id: z.string(),
+    name: z.string(),
+    input: z.record(z.string(), z.unknown()).nullish(),
+    caller,
+    toolset_name: label('its tool is known by its name'),
+    ...kept,
+  }),
+  // What the provider did itself stands in its answer, too.
+  z.looseObject({ type: z.enum(['server_tool_use', 'web_search_tool_result', 'web_fetch_tool_result']) }),
+])
+export type AssistantBlock = z.output<typeof assistantBlock>
+
+const turn = { reason: label('only what is said goes on'), id: label('only what is said goes on') }
+
+export const message = z.discriminatedUnion('role', [
+  z.strictObject({
+    role: z.literal('user'),
+    content: toBlockList(z.discriminatedUnion('type', [...inputBlocks, toolResult])),
+    ...turn,
+  }),
+  z.strictObject({ role: z.literal('assistant'), content: toBlockList(assistantBlock), ...turn }),
+  z.strictObject({ role: z.literal('system'), content: texts, ...turn }),
+])
+export type MessageOnWire = z.output<typeof message>
+
+const hints = {
+  cache_control: label('the provider decides what it caches'),
+  defer_loading: label('all tools are there from the beginning'),
+  allowed_callers: label('the model calls all tools itself'),
+  eager_input_streaming: label('a call comes whole'),
+  input_examples: label('the schema says what is taken'),
+}
+
+/** A tool of the caller. */
+export const ownTool = z.strictObject({
+  type: z.literal('custom').nullish(),
+  name: z.string(),
+  description: z.string().nullish(),
+  input_schema: z.record(z.string(), z.unknown()),
+  strict: z.boolean().nullish(),
+  ...hints,
+})
+
+const serverTool = z.looseObject({
+  type: z
+    .string()
+    .regex(
+      /^(web_search|web_fetch|tool_search_tool_\w+?)_\d{8}$/,
+      'must be custom, or a search of the web or of tools: others are known to models of Anthropic alone',
+    ),
+})
+
+/** A search of the web is that of the provider, or left out where the model has none; one for tools has nothing to find. */
+export const tool = z.unknown().transform((given, ctx): z.output<typeof ownTool> | z.output<typeof serverTool> => {
+  const { type = 'custom' } = (typeof given === 'object' && given !== null ? given : {}) as { type?: unknown }
+  const parsed = (type === 'custom' || type === null ? ownTool : serverTool).safeParse(given)
+  if (parsed.success) return parsed.data
+  ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
+  return z.NEVER
+})
+alternatives.set(tool, [ownTool, serverTool])

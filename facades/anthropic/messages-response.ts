@@ -1,0 +1,114 @@
+import type { Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
+import type { FinishReason } from '../../routers/ports/ai/models.ts'
+import type { Usage, WholeAnswer } from '../ai/types.ts'
+import { toInput } from './messages-conversation.ts'
+
+/** What an answer says of itself from its beginning. */
+export interface Heading {
+  id: string
+  model: string
+}
+
+/** An answer as a message of Anthropic's API. */
+export function toMessage(heading: Heading, { content, finish, stopSequence, usage }: WholeAnswer) {
+  const cited = new CitedText(content)
+  const blocks = content.flatMap((part) => (part.type === 'text' ? cited.blocksOf(part) : toBlocks(part)))
+  return { ...emptyMessage(heading), content: blocks, ...toStopReason(finish, stopSequence), usage: toUsage(usage) }
+}
+
+function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
+  if (part.type === 'source') return []
+  if (part.type === 'tool-call') return [...toSignatureBlocks(part), { ...toToolUse(part), input: toInput(part.input) }]
+  // Nobody is asked here.
+  if (part.type !== 'reasoning') return []
+  const { text: thinking, signature = '' } = part
+  return [{ type: 'thinking', ...{ thinking, signature } }]
+}
+
+/** A message before anything is said. */
+export const emptyMessage = ({ id, model }: Heading) => ({
+  id,
+  type: 'message',
+  role: 'assistant',
+  model,
+  content: [] as object[],
+  stop_reason: null,
+  stop_sequence: null,
+})
+
+/** What the provider wants back with a call goes before it, in a block that clients send back as it is. */
+export const toSignatureBlocks = ({ signature }: ToolCall) =>
+  signature ? [{ type: 'redacted_thinking', data: signature }] : []
+
+export const toToolUse = ({ id, name }: ToolCall) => ({ type: 'tool_use', id, name, input: {} })
+
+const stopReasons: Record<FinishReason, string> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  'tool-calls': 'tool_use',
+  'content-filter': 'refusal',
+}
+
+/** Not every provider says which of the stop sequences ended an answer. */
+export const toStopReason = (finish: FinishReason, stopSequence: string | undefined) =>
+  finish === 'stop' && stopSequence !== undefined
+    ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+    : { stop_reason: stopReasons[finish], stop_sequence: null }
+
+/** Anthropic counts what was cached beside the rest of the input. */
+export const toUsage = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({
+  input_tokens: Math.max(0, inputTokens - cachedTokens),
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: cachedTokens,
+  output_tokens: outputTokens,
+})
+
+/** The texts of an answer as blocks, by which Anthropic says where it cites: a citation is of all of its block. */
+class CitedText {
+  readonly #sources: readonly Source[]
+  readonly #last: TextPart | undefined
+  /** Characters of the texts before. */
+  #from = 0
+
+  constructor(content: WholeAnswer['content']) {
+    this.#sources = content.filter((part) => part.type === 'source')
+    this.#last = content.findLast((part) => part.type === 'text')
+  }
+
+  /** Of the next text. Pages of which it is not told where they are cited come with the last block of all. */
+  blocksOf(part: TextPart): object[] {
+    const characters = [...part.text]
+    const ends = this.#endsWithin(characters.length)
+    const blocks = ends.map((end, at) => {
+      const start = ends[at - 1] ?? 0
+      const cited = this.#sources.filter((source) => isCitedIn(source, this.#from + start, this.#from + end))
+      return { text: characters.slice(start, end).join(''), cited }
+    })
+    if (part === this.#last) blocks.at(-1)?.cited.push(...this.#sources.filter(({ places }) => !places))
+    this.#from += characters.length
+    return blocks.map(({ text, cited }) => ({
+      ...{ type: 'text', text },
+      ...(cited.length > 0 && { citations: cited.map(toCitation) }),
+    }))
+  }
+
+  /** Where the blocks of a text of this length end. */
+  #endsWithin(length: number): number[] {
+    const cuts = this.#sources
+      .flatMap(({ places = [] }) => places.flatMap(({ start, end }) => [start, end]))
+      .map((at) => at - this.#from)
+    return [...new Set([...cuts.filter((at) => at > 0 && at < length), length])].sort((one, other) => one - other)
+  }
+}
+
+const isCitedIn = ({ places = [] }: Source, start: number, end: number): boolean =>
+  places.some((place) => place.start <= start && place.end >= end)
+
+/** What of the page it cites, providers of other kinds do not say. */
+export const toCitation = ({ url, title = '' }: Source) => ({
+  type: 'web_search_result_location',
+  url,
+  title,
+  cited_text: '',
+  encrypted_index: '',
+})

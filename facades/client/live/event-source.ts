@@ -1,0 +1,142 @@
+import { assertMayReturn, call, type Failure, failureIn, type Service, timeoutOf } from './service.ts'
+import { type Change, retryDelay as patiently, pause, StreamEnded } from './transport.ts'
+
+/** One part of a subscription; its id is the position to come back to. */
+export interface Told {
+  id: string
+  data: { type: 'position'; position: string } | ({ type: 'change' } & Change)
+}
+
+interface ToldOptions {
+  input: object
+  /** Where to begin; without it from now on. */
+  after?: string | undefined
+  /** Whether it ends where that position is too old; else it begins anew, at the position that is told next. */
+  endsWhereTooOld?: boolean
+  retryDelay?: typeof patiently
+  signal: AbortSignal
+}
+
+/** Reads a subscription by server-sent events over as many connections as it takes, each behind the last event of the one before. */
+export async function* toldBy(service: Service, path: string, options: ToldOptions): AsyncGenerator<Told, void> {
+  const { retryDelay = patiently, signal } = options
+  const connection = new EventConnection(service, path, options)
+  while (!signal.aborted) {
+    try {
+      yield* connection.read(signal)
+    } catch (error) {
+      if (signal.aborted) return
+      if (error instanceof StreamEnded) throw error
+    }
+    connection.attempt += 1
+    await pause(retryDelay(connection.attempt), signal)
+  }
+}
+
+class EventConnection {
+  attempt = 0
+  /** The id of the last event. */
+  #last: string | undefined
+  /** How long to wait for an event, in milliseconds; the first one says how long from then on. */
+  #patience: number
+  readonly #service: Service
+  readonly #path: string
+  readonly #options: ToldOptions
+
+  constructor(service: Service, path: string, options: ToldOptions) {
+    this.#service = service
+    this.#path = path
+    this.#options = options
+    this.#last = options.after
+    this.#patience = timeoutOf(service)
+  }
+
+  /** Reads one connection to its end, which it has, too, where nothing is heard for too long. */
+  async *read(stopped: AbortSignal): AsyncGenerator<Told, void> {
+    const closing = new AbortController()
+    const close = () => closing.abort()
+    let timer = setTimeout(close, this.#patience)
+    stopped.addEventListener('abort', close)
+    try {
+      for await (const event of await this.#open(closing.signal)) {
+        clearTimeout(timer)
+        const told = this.#take(event)
+        if (told) yield told
+        timer = setTimeout(close, this.#patience)
+      }
+    } finally {
+      clearTimeout(timer)
+      stopped.removeEventListener('abort', close)
+      close()
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<AsyncGenerator<ServerSentEvent>> {
+    const begin = this.#last === undefined ? {} : { 'last-event-id': this.#last }
+    const headers = { accept: 'text/event-stream', ...begin }
+    const response = await call(this.#service, this.#path, { input: this.#options.input, signal, headers })
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+    if (response.ok && isStream && response.body) return eventsOf(response.body)
+    assertMayReturn(await failureIn(response))
+    throw new Error(`The stream could not be opened: ${response.status}`)
+  }
+
+  #take({ event, data, id }: ServerSentEvent): Told | undefined {
+    if (event === 'connected') this.#patience = JSON.parse(data).reconnectAfterInactivityMs ?? this.#patience
+    if (event === 'serialized-error') this.#refused(JSON.parse(data))
+    if (event !== 'message' || !id) return undefined
+    this.attempt = 0
+    this.#last = id
+    return { id, data: JSON.parse(data) }
+  }
+
+  #refused({ message, data }: { message: string; data: Failure }): void {
+    const isTooOld = data.problem === 'position_too_old'
+    if (isTooOld && !this.#options.endsWhereTooOld) this.#last = undefined
+    else assertMayReturn({ ...data, message })
+  }
+}
+
+interface ServerSentEvent {
+  event: string
+  data: string
+  id: string | undefined
+}
+
+const MAX_EVENT = 1024 * 1024
+
+/** Reads the events of an answer as they come. */
+async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
+  let rest = ''
+  for await (const text of textsOf(body)) {
+    const blocks = (rest + text).split(/\r?\n\r?\n/)
+    rest = blocks.pop() ?? ''
+    if (rest.length > MAX_EVENT) throw new Error('An event is too large.')
+    for (const block of blocks) if (block.trim()) yield eventIn(block.trim())
+  }
+}
+
+/** Not every browser can iterate over a body. */
+async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield decoder.decode(value, { stream: true })
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function eventIn(block: string): ServerSentEvent {
+  const found: ServerSentEvent = { event: 'message', data: '', id: undefined }
+  for (const line of block.split(/\r?\n/)) {
+    const [, name, value = ''] = /^(\w*):? ?(.*)$/.exec(line) ?? []
+    if (name === 'event' || name === 'id') found[name] = value
+    if (name === 'data') found.data += found.data ? `\n${value}` : value
+  }
+  return found
+}

@@ -1,0 +1,208 @@
+import type { Readable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../routers/core/context.ts'
+import type { FileContent } from '../../routers/core/file-content.ts'
+import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
+import { hashFile } from '../../routers/core/incoming-file.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { RecordRef } from '../../routers/resource/record.ts'
+import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
+import { inputsOf } from '../http/procedures.ts'
+import { sendFile } from '../http/send-file.ts'
+import { readUpload } from '../http/upload.ts'
+import { readAction, readLinkage, readResource } from './body.ts'
+import { selfOf, writeDocument } from './document.ts'
+import type { ServedRoute } from './exposed-routes.ts'
+import type { DocumentContext } from './members.ts'
+import { type ParsedQuery, parseQuery } from './query.ts'
+import { isRepeatable, type Route } from './routes.ts'
+import { jsonapi, mediaType } from './wire.ts'
+
+interface HandlerOptions {
+  documentContext: DocumentContext
+  route: ServedRoute
+  sharedAnswers: SharedAnswers
+}
+
+interface ProcedureResult {
+  query: ParsedQuery
+  output: unknown
+}
+
+/** Handles the requests of one route: request to input, input to output, output to text. */
+export class RouteHandler {
+  readonly #documentContext: DocumentContext
+  readonly #route: ServedRoute
+  readonly #sharedAnswers: SharedAnswers
+
+  constructor({ documentContext, route, sharedAnswers }: HandlerOptions) {
+    this.#documentContext = documentContext
+    this.#route = route
+    this.#sharedAnswers = sharedAnswers
+  }
+
+  /** Returns the body for the framework to send: it would keep a reply that is returned until the whole of it is sent. */
+  readonly handle = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string | Buffer | Readable | undefined> => {
+    // The first hook made it.
+    const ctx = request.context as Context
+    if (this.#route.answers === 'file') {
+      const { output } = await this.#callProcedure(request, ctx)
+      return sendFile(request, reply, output as FileContent)
+    }
+    const { status, headers, payload } = await this.#respond(request, ctx)
+    reply.headers(headers)
+    const isUnchanged = this.#route.method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
+    reply.code(isUnchanged ? 304 : status)
+    if (isUnchanged) return undefined
+    if (!reply.hasHeader('content-type')) reply.type(mediaType)
+    return payload
+  }
+
+  async #respond(request: FastifyRequest, ctx: Context): Promise<StoredResponse | SharedResponse> {
+    const key = request.headers['idempotency-key']
+    if (typeof key === 'string' && isRepeatable(this.#route)) return this.#respondOnce(request, ctx, key)
+    const result = await this.#callProcedure(request, ctx)
+    if (this.#route.answers !== 'page') return this.#writeResponse(request, ctx, result)
+    return this.#sharedAnswers.share(request.url, result.output, () => this.#writeResponse(request, ctx, result))
+  }
+
+  /** Carries a request out once per key. Of a form, the fields are compared as text and the file by a hash. */
+  async #respondOnce(request: FastifyRequest, ctx: Context, key: string): Promise<StoredResponse> {
+    const { method, takesFile } = this.#route
+    const body = takesFile ? await readForm(request, ctx) : request.body
+    const attempt = {
+      key,
+      request: `${method} ${request.url} ${JSON.stringify(body ?? null)}`,
+      bodyNotKept: this.#bodyNotKept(),
+      ...(takesFile && { hashFile: hashFile(ctx) }),
+    }
+    return runOnce(ctx, attempt, async () =>
+      this.#writeResponse(request, ctx, await this.#callProcedure(request, ctx, body)),
+    )
+  }
+
+  /** The body of a repeat where that of the first answer is not kept. */
+  #bodyNotKept(): string {
+    const note =
+      'This request was carried out before. The body of its answer is not kept; read the resource for its state.'
+    return JSON.stringify({ jsonapi, meta: { [this.#documentContext.names.syncLogMember]: [], note } })
+  }
+
+  /** The first hook let the caller in: whoever is told here what is wrong with the input may call. */
+  async #callProcedure(request: FastifyRequest, ctx: Context, form?: unknown): Promise<ProcedureResult> {
+    const { name: path, procedure, takesFile } = this.#route
+    const query = parseQuery(searchOf(request), this.#route, this.#documentContext)
+    const { members } = this.#documentContext
+    ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? members.isUnasked(type, name)
+    const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
+    const input = this.#readInput(query, request, body)
+    const call = { path, type: procedure._def.type, ctx, getRawInput: async () => input }
+    return { query, output: await procedure({ ...call, signal: undefined, batchIndex: 0 }) }
+  }
+
+  #readInput({ input }: ParsedQuery, request: FastifyRequest, body: unknown): object {
+    const { method, relation } = this.#route
+    const target = request.params as { id?: string }
+    if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
+    const expected = readIfMatch(this.#route, target.id, request)
+    return { ...this.#readBody(body, target.id), ...target, ...expected }
+  }
+
+  #readBody(body: unknown, id: string | undefined): object {
+    const { method, answers, resource, relation, procedure } = this.#route
+    const { members } = this.#documentContext
+    if (answers === 'linkage' && relation) return readLinkage(relation.of, body)
+    if (answers === 'action') return readAction(resource, members.inputOf(inputsOf(procedure)), body)
+    return method === 'DELETE' ? {} : readResource(resource, members, body, id)
+  }
+
+  async #writeResponse(
+    { url }: FastifyRequest,
+    { hints: { positions = [] } }: Context,
+    { output, query }: ProcedureResult,
+  ): Promise<StoredResponse> {
+    const [documentContext, route] = [this.#documentContext, this.#route]
+    const plain = documentContext.members.plainAnswer(route.resource.type, route.action)
+    if (plain !== undefined) return writePlain(plain, output)
+    const payload = await writeDocument({ documentContext, route, query, url, output, positions })
+    return { status: route.creates ? 201 : 200, headers: this.#writeHeaders(output, payload), payload }
+  }
+
+  #writeHeaders(output: unknown, payload: string): Record<string, string> {
+    const { answers, creates, resource } = this.#route
+    if (answers === 'nothing') return {}
+    const record = findRecord(this.#route, output)
+    const etag = entityTag(payload, record?.rowVersion)
+    return creates && record ? { etag, location: selfOf(this.#documentContext, resource.type, record) } : { etag }
+  }
+}
+
+/** Writes a member of an action's `meta` alone. */
+function writePlain(member: string, output: unknown): StoredResponse {
+  const { meta = {} } = output as { meta?: Record<string, unknown> }
+  const payload = JSON.stringify({ [member]: meta[member] })
+  const headers = { etag: entityTag(payload), 'content-type': 'application/json; charset=utf-8' }
+  return { status: 200, headers, payload }
+}
+
+/** Reads the form without its file, which comes with the call. */
+async function readForm(request: FastifyRequest, ctx: Context): Promise<object> {
+  const { input, content } = await readUpload(request)
+  if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
+  return input
+}
+
+function searchOf({ url }: FastifyRequest): string {
+  const at = url.indexOf('?')
+  return at < 0 ? '' : url.slice(at + 1)
+}
+
+/** The one record that is answered with: of an action, that which it created. */
+function findRecord({ answers, creates }: Route, output: unknown): RecordRef | undefined {
+  if (answers === 'one' || answers === 'created') return output as RecordRef
+  return creates && (output as { data: RecordRef }).data
+}
+
+/** The versions that `If-Match` names. Throws where the address is not that of a row, and so has none. */
+function readIfMatch(
+  { answers }: Route,
+  id: string | undefined,
+  { headers }: FastifyRequest,
+): { ifVersion?: string[] } {
+  const ifVersion = expectedVersions(headers['if-match'])
+  if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
+  return ifVersion ? { ifVersion } : {}
+}
+
+/** An answer in the bytes that are sent, which are not made of its text again for each who is sent them. */
+export type SharedResponse = Omit<StoredResponse, 'payload'> & { payload: Buffer }
+
+interface SharedAnswer {
+  output: unknown
+  answer: Promise<SharedResponse>
+}
+
+/**
+ * Answers to reads that are written once for all who ask for one address in one turn of the event loop and are shown the
+ * same: the rows are compared, not the callers. Rows of a shared statement are the same objects; all others are compared value by
+ * value.
+ */
+export class SharedAnswers {
+  readonly #written = new Map<string, SharedAnswer>()
+
+  /** The answer for what the read of an address gave, which `write` makes unless there is one. */
+  share(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<SharedResponse> {
+    const known = this.#written.get(url)
+    if (known && isDeepStrictEqual(known.output, output)) return known.answer
+    if (this.#written.size === 0) setImmediate(() => this.#written.clear())
+    const answer = write().then(toBytes)
+    this.#written.set(url, { output, answer })
+    return answer
+  }
+}
+
+const toBytes = (written: StoredResponse): SharedResponse => ({ ...written, payload: Buffer.from(written.payload) })

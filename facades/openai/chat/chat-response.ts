@@ -1,0 +1,65 @@
+import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
+import type { FinishReason } from '../../../routers/ports/ai/models.ts'
+import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import { customInput } from '../openai-tools.ts'
+
+/** What each chunk of an answer, or the whole of it, says of itself. */
+export interface Heading {
+  id: string
+  /** In seconds since 1970. */
+  created: number
+  model: string
+  /** The tools that take one text. */
+  custom: ReadonlySet<string>
+}
+
+/** An answer as a chat completion. */
+export function toCompletion({ custom, ...heading }: Heading, { content, finish, usage }: WholeAnswer) {
+  const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
+  const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
+  const calls = content.filter((part) => part.type === 'tool-call')
+  const sources = content.filter((part) => part.type === 'source')
+  const message = {
+    role: 'assistant',
+    content: texts.length > 0 || calls.length === 0 ? texts.join('') : null,
+    refusal: null,
+    annotations: sources.flatMap(toCitations),
+    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
+    ...(calls.length > 0 && { tool_calls: calls.map((call) => toToolCall(call, custom)) }),
+  }
+  const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[finish] }
+  return { ...heading, object: 'chat.completion', choices: [choice], usage: toUsage(usage) }
+}
+
+export const finishReasons: Record<FinishReason, string> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+}
+
+/** A call of a function, or of a custom tool by its text. */
+export const toToolCall = ({ id, name, input, signature }: ToolCall, custom: ReadonlySet<string>) => ({
+  id,
+  ...(custom.has(name)
+    ? { type: 'custom', custom: { name, input: customInput(input) } }
+    : { type: 'function', function: { name, arguments: input } }),
+  ...(signature && { extra_content: { google: { thought_signature: signature } } }),
+})
+
+/** One for each place; clients expect one also where the provider says none. */
+export const toCitations = ({ url, title = '', places = [noPlace] }: Source) =>
+  places.map(({ start, end }) => ({
+    type: 'url_citation',
+    url_citation: { url, title, start_index: start, end_index: end },
+  }))
+
+const noPlace = { start: 0, end: 0 }
+
+export const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+  prompt_tokens: inputTokens,
+  completion_tokens: outputTokens,
+  total_tokens: inputTokens + outputTokens,
+  prompt_tokens_details: { cached_tokens: cachedTokens },
+  completion_tokens_details: { reasoning_tokens: reasoningTokens },
+})

@@ -1,0 +1,111 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { fewIssues, issuesOf } from '../../routers/core/issues/issues.ts'
+import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
+import { type Failure, failureOf, isFinal } from '../http/failure.ts'
+
+/** An error as OpenAI's clients read it. */
+export interface OpenAiError {
+  message: string
+  type: string
+  /** The parameter that is at fault. */
+  param: string | null
+  code: string | null
+}
+
+/** What clients know by a word of OpenAI's. */
+const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
+  signed_out: ['invalid_request_error', 'invalid_api_key'],
+  invalid_token: ['invalid_request_error', 'invalid_api_key'],
+  // Clients do not repeat a request by this word.
+  limit_reached: ['insufficient_quota', 'insufficient_quota'],
+  limit_held: ['rate_limit_error', 'rate_limit_exceeded'],
+  provider_rate_limited: ['rate_limit_error', 'rate_limit_exceeded'],
+  too_many_requests: ['rate_limit_error', 'rate_limit_exceeded'],
+}
+
+export function toOpenAiError(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
+  const { status, code, message } = failure
+  if (code === 'invalid' || code === 'context_length_exceeded') return invalid(failure, names)
+  const usualType = status >= 500 && !isFinal(failure) ? 'server_error' : 'invalid_request_error'
+  const type = status === 403 ? 'permission_error' : usualType
+  const [knownType, knownCode] = known[code] ?? [type, code]
+  return { message, type: knownType, param: null, code: knownCode }
+}
+
+/** The first wrong parameter, and in words what is wrong with each. */
+function invalid({ error, message }: Failure, names: ParameterNames): OpenAiError {
+  const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
+  const [first] = issues
+  const told = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
+  const isTooLong = first?.issue.reason === 'too_long'
+  return {
+    // Programs make a conversation shorter by these words.
+    message: `${isTooLong ? "This model's maximum context length is exceeded: " : ''}${told.join(' ') || message}`,
+    type: 'invalid_request_error',
+    param: first?.param ?? null,
+    code: first ? chooseCode(first.issue, error) : null,
+  }
+}
+
+function chooseCode({ path, reason }: Issue, error: unknown): string {
+  if (reason === 'too_long') return 'context_length_exceeded'
+  return error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
+}
+
+/** Clients expect 400 for what the other faces answer with 422, and 404 for a model. Most repeat a request by any status of 500 and above. */
+const statusOf = (failure: Failure, { code }: OpenAiError) =>
+  code === 'model_not_found' ? 404 : failure.status === 422 || isFinal(failure) ? 400 : failure.status
+
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const failure = failureOf(thrown)
+  const error = toOpenAiError(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
+  if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
+  if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
+  return reply.code(statusOf(failure, error)).send({ error })
+}
+
+type Path = readonly (string | number)[]
+
+const chat: Record<string, string> = {
+  toolChoice: 'tool_choice',
+  modelTools: 'tools',
+  format: 'response_format',
+  'parameters.topP': 'top_p',
+  'parameters.maxTokens': 'max_tokens',
+  'parameters.parallelTools': 'parallel_tool_calls',
+  'parameters.effort': 'reasoning_effort',
+  'parameters.presencePenalty': 'presence_penalty',
+  'parameters.frequencyPenalty': 'frequency_penalty',
+  'parameters.topK': 'top_k',
+  'parameters.templateOptions': 'chat_template_kwargs',
+  'parameters.web_search': 'web_search_options',
+}
+
+/** What OpenAI calls the members of our requests, by the endpoint. */
+const names = {
+  chat,
+  responses: {
+    ...chat,
+    system: 'instructions',
+    format: 'text.format',
+    'parameters.maxTokens': 'max_output_tokens',
+    'parameters.effort': 'reasoning.effort',
+    'parameters.verbosity': 'text.verbosity',
+    'parameters.web_search': 'tools.web_search',
+    'parameters.thoughts': 'reasoning.summary',
+  } as Record<string, string>,
+}
+type ParameterNames = keyof typeof names
+
+/** A parameter in OpenAI's way of writing, such as `messages[0].content`; undefined for the body as a whole. */
+export function parameterAt(path: Path, endpoint: ParameterNames): string | undefined {
+  if (path.length === 0) return undefined
+  const table = names[endpoint]
+  const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(table, name))
+  if (known) return table[known]
+  const [first, ...rest] = path[0] === 'parameters' ? path.slice(1) : path
+  const root = endpoint === 'responses' && first === 'messages' ? 'input' : first
+  return [root, ...rest]
+    .map((step, at) => (typeof step === 'number' ? `[${step}]` : at === 0 ? step : `.${step}`))
+    .join('')
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import type { StreamPart } from '../../ai/types.ts'
+import type { AskedMessage } from '../chat/chat-messages.ts'
+
+type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
+
+const REQUEST = 'mcpr_'
+
+const call = { id: z.string(), name: z.string(), arguments: z.string(), server_label: z.string() }
+
+/** What a client sends back of questions and of calls that it was answered with, and what the person says. */
+export const approvalItems = [
+  z.strictObject({ type: z.literal('mcp_approval_request'), ...call }),
+  z.strictObject({
+    type: z.literal('mcp_approval_response'),
+    id: z.string().nullish(),
+    approval_request_id: z.string(),
+    approve: z.boolean(),
+    reason: z.string().nullish(),
+  }),
+  z.strictObject({
+    type: z.literal('mcp_call'),
+    ...call,
+    approval_request_id: z.string().nullish(),
+    output: z.string().nullish(),
+    error: z.looseObject({ content: z.unknown().optional() }).nullish(),
+    status: z.string().nullish(),
+  }),
+] as const
+export type ApprovalItem = z.output<(typeof approvalItems)[number]>
+
+interface Calling {
+  name: string
+  arguments: string
+  signature?: string | undefined
+}
+
+type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
+
+/** A question, the answer of the person, or what came of the call, as messages: the call has the id of the question. */
+export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
+  switch (item.type) {
+    case 'mcp_approval_request':
+      return [calling(withoutPrefix(item.id), { ...item, signature: decodeSignature(item.id) })]
+    case 'mcp_approval_response': {
+      const { approval_request_id: question, approve: allow, reason } = item
+      const said = { type: 'tool-approval' as const, id: withoutPrefix(question), allow, ...(reason && { reason }) }
+      return [{ role: 'tool', content: [said] }]
+    }
+    case 'mcp_call':
+      return ranMessages(item)
+  }
+}
+
+function ranMessages({ id: own, approval_request_id: question, output, error, ...call }: McpCallItem): AskedMessage[] {
+  const id = question ? withoutPrefix(question) : own
+  const told = error ? toldIn(error) : output
+  const content = told ? [{ type: 'text' as const, text: told }] : []
+  const isError = error !== null && error !== undefined
+  const result = { type: 'tool-result' as const, id, name: call.name, content, isError }
+  // Where nobody was asked, no other item tells of the call.
+  return [...(question ? [] : [calling(id, call)]), { role: 'tool', content: [result] }]
+}
+
+function calling(id: string, { name, arguments: input, signature }: Calling): AskedMessage {
+  return { role: 'assistant', content: [{ type: 'tool-call', id, name, input, ...(signature && { signature }) }] }
+}
+
+const toldIn = ({ content, ...error }: object & { content?: unknown }): string =>
+  typeof content === 'string' ? content : JSON.stringify({ content, ...error })
+
+function withoutPrefix(question: string): string {
+  const id = withoutSignature(question)
+  return id.startsWith(REQUEST) ? id.slice(REQUEST.length) : id
+}
+
+const questionId = ({ id, signature }: Pick<PartOf<'approval'>, 'id' | 'signature'>): string =>
+  encodeSignatureInId(`${REQUEST}${id}`, signature)
+
+export const approvalRequestItem = (question: PartOf<'approval'>) => ({
+  id: questionId(question),
+  type: 'mcp_approval_request',
+  name: question.tool,
+  arguments: JSON.stringify(question.input),
+  server_label: question.server,
+})
+
+/** A call of a tool that runs. */
+export const begunCallItem = (itemId: string, call: Omit<PartOf<'tool-start'>, 'type'>) => ({
+  id: itemId,
+  type: 'mcp_call',
+  approval_request_id: questionId(call),
+  name: call.tool,
+  arguments: JSON.stringify(call.input),
+  server_label: call.server,
+  status: 'in_progress',
+})
+
+export const mcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<'tool-run'>) => ({
+  ...begunCallItem(itemId, run),
+  status: isError ? 'failed' : 'completed',
+  output: isError ? null : output,
+  error: isError ? { type: 'mcp_tool_execution_error', content: output } : null,
+})
+
+/** The id of the item of a call, or of the question about one, in which clients send back unread what the provider wants back with the call. */
+export const encodeSignatureInId = (id: string, signature: string | undefined): string =>
+  signature ? `${id}~${Buffer.from(signature).toString('base64url')}` : id
+
+const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
+
+/** What the provider wants back; undefined where the id says nothing of it. */
+export function decodeSignature(id: string | null | undefined): string | undefined {
+  const proof = SIGNED.exec(id ?? '')?.[2]
+  return proof && Buffer.from(proof, 'base64url').toString()
+}
+
+const withoutSignature = (id: string): string => SIGNED.exec(id)?.[1] ?? id

@@ -1,0 +1,195 @@
+import { z } from 'zod'
+import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
+import { label } from '../../ai/members.ts'
+import type { AskedMessage, AskedPart } from '../chat/chat-messages.ts'
+import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
+import { customArguments } from '../openai-tools.ts'
+import { approvalItems, decodeSignature, messagesOfApproval } from './responses-approvals.ts'
+import { nameWithin } from './responses-tools.ts'
+
+/** What a client sends back of an item that it was answered with; but for the id of a call it says nothing to the model. */
+const known = {
+  id: z.string().nullish(),
+  status: z.string().nullish(),
+  caller: z.unknown().optional(),
+  async: z.unknown().optional(),
+  internal_chat_message_metadata_passthrough: z.unknown().optional(),
+}
+
+/** What OpenAI's own client puts beside a text that it reads as JSON; it says nothing to the model. */
+const addedByClient = z.unknown().optional()
+
+const cached = { prompt_cache_breakpoint: label('the provider decides what it caches') }
+
+const part = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('input_text'), text: z.string(), ...cached }),
+  z.strictObject({ type: z.literal('refusal'), refusal: z.string() }),
+  z.strictObject({
+    type: z.literal('input_image'),
+    image_url: z.string().nullish(),
+    file_id: z.string().nullish(),
+    detail: label('a picture is sent as it is'),
+    ...cached,
+  }),
+  z.strictObject({
+    type: z.literal('input_file'),
+    ...sentFile,
+    detail: label('a file is sent as it is'),
+    ...cached,
+  }),
+  z.strictObject({
+    type: z.literal('output_text'),
+    text: z.string(),
+    annotations: z.array(z.unknown()).nullish(),
+    logprobs: z.array(z.unknown()).nullish(),
+    parsed: addedByClient,
+  }),
+])
+type Part = z.output<typeof part>
+
+/** A text stands for a list with it alone. */
+const parts = z
+  .preprocess(
+    (content) => (typeof content === 'string' ? [{ type: 'input_text', text: content }] : content),
+    z.array(part),
+  )
+  .meta({ shorthand: 'text' })
+
+const message = z.strictObject({
+  ...known,
+  type: z.literal('message'),
+  role: z.enum(['user', 'assistant', 'system', 'developer']),
+  content: parts,
+  phase: z.string().nullish(),
+})
+/** A tool is called by its own name and the one of its group. */
+const named = { name: z.string(), namespace: z.string().nullish() }
+
+const silentItems = [
+  ...(['web_search_call', 'file_search_call', 'image_generation_call', 'code_interpreter_call'] as const),
+  ...([
+    'tool_search_call',
+    'tool_search_output',
+    'mcp_list_tools',
+    'additional_tools',
+    'configuration_update',
+  ] as const),
+] as const
+
+const items = z.discriminatedUnion('type', [
+  message,
+  z.strictObject({
+    ...known,
+    type: z.literal('reasoning'),
+    summary: z.array(z.strictObject({ type: z.literal('summary_text'), text: z.string() })),
+    content: z.array(z.unknown()).nullish(),
+    encrypted_content: z.string().nullish(),
+  }),
+  z.strictObject({
+    ...known,
+    type: z.literal('function_call'),
+    call_id: z.string(),
+    ...named,
+    arguments: z.string(),
+    parsed_arguments: addedByClient,
+  }),
+  z.strictObject({
+    ...known,
+    type: z.literal('function_call_output'),
+    call_id: z.string(),
+    output: parts,
+    name: z.string().nullish(),
+    namespace: z.string().nullish(),
+  }),
+  z.strictObject({ ...known, type: z.literal('custom_tool_call'), call_id: z.string(), ...named, input: z.string() }),
+  z.strictObject({
+    ...known,
+    type: z.literal('custom_tool_call_output'),
+    call_id: z.string(),
+    output: parts,
+    name: z.string().nullish(),
+  }),
+  // What the provider searched, found or drew stands in its answer, too.
+  z.looseObject({ type: z.enum(silentItems) }),
+  ...approvalItems,
+])
+export type Item = z.output<typeof items>
+
+/** A message may leave out that it is one. */
+export const item = z
+  .preprocess(
+    (value) =>
+      typeof value === 'object' && value !== null && !('type' in value) ? { type: 'message', ...value } : value,
+    items,
+  )
+  .meta({ shorthand: 'message' })
+
+export function toMessages(input: readonly Item[]): AskedMessage[] {
+  const calls = input.filter((one) => one.type === 'function_call' || one.type === 'custom_tool_call')
+  const names = new Map(calls.map(({ call_id, name, namespace }) => [call_id, nameWithin(name, namespace)]))
+  return input.flatMap((one, at) => toMessage(one, at, names))
+}
+
+/** The place of the item that the message at this place is made of. */
+export const itemAt = (input: readonly Item[], message: number): number =>
+  input.flatMap((one, at) => toMessages([one]).map(() => at))[message] ?? message
+
+function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage | AskedMessage[] {
+  switch (one.type) {
+    case 'message':
+      return saidIn(one, at)
+    case 'reasoning':
+      return { role: 'assistant', content: [thoughtIn(one)] }
+    case 'function_call':
+      return { role: 'assistant', content: [callIn(one)] }
+    case 'custom_tool_call':
+      return { role: 'assistant', content: [customCallIn(one)] }
+    case 'custom_tool_call_output':
+    case 'function_call_output': {
+      const content = toInputParts(one.output, ['input', at, 'output'])
+      // An attachment in a result is refused further in.
+      const name = names.get(one.call_id) ?? 'unknown'
+      return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content: content as never }] }
+    }
+    case 'mcp_approval_request':
+    case 'mcp_approval_response':
+    case 'mcp_call':
+      return messagesOfApproval(one)
+    default:
+      return []
+  }
+}
+
+function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: number): AskedMessage {
+  const said = toInputParts(content, ['input', at, 'content'])
+  const input = said.length > 0 ? said : [{ type: 'text' as const, text: '' }]
+  // A file of anybody but the user is refused further in.
+  if (role === 'user') return { role, content: input }
+  return { role: role === 'assistant' ? role : 'system', content: input as never }
+}
+
+function callIn(item: Extract<Item, { type: 'function_call' }>): AssistantPart {
+  const { id, call_id, name, namespace, arguments: input } = item
+  const signature = decodeSignature(id)
+  return { type: 'tool-call', id: call_id, name: nameWithin(name, namespace), input, ...(signature && { signature }) }
+}
+
+const thoughtIn = ({ summary, encrypted_content: signature }: Extract<Item, { type: 'reasoning' }>): AssistantPart => ({
+  type: 'reasoning',
+  text: summary.map(({ text }) => text).join('\n\n'),
+  ...(signature && { signature }),
+})
+
+const toInputParts = (content: readonly Part[], path: readonly (string | number)[]): AskedPart[] =>
+  content.map((one, index) => {
+    if (one.type === 'input_image') return imageOrAttachment(one, [...path, index])
+    if (one.type === 'input_file') return fileOrAttachment(one, [...path, index])
+    return { type: 'text', text: one.type === 'refusal' ? one.refusal : one.text }
+  })
+
+function customCallIn(item: Extract<Item, { type: 'custom_tool_call' }>): AssistantPart {
+  const { id, call_id, name, namespace, input } = item
+  const signature = decodeSignature(id)
+  const call = { type: 'tool-call' as const, id: call_id, name: nameWithin(name, namespace) }
+  return { ...call, input: customArguments(input), ...(signature && { signature }) }
+}

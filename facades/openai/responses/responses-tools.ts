@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import type { CallerTool, ToolChoice } from '../../../routers/ports/ai/tools.ts'
+import { set, textOr } from '../../ai/parameters.ts'
+import { allowedTools, customFunction, customTool, isOwn, narrowed, toolOrReference } from '../openai-tools.ts'
+
+/** What says when or by whom a tool may be called, of which models here know nothing: all tools are there, and the model calls them. */
+const circumstances = {
+  allowed_callers: z.unknown().optional(),
+  async: z.unknown().optional(),
+  defer_loading: z.unknown().optional(),
+  output_schema: z.unknown().optional(),
+}
+
+const functionTool = z.strictObject({
+  type: z.literal('function'),
+  name: z.string(),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+  strict: z.boolean().nullish(),
+  ...circumstances,
+})
+
+const custom = z.strictObject({ type: z.literal('custom'), ...customTool, ...circumstances })
+
+const searchTypes = [
+  'web_search',
+  'web_search_2025_08_26',
+  'web_search_preview',
+  'web_search_preview_2025_03_11',
+] as const
+
+/** The search of the provider, which searches by its own options. */
+const search = z.looseObject({ type: z.enum(searchTypes) })
+
+/** Tools that belong together, each of which is called by both names. */
+const namespaceTool = z.strictObject({
+  type: z.literal('namespace'),
+  name: z.string(),
+  description: z.string().nullish(),
+  tools: z.array(z.discriminatedUnion('type', [functionTool, custom])).max(256),
+})
+
+/** Finds tools that are not there yet, where all are there from the beginning. */
+const toolSearch = z.looseObject({ type: z.literal('tool_search') })
+
+/** What OpenAI itself runs or draws; a model without it answers as one that decides not to use it. */
+const hosted = z.looseObject({ type: z.enum(['image_generation']) })
+
+const tool = z.discriminatedUnion('type', [functionTool, custom, search, namespaceTool, toolSearch, hosted])
+type Tool = z.output<typeof tool>
+type FunctionOrCustom = z.output<typeof functionTool> | z.output<typeof custom>
+
+export const tools = z.array(toolOrReference(tool))
+export type Tools = z.output<typeof tools>
+
+const named = { name: z.string(), namespace: z.string().nullish() }
+
+export const toolChoice = textOr(
+  z.enum(['auto', 'required', 'none']),
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('function'), ...named }),
+    z.strictObject({ type: z.literal('custom'), ...named }),
+    z.strictObject({ type: z.literal('allowed_tools'), ...allowedTools }),
+  ]),
+)
+type Choice = z.output<typeof toolChoice>
+
+/** A tool as the model is told it, and where its caller declares it. */
+interface DeclaredTool {
+  tool: CallerTool
+  /** How the caller calls it. */
+  name: string
+  namespace?: string
+  isCustom: boolean
+  place: readonly (string | number)[]
+}
+
+/** The tools of a request by the names that the model knows. */
+export class ToolTable {
+  readonly declared: readonly DeclaredTool[]
+  readonly references: readonly string[]
+  readonly wantsSearch: boolean
+  readonly #byName: ReadonlyMap<string, DeclaredTool>
+
+  constructor(given: Tools | null | undefined, choice: Choice | null | undefined) {
+    const all = given ?? []
+    const allowed = typeof choice === 'object' && choice?.type === 'allowed_tools' ? choice : undefined
+    const selected = new Set(narrowed(all, allowed, (one) => ('name' in one ? String(one.name) : one.type)))
+    const kept = [...all.entries()].filter(([, one]) => selected.has(one))
+    this.declared = kept.flatMap(([at, one]) => (isOwn(one) ? declare(one, at) : []))
+    this.references = all.filter((one) => typeof one === 'string')
+    this.wantsSearch = kept.some(([, one]) => typeof one === 'object' && searchTypes.some((type) => type === one.type))
+    this.#byName = new Map(this.declared.map((one) => [one.tool.name, one]))
+  }
+
+  find(name: string): DeclaredTool | undefined {
+    return this.#byName.get(name)
+  }
+
+  /** A path within the tools of our request as one within those on the wire. */
+  placeOf(path: readonly (string | number)[]): readonly (string | number)[] | undefined {
+    const [list, at, member, ...rest] = path
+    const place = list === 'tools' && typeof at === 'number' ? this.declared[at]?.place : undefined
+    return (
+      place && [...place, ...(member === undefined ? [] : [member === 'inputSchema' ? 'parameters' : member, ...rest])]
+    )
+  }
+}
+
+function declare(given: Tool, at: number): DeclaredTool[] {
+  if (given.type === 'function' || given.type === 'custom') return [declareOne(given, ['tools', at])]
+  if (given.type !== 'namespace') return []
+  const { name: namespace, tools } = given
+  return tools.map((inner, index) => declareOne(inner, ['tools', at, 'tools', index], namespace))
+}
+
+function declareOne(given: FunctionOrCustom, place: DeclaredTool['place'], namespace?: string): DeclaredTool {
+  const name = nameWithin(given.name, namespace)
+  const isCustom = given.type === 'custom'
+  const tool = isCustom ? { ...customFunction(given), name } : { ...toCallerTool(given), name }
+  return { tool, name: given.name, isCustom, place, ...(namespace !== undefined && { namespace }) }
+}
+
+const toCallerTool = ({ name, description, parameters, strict }: z.output<typeof functionTool>): CallerTool => ({
+  name,
+  inputSchema: parameters ?? { type: 'object', properties: {} },
+  ...set({ description, strict }),
+})
+
+/** Models know one name alone. */
+export const nameWithin = (name: string, namespace: string | null | undefined): string =>
+  namespace ? `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}` : name
+
+export function toToolChoice(choice: Choice): ToolChoice {
+  if (typeof choice === 'string') return choice
+  return choice.type === 'allowed_tools' ? choice.mode : { name: nameWithin(choice.name, choice.namespace) }
+}

@@ -1,0 +1,117 @@
+import { type JsonFile, listJsonFiles } from './archive.ts'
+import { isFromChatGpt, readChatGpt } from './chatgpt.ts'
+import { fieldsOf, type ImportedConversation } from './imported.ts'
+import { JsonSplitter, type Member } from './json-splitter.ts'
+import { isFromLibreChat, readLibreChat } from './librechat.ts'
+
+/** More than this is not read. */
+const MAX_UNPACKED = 1024 ** 3
+
+/** Why something could not be read. */
+export type ReadFailure = 'archive' | 'cut' | 'damaged' | 'otherFile' | 'other' | 'tooLong' | 'tooMuch'
+
+export type Finding =
+  | { type: 'conversation'; conversation: ImportedConversation }
+  | { type: 'failure'; failure: ReadFailure; file: string /** Which conversation of the file. */; position?: number }
+  | { type: 'progress' /** From 0 to 1. */; progress: number }
+
+/** Is told what is found, and is waited for. */
+type Tell = (finding: Finding) => Promise<void>
+
+/** Reads an export piece by piece. What cannot be read is told, and the rest is read. */
+export async function readExport(file: File, tell: Tell): Promise<void> {
+  const fail = (failure: ReadFailure, name = file.name) => tell({ type: 'failure', failure, file: name })
+  const files = await listJsonFiles(file).catch(() => undefined)
+  if (!files) return fail('archive')
+  if (files.length === 0) return fail('otherFile')
+  // No file gives more than it says.
+  const total = files.reduce((sum, { size }) => sum + size, 0)
+  if (total > MAX_UNPACKED) return fail('tooMuch')
+  let read = 0
+  const count = (bytes: number) => {
+    read += bytes
+    return tell({ type: 'progress', progress: read / total })
+  }
+  for (const each of files) {
+    const failure = await new FileReader(each.name, tell).readAll(each, count)
+    if (failure) await fail(failure, each.name)
+  }
+}
+
+/** Finds the conversations of one file. */
+class FileReader {
+  readonly #splitter = new JsonSplitter()
+  readonly #file: string
+  readonly #tell: Tell
+  #position = 0
+  #hasConversations = false
+  #strange: number[] = []
+
+  constructor(file: string, tell: Tell) {
+    this.#file = file
+    this.#tell = tell
+  }
+
+  /** Returns why it was not read to its end, where it was not. */
+  async readAll(file: JsonFile, count: (bytes: number) => Promise<void>): Promise<ReadFailure | undefined> {
+    const decoder = new TextDecoder()
+    const write = async (bytes: Uint8Array) => {
+      await count(bytes.length)
+      for (const member of this.#splitter.push(decoder.decode(bytes, { stream: true }))) await this.#read(member)
+    }
+    let error: unknown
+    const note = (thrown: unknown) => {
+      error ??= thrown
+      throw thrown
+    }
+    // The archive says only that writing failed.
+    const sink = new WritableStream<Uint8Array>({ write: (bytes) => write(bytes).catch(note) })
+    try {
+      await file.pipeTo(sink)
+    } catch {
+      if (error === undefined) return 'cut'
+      throw error
+    }
+    if (!this.#hasConversations) return this.#splitter.isCut ? 'cut' : 'otherFile'
+    for (const position of this.#strange) await this.#fail('other', position)
+    return this.#splitter.isCut ? 'cut' : undefined
+  }
+
+  async #read(member: Member): Promise<void> {
+    const position = ++this.#position
+    if (member === undefined) return this.#fail('tooLong', position)
+    const parsed = parse(member)
+    if (parsed === undefined) return this.#fail('damaged', position)
+    const conversation = readConversation(parsed)
+    if (!conversation) {
+      if (this.#strange.length < MAX_STRANGE) this.#strange.push(position)
+      return
+    }
+    this.#hasConversations = true
+    await this.#tell({ type: 'conversation', conversation })
+  }
+
+  #fail(failure: ReadFailure, position: number): Promise<void> {
+    return this.#tell({ type: 'failure', failure, file: this.#file, position })
+  }
+}
+
+/** So many members that are no conversations are told of a file. */
+const MAX_STRANGE = 100
+
+/** Undefined where it is no JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined where it is none. */
+function readConversation(parsed: unknown): ImportedConversation | undefined {
+  const fields = fieldsOf(parsed)
+  if (isFromChatGpt(fields)) return readChatGpt(fields)
+  if (isFromLibreChat(fields)) return readLibreChat(fields)
+  return undefined
+}

@@ -1,0 +1,175 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type DragEvent, useId, useRef } from 'react'
+import { api } from '../../shared/api/client.ts'
+import { errorText } from '../../shared/api/error-text.ts'
+import { useSession } from '../../shared/session.tsx'
+import { language, t } from '../../shared/text/labels.ts'
+import { SidebarButton } from '../../shared/ui/sidebar-button.tsx'
+import {
+  type ImportState,
+  MAX_PACKED,
+  type Problem,
+  startImport,
+  stopImport,
+  useImport,
+} from './conversation-import.ts'
+import type { Quota } from './store-conversation.ts'
+import './import.css'
+
+/** Takes over the conversations that somebody had elsewhere. */
+export function ImportPage() {
+  const state = useImport()
+  const { data: quota, error } = useQuery({
+    queryKey: ['conversations', 'quota'],
+    queryFn: ({ signal }) => api.conversations.quota.query(undefined, { signal }),
+  })
+  return (
+    <main id="main" className="chat">
+      <header className="chat-head">
+        <SidebarButton />
+        <h1>{t('app.import')}</h1>
+      </header>
+      <div className="import">
+        <p>{t('app.import.text')}</p>
+        {error && (
+          <p className="notice wrong" role="alert">
+            {errorText(error)}
+          </p>
+        )}
+        {quota && <Bounds quota={quota} />}
+        {quota && state?.phase !== 'running' && <FileChoice quota={quota} />}
+        {state && <ImportProgress state={state} />}
+      </div>
+    </main>
+  )
+}
+
+/** What the service takes, told beforehand. */
+const Bounds = ({ quota: { conversations, bytes, messages } }: { quota: Quota }) => (
+  <ul className="bounds">
+    <li>
+      {t('app.import.conversations', {
+        left: Math.max(0, conversations.most - conversations.kept),
+        most: conversations.most,
+      })}
+    </li>
+    <li>
+      {t('app.import.bytes', { left: megabytes(Math.max(0, bytes.most - bytes.kept)), most: megabytes(bytes.most) })}
+    </li>
+    <li>{t('app.import.messages', { most: messages })}</li>
+    <li>{t('app.import.file', { most: megabytes(MAX_PACKED) })}</li>
+  </ul>
+)
+
+const megabyteText = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 0 })
+
+const megabytes = (bytes: number) => megabyteText.format(Math.floor(bytes / 1024 ** 2))
+
+function FileChoice({ quota }: { quota: Quota }) {
+  const { conversationKey: key } = useSession()
+  const input = useRef<HTMLInputElement>(null)
+  const hint = useId()
+  const start = (file: File | undefined) => file && startImport(file, key, quota)
+  const dropTarget = {
+    onDragOver: (event: DragEvent) => event.preventDefault(),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault()
+      start(event.dataTransfer.files[0])
+    },
+  }
+  return (
+    <div className="import-target" {...dropTarget}>
+      <input
+        ref={input}
+        type="file"
+        accept=".zip,.json"
+        hidden
+        onChange={({ target }) => {
+          start(target.files?.[0])
+          target.value = ''
+        }}
+      />
+      <button type="button" className="button" aria-describedby={hint} onClick={() => input.current?.click()}>
+        {t('app.import.choose')}
+      </button>
+      <p className="hint" id={hint}>
+        {t('app.import.drop')}
+      </p>
+    </div>
+  )
+}
+
+const phaseLabels = {
+  running: 'app.import.running',
+  done: 'app.import.done',
+  stopped: 'app.import.stopped',
+  failed: 'app.import.failed',
+} as const
+
+function ImportProgress({ state }: { state: ImportState }) {
+  const { phase, fileName, progress, stored, known, problems, unlisted, error } = state
+  const isRunning = phase === 'running'
+  return (
+    <section className="import-progress" aria-label={fileName}>
+      <h2>{t(phaseLabels[phase], { name: fileName })}</h2>
+      {isRunning && <progress value={progress} aria-label={t('app.import.progress')} />}
+      <p role="status">
+        {t('app.import.stored', { count: stored })}
+        {known > 0 && ` ${t('app.import.known', { count: known })}`}
+      </p>
+      {isRunning && (
+        <p>
+          <button type="button" className="quiet-button" onClick={stopImport}>
+            {t('app.composer.stop')}
+          </button>
+        </p>
+      )}
+      {error !== undefined && (
+        <p className="notice wrong" role="alert">
+          {errorText(error)} {t('app.import.again')}
+        </p>
+      )}
+      {problems.length > 0 && <Problems problems={problems} unlisted={unlisted} />}
+      {!isRunning && stored > 0 && <Link to="/chat">{t('app.chat.new')}</Link>}
+    </section>
+  )
+}
+
+const Problems = ({ problems, unlisted }: { problems: readonly Problem[]; unlisted: number }) => (
+  <section className="import-problems">
+    <h3>{t('app.import.problems')}</h3>
+    <ul>
+      {problems.map((problem, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: problems are only ever added at the end.
+        <li key={index} dir="auto">
+          {textOf(problem)}
+        </li>
+      ))}
+      {unlisted > 0 && <li>{t('app.import.unlisted', { count: unlisted })}</li>}
+    </ul>
+  </section>
+)
+
+const problemLabels = {
+  archive: 'app.import.problem.archive',
+  cut: 'app.import.problem.cut',
+  damaged: 'app.import.problem.damaged',
+  otherFile: 'app.import.problem.otherFile',
+  other: 'app.import.problem.other',
+  tooLong: 'app.import.problem.tooLong',
+  tooMuch: 'app.import.problem.tooMuch',
+  packed: 'app.import.problem.packed',
+  empty: 'app.import.problem.empty',
+  tooMany: 'app.import.problem.tooMany',
+  unreadable: 'app.import.problem.unreadable',
+  shortened: 'app.import.problem.shortened',
+  files: 'app.import.problem.files',
+} as const satisfies Record<Problem['kind'], string>
+
+function textOf(problem: Problem): string {
+  const key = problemLabels[problem.kind]
+  const { name } = problem
+  if ('count' in problem) return t(key, { name, count: problem.count })
+  return t(key, { name, position: problem.position ?? 0, most: megabytes(MAX_PACKED) })
+}

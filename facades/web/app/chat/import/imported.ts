@@ -1,0 +1,168 @@
+import { type Answer, emptyAnswer } from '../message-content.ts'
+
+/** A message that was read from the export of another front end. */
+export interface ImportedMessage {
+  role: 'user' | 'assistant'
+  model: string | null
+  answer: Answer
+  /** The position of the message that it follows, the first one at 1; 0 at the beginning. */
+  parent: number
+  createdAt: string
+}
+
+/** A conversation that was read from the export of another front end. */
+export interface ImportedConversation {
+  /** Names it in what it comes from. */
+  id: string
+  title: string
+  createdAt: string
+  updatedAt: string
+  messages: ImportedMessage[]
+  /** How many messages could not be read. */
+  unreadable: number
+  /** How many pictures and files it had, which are not taken. */
+  files: number
+}
+
+/** A message as it hangs in the tree of an export. Without a text it only says what follows what. */
+export interface TreeMessage {
+  id: string
+  parent: string | undefined
+  role: 'user' | 'assistant' | 'none'
+  model: string | null
+  answer: Answer
+  /** What a tool answered to the call before it. */
+  toolOutput?: { name: string; text: string }
+  /** In milliseconds since 1970. */
+  time: number
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+export const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Milliseconds since 1970 of an ISO date or of seconds; 0 where it is neither. */
+export function timeOf(value: unknown): number {
+  const time = typeof value === 'number' ? value * 1000 : Date.parse(textOf(value))
+  return Number.isFinite(time) && time > 0 && time <= Date.now() ? Math.trunc(time) : 0
+}
+
+const isoDate = (time: number): string => new Date(time).toISOString()
+
+/** What an export says of a conversation beside its messages. */
+interface Head {
+  id: string
+  title: string
+  /** In milliseconds since 1970, 0 where it is not said. */
+  createdAt: number
+  updatedAt: number
+  /** The message that was shown last. */
+  current: string
+  /** Whether a chain of messages that are no questions is one answer. */
+  joinsAnswers: boolean
+}
+
+/** A conversation of the messages of a tree. What is on no way from the beginning counts as unreadable. */
+export function toConversation(head: Head, nodes: readonly TreeMessage[], left: LeftOut): ImportedConversation {
+  const { id, title } = head
+  const createdAt = head.createdAt || nodes.find(({ time }) => time > 0)?.time || Date.now()
+  const { messages, unreached } = orderMessages({ ...head, createdAt }, nodes)
+  return {
+    id,
+    title,
+    createdAt: isoDate(createdAt),
+    updatedAt: isoDate(Math.max(createdAt, head.updatedAt)),
+    messages,
+    unreadable: left.unreadable + unreached,
+    files: left.files,
+  }
+}
+
+/** Each message follows an earlier one, and the version that was shown last is the last. What hangs on itself is not reached. */
+function orderMessages({ current, joinsAnswers, createdAt }: Head, nodes: readonly TreeMessage[]) {
+  const following = groupByParent(nodes, current)
+  const messages: ImportedMessage[] = []
+  const reached = new Set<TreeMessage>()
+  const open: { node: TreeMessage; parent: number }[] = []
+  const openAfter = (id: string | undefined, parent: number) => {
+    for (const node of (following.get(id) ?? []).toReversed()) open.push({ node, parent })
+  }
+  openAfter(BEGINNING, 0)
+  for (let next = open.pop(); next; next = open.pop()) {
+    const chain = joinsAnswers ? chainFrom(next.node, following) : [next.node]
+    for (const node of chain) reached.add(node)
+    const message = messageOf(chain, next.parent, createdAt)
+    if (message) messages.push(message)
+    openAfter(chain.at(-1)?.id, message ? messages.length : next.parent)
+  }
+  const unreached = nodes.filter((node) => node.role !== 'none' && !reached.has(node)).length
+  return { messages, unreached }
+}
+
+/** What of the messages is not taken. */
+export interface LeftOut {
+  unreadable: number
+  files: number
+}
+
+const BEGINNING = undefined
+
+/** The messages that follow each one, in the order of their times, but the one that was shown last at the end. */
+function groupByParent(nodes: readonly TreeMessage[], current: string) {
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const shown = new Set<TreeMessage>()
+  for (let node = byId.get(current); node && !shown.has(node); node = byId.get(node.parent ?? '')) shown.add(node)
+  const rank = (node: TreeMessage) => (shown.has(node) ? Number.MAX_VALUE : node.time)
+  const sorted = nodes.toSorted((a, b) => rank(a) - rank(b))
+  return Map.groupBy(sorted, ({ parent }) => (parent !== undefined && byId.has(parent) ? parent : BEGINNING))
+}
+
+/** An answer with its thoughts, calls of tools and their results, which are messages of their own in some exports. */
+function chainFrom(first: TreeMessage, following: ReadonlyMap<string | undefined, TreeMessage[]>): TreeMessage[] {
+  const chain = [first]
+  for (;;) {
+    const [next, another] = following.get(chain.at(-1)?.id) ?? []
+    if (first.role === 'user' || !next || another || next.role === 'user') return chain
+    chain.push(next)
+  }
+}
+
+function messageOf(chain: readonly TreeMessage[], parent: number, began: number): ImportedMessage | undefined {
+  const { role, time } = chain[0] ?? { role: 'none', time: 0 }
+  const answer = chain.reduce(joinAnswer, emptyAnswer)
+  if (answer.text === '' && answer.tools.length === 0 && answer.thoughts.length === 0) return undefined
+  const model = chain.findLast((each) => each.model !== null)?.model ?? UNKNOWN_MODEL
+  const isQuestion = role === 'user'
+  return {
+    role: isQuestion ? 'user' : 'assistant',
+    model: isQuestion ? null : model.slice(0, 255),
+    answer,
+    parent,
+    createdAt: isoDate(time || began),
+  }
+}
+
+/** Stands where an export does not say which model has answered. */
+const UNKNOWN_MODEL = '?'
+
+function joinAnswer(before: Answer, { answer, toolOutput }: TreeMessage): Answer {
+  const tools = [...before.tools, ...answer.tools]
+  if (toolOutput) {
+    const at = tools.findLastIndex(({ output }) => output === undefined)
+    const call = tools[at] ?? { id: String(tools.length), name: toolOutput.name, server: '', state: 'done' as const }
+    tools.splice(at === -1 ? tools.length : at, 1, { ...call, output: toolOutput.text })
+  }
+  return {
+    ...before,
+    ...answer,
+    text: [before.text, answer.text].filter((text) => text !== '').join('\n\n'),
+    citations: [...before.citations, ...answer.citations],
+    thoughts: [...before.thoughts, ...answer.thoughts],
+    tools,
+  }
+}

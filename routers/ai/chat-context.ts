@@ -1,0 +1,29 @@
+import type { Caller } from '../core/caller.ts'
+import type { Context } from '../core/context.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
+
+/** What belongs to the request of somebody who asks a model. */
+export type ChatContext = Context & { caller: Extract<Caller, { type: 'user' }> }
+
+/** Whether the caller may have models answer in rooms at all: programs may where that is allowed. */
+export const mayAskInRooms = ({ caller, services }: ChatContext): boolean =>
+  caller.token === undefined || services.settings.allowProgramsInRooms
+
+/** Each token and each person has an allowance a minute for questions, and as large a one for counts of tokens. */
+export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai'): Promise<void> {
+  const limit = ctx.services.settings.aiRequestsPerMinute
+  if (limit === 0) return
+  const { current } = ctx.callerContext
+  if (current.type !== 'user') return
+  const { person, token } = current
+  await consumeRateLimit(ctx, [`${kind}:user:${person.id}`, ...(token ? [`${kind}:token:${token.id}`] : [])], limit)
+}
+
+/** The same for a question that may be prepared more than once. */
+export function aiQuotaOnce(ctx: Context): () => Promise<void> {
+  let consumed: Promise<void> | undefined
+  return () => {
+    consumed ??= consumeAiQuota(ctx)
+    return consumed
+  }
+}

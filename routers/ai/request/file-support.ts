@@ -1,0 +1,41 @@
+import type { Issue } from '../../core/problems.ts'
+import type { CallableModel } from '../../ports/ai/models.ts'
+import type { PromptFile } from '../../ports/ai/prompt-files.ts'
+import type { ReadText } from '../../ports/files/text-extractor.ts'
+import { listGaps } from '../../ports/files/text-notes.ts'
+import { imageTypes } from './parts.ts'
+import { NO_FILES, unsupportedFile } from './validate-request.ts'
+
+/** Whether the model is given the file as it is, and not the text in it. */
+export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
+  (imageTypes.includes(mime) || mime === 'application/pdf') && unsupportedFile({ mime }, model, []).length === 0
+
+type Misfit = Pick<Issue, 'message' | 'reason'>
+
+const failures = {
+  encrypted: 'needs a password',
+  damaged: 'is damaged, or not what it says',
+  'too-large': 'is larger inside than is allowed',
+  'too-much-memory': 'took too much memory to be read',
+  'too-slow': 'took too long to be read',
+  'unknown-encoding': 'has characters in an unknown encoding; save it as UTF-8',
+  'not-read': 'could not be read',
+} satisfies Record<NonNullable<PromptFile['textFailure']>, string>
+
+/** Says of a file without text what it has instead. */
+export const noText = (notes: ReadText['notes']): string =>
+  ['has no text that a model could read', ...(notes.length > 0 ? [`only ${listGaps(notes)}`] : [])].join(', ')
+
+/** Why a file gives no text, to stand behind its name. */
+export const unreadableMessage = (failure: keyof typeof failures): string => failures[failure]
+
+/** Why this model cannot be given the file; `pending` where it may be given it later. */
+export function findMisfit(file: PromptFile, model: CallableModel): Misfit | undefined {
+  if (file.clientEncrypted) return { message: 'is encrypted by a browser, so that no model can read it' }
+  if (model.settings?.fileUpload === false) return { message: NO_FILES }
+  if (takesBytes(file, model)) return undefined
+  if (file.mime.startsWith('image/')) return { message: 'is an image, which this model does not take' }
+  if (file.textState === 'pending') return { message: 'is still being read', reason: 'pending' }
+  if (file.textState === 'none') return { message: noText(file.textNotes) }
+  return file.textState === 'failed' ? { message: failures[file.textFailure ?? 'not-read'] } : undefined
+}

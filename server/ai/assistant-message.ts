@@ -1,0 +1,230 @@
+import { randomInt } from 'node:crypto'
+import type {
+  LanguageModelV4Citation,
+  LanguageModelV4Content,
+  LanguageModelV4Message,
+  LanguageModelV4Source,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolCall,
+  LanguageModelV4ToolResult,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider'
+import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
+import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
+import type { CitedPages } from './cited-pages.ts'
+import { signatureOf } from './prompt/sanitize-parts.ts'
+import { tokensOfFound } from './usage/reported-usage.ts'
+
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+
+/** A text or a thought, with what its provider wants back of it. */
+interface Block {
+  type: 'text' | 'reasoning'
+  id: string
+  text: string
+  metadata: SharedV4ProviderMetadata | undefined
+}
+
+type MessagePart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source
+
+type AnsweredPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
+
+/** What all rounds of an answer share. */
+interface AnswerState {
+  cited: CitedPages
+  callIds: CallIds
+}
+
+/** What a model says in one round. */
+export class AssistantMessage {
+  readonly #parts: MessagePart[] = []
+  readonly #cited: CitedPages
+  readonly #callIds: CallIds
+
+  constructor({ cited, callIds }: AnswerState) {
+    this.#cited = cited
+    this.#callIds = callIds
+  }
+
+  /** Of an answer that comes in one piece. */
+  static whole(content: readonly LanguageModelV4Content[], before: AnswerState): AssistantMessage {
+    const said = new AssistantMessage(before)
+    for (const part of content) {
+      if (part.type === 'text' || part.type === 'reasoning') {
+        const block = { type: part.type, id: '', text: part.text, metadata: part.providerMetadata }
+        said.#parts.push(block)
+        if (part.type === 'text') said.#note(block, part.citations)
+      } else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.append(part)
+    }
+    return said
+  }
+
+  /** Keeps a part of a stream, and returns what of it is handed out at once. */
+  append(part: LanguageModelV4StreamPart): AnswerPart | undefined {
+    switch (part.type) {
+      case 'text-delta':
+        this.#block('text', part).text += part.delta
+        return { type: 'delta', text: part.delta }
+      case 'text-start':
+        return void this.#block('text', part)
+      case 'text-end':
+        return void this.#note(this.#block('text', part), part.citations)
+      case 'reasoning-delta':
+        this.#block('reasoning', part).text += part.delta
+        return part.delta ? { type: 'reasoning', text: part.delta } : undefined
+      case 'reasoning-start':
+        return void this.#block('reasoning', part)
+      case 'reasoning-end': {
+        const signature = signatureOf(this.#block('reasoning', part).metadata)
+        return signature ? { type: 'reasoning', text: '', signature } : undefined
+      }
+      case 'tool-call':
+        this.#parts.push(part.providerExecuted ? part : this.#called(part))
+        return part.providerExecuted ? toToolUse('provider')(part) : undefined
+      case 'tool-result':
+        this.#parts.push(part)
+        return undefined
+      case 'source':
+        return this.#cite(part)
+      default:
+        return undefined
+    }
+  }
+
+  /** Of tools that its provider does not run itself. */
+  get calls(): LanguageModelV4ToolCall[] {
+    return this.#parts.filter((part) => part.type === 'tool-call').filter((call) => !call.providerExecuted)
+  }
+
+  get text(): string {
+    return this.#parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
+  }
+
+  /** Without what it thought. */
+  get spoken(): string {
+    return joinText(this.#parts)
+  }
+
+  /** Of what tools of its provider found, which is read again in the next round. */
+  get foundTokens(): number {
+    return this.#parts.reduce((sum, part) => sum + (part.type === 'tool-result' ? tokensOfFound(part) : 0), 0)
+  }
+
+  /** All of it but the calls of tools. Texts that follow each other are one, as they are in a stream. */
+  get answer(): AnsweredPart[] {
+    const answer: AnsweredPart[] = []
+    for (const part of this.#parts) {
+      const last = answer.at(-1)
+      if (part.type === 'text' && last?.type === 'text') last.text += part.text
+      else answer.push(...toAnsweredParts(part))
+    }
+    return answer
+  }
+
+  /** Whether the provider gets nothing back to go on with. */
+  get isEmpty(): boolean {
+    return this.prompt.length === 0
+  }
+
+  /** What the provider gets back before the results of tools, or to go on with; calls with their arguments as text. */
+  get prompt(): AssistantContent {
+    return this.#parts.flatMap((part): AssistantContent => {
+      if (part.type === 'source') return []
+      if (part.type === 'tool-call') {
+        const { type, toolCallId, toolName, providerExecuted, providerMetadata } = part
+        const executed = providerExecuted && { providerExecuted }
+        return [{ type, toolCallId, toolName, input: part.input, ...executed, ...toProviderOptions(providerMetadata) }]
+      }
+      if (part.type === 'tool-result') return [toProviderResult(part)]
+      const { type, text, metadata } = part
+      // Providers refuse a text of spaces alone.
+      return text.trim() || metadata ? [{ type, text, ...toProviderOptions(metadata) }] : []
+    })
+  }
+
+  /** A call without arguments has an empty object of them. */
+  #called(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
+    const { input } = call
+    return this.#callIds.distinct(input.trim() === '' ? { ...call, input: '{}' } : call)
+  }
+
+  #block(type: Block['type'], { id, providerMetadata }: { id: string; providerMetadata?: SharedV4ProviderMetadata }) {
+    const known = this.#parts.findLast((part): part is Block => part.type === type && part.id === id)
+    const block: Block = known ?? { type, id, text: '', metadata: undefined }
+    if (!known) this.#parts.push(block)
+    if (providerMetadata) block.metadata = mergeMetadata(block.metadata, providerMetadata)
+    return block
+  }
+
+  #cite(source: LanguageModelV4Source): Source | undefined {
+    const cited = this.#cited.tell(source, () => this.spoken)
+    if (cited) this.#parts.push(cited)
+    return cited
+  }
+
+  #note(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {
+    if (citations) this.#cited.note(citations, block.text, joinText(this.#parts.slice(0, this.#parts.indexOf(block))))
+  }
+}
+
+function toAnsweredParts(part: MessagePart): AnsweredPart[] {
+  if (part.type === 'source') return [part]
+  if (part.type === 'text') return part.text ? [{ type: 'text', text: part.text }] : []
+  if (part.type !== 'reasoning') return []
+  const signature = signatureOf(part.metadata)
+  return part.text || signature ? [{ type: 'reasoning', text: part.text, ...(signature && { signature }) }] : []
+}
+
+const joinText = (parts: readonly MessagePart[]) =>
+  parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+
+/** A call as the caller gets it. */
+export const toToolCall = (call: LanguageModelV4ToolCall): ToolCall => ({
+  ...{ type: 'tool-call', id: call.toolCallId, name: call.toolName, input: call.input },
+  ...readSignature(call),
+})
+
+/** What the provider wants back with a call, where it wants anything. */
+export function readSignature({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) {
+  // OpenAI wants nothing back with a call.
+  const { openai: _, ...proofs } = providerMetadata ?? {}
+  const signature = signatureOf(proofs)
+  return signature ? { signature } : {}
+}
+
+export const toToolUse =
+  (by: ToolUse['by']) =>
+  ({ toolCallId: id, toolName: name }: LanguageModelV4ToolCall): ToolUse => ({ type: 'tool-use', id, name, by })
+
+/** What a tool of the provider returned, which it wants back as it was. */
+function toProviderResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
+  const output = { type: isError ? ('error-json' as const) : ('json' as const), value: result }
+  return { type: 'tool-result' as const, toolCallId, toolName, output, ...toProviderOptions(providerMetadata) }
+}
+
+const toProviderOptions = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }
+
+/** What a provider says of a thought comes bit by bit. */
+function mergeMetadata(known: SharedV4ProviderMetadata = {}, more: SharedV4ProviderMetadata): SharedV4ProviderMetadata {
+  return Object.fromEntries(
+    Object.entries({ ...known, ...more }).map(([provider, of]) => [provider, { ...known[provider], ...of }]),
+  )
+}
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+/** Mistral takes no other length. */
+const LENGTH = 9
+
+/** Gives each call of an answer an id of its own, where its server gives several one, or none. */
+export class CallIds {
+  readonly #known = new Set<string>()
+
+  distinct(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
+    let id = call.toolCallId.trim()
+    while (!id || this.#known.has(id)) id = randomId()
+    this.#known.add(id)
+    return id === call.toolCallId ? call : { ...call, toolCallId: id }
+  }
+}
+
+const randomId = () => Array.from({ length: LENGTH }, () => letters[randomInt(letters.length)]).join('')

@@ -1,0 +1,181 @@
+import type { LanguageModelV4ToolResult, LanguageModelV4Usage } from '@ai-sdk/provider'
+import { MAX_PAGE_TOKENS } from '../../../routers/ports/ai/adapters.ts'
+import { tokensIn, tokensOfPages } from '../../../routers/ports/ai/token-estimate.ts'
+import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
+
+/** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
+export type UsageReader = (event: unknown) => ReportedTokens | undefined
+
+/** A value that is no count of tokens is ignored; some servers write a number as text. */
+const count = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && value.trim() ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.round(number) : undefined
+}
+
+type Members = Record<string, unknown>
+
+const list = (value: unknown, name: string): unknown[] => {
+  const found = member(value, name)
+  return Array.isArray(found) ? found : []
+}
+
+const member = (value: unknown, name: string): Members | undefined => {
+  const found = (value as Members | null | undefined)?.[name]
+  return typeof found === 'object' && found !== null ? (found as Members) : undefined
+}
+
+/** The members in which chat completions tell of tokens: most at their top, some in the choice, or in one of their own. */
+const usageIn = (event: unknown): Members | undefined =>
+  member(event, 'usage') ?? member(list(event, 'choices')[0], 'usage') ?? member(member(event, 'x_groq'), 'usage')
+
+/** Chat completions, with a running total where the server gives one. */
+export const completionUsage: UsageReader = (event) => {
+  const usage = usageIn(event)
+  if (!usage) return undefined
+  const details = member(usage, 'prompt_tokens_details') ?? member(usage, 'prompt_token_details')
+  const reasoning = member(usage, 'completion_tokens_details')?.['reasoning_tokens'] ?? usage['reasoning_tokens']
+  const [cached, hit] = [details?.['cached_tokens'] ?? usage['cached_tokens'], usage['prompt_cache_hit_tokens']]
+  return {
+    ...withinTotal(count(usage['prompt_tokens']), count(usage['completion_tokens']), count(usage['total_tokens'])),
+    cached: count(usage['num_cached_tokens']) ?? count(cached) ?? count(hit),
+    cacheWrite: count(details?.['cache_write_tokens']),
+    reasoning: count(reasoning),
+  }
+}
+
+/** Some servers count thoughts in the total only, some tell no more than it, and a count of nothing is none. */
+function withinTotal(input: number | undefined, output: number | undefined, total = 0): ReportedTokens {
+  if (total <= (input ?? 0) + (output ?? 0)) return { input, output }
+  if (input) return { input, output: total - input }
+  return output ? { input: total - output, output } : { total }
+}
+
+/** What an answer took, as the AI SDK tells it: it would take a missing count for zero. */
+export function toSdkUsage(tokens: ReportedTokens = {}): LanguageModelV4Usage {
+  const { input, output, cached, cacheWrite, reasoning, total } = tokens
+  return {
+    inputTokens: { total: input, noCache: undefined, cacheRead: cached, cacheWrite },
+    outputTokens: { total: output, text: undefined, reasoning },
+    ...(total !== undefined && { raw: { total_tokens: total } }),
+  }
+}
+
+/** OpenAI's responses: every event that ends one has the total, whichever way it ended. */
+export const responseUsage: UsageReader = (event) => {
+  const usage = member(member(event, 'response'), 'usage')
+  if (!usage) return undefined
+  const details = member(usage, 'input_tokens_details')
+  return {
+    input: count(usage['input_tokens']),
+    output: count(usage['output_tokens']),
+    cached: count(details?.['cached_tokens']),
+    cacheWrite: count(details?.['cache_write_tokens']),
+    reasoning: count(member(usage, 'output_tokens_details')?.['reasoning_tokens']),
+  }
+}
+
+/** Anthropic says the input when a message begins, and in each delta of the message the output so far. */
+export const anthropicUsage: UsageReader = (event) => {
+  const began = member(member(event, 'message'), 'usage')
+  if (began) return anthropicInput(began)
+  const usage = member(event, 'usage')
+  if (!usage) return undefined
+  const { input, cached, cacheWrite } = anthropicInput(usage)
+  return {
+    // The input stands here only as a whole.
+    ...(cached !== undefined && cacheWrite !== undefined && { input, cached, cacheWrite }),
+    output: count(usage['output_tokens']),
+    reasoning: count(member(usage, 'output_tokens_details')?.['thinking_tokens']),
+    webSearches: count(member(usage, 'server_tool_use')?.['web_search_requests']),
+    webFetches: count(member(usage, 'server_tool_use')?.['web_fetch_requests']),
+  }
+}
+
+/** Anthropic's input count excludes cached tokens, both read and written, so they are added. */
+function anthropicInput(usage: Members): ReportedTokens {
+  const input = count(usage['input_tokens'])
+  const cached = count(usage['cache_read_input_tokens'])
+  const cacheWrite = count(usage['cache_creation_input_tokens'])
+  if (input === undefined) return {}
+  return { input: input + (cached ?? 0) + (cacheWrite ?? 0), cached, cacheWrite }
+}
+
+/** Google repeats the running total in each event. */
+export const googleUsage: UsageReader = (event) => {
+  const usage = member(event, 'usageMetadata')
+  const uses = googleUses(event)
+  if (!usage) return uses
+  const [answer, reasoning] = [count(usage['candidatesTokenCount']), count(usage['thoughtsTokenCount'])]
+  const [prompt, tools] = [count(usage['promptTokenCount']), count(usage['toolUsePromptTokenCount'])]
+  return {
+    input: prompt === undefined ? undefined : prompt + (tools ?? 0),
+    output: answer === undefined && reasoning === undefined ? undefined : (answer ?? 0) + (reasoning ?? 0),
+    cached: count(usage['cachedContentTokenCount']),
+    reasoning,
+    ...uses,
+  }
+}
+
+const isFetched = (page: unknown) =>
+  (page as { urlRetrievalStatus?: unknown } | null)?.urlRetrievalStatus === 'URL_RETRIEVAL_STATUS_SUCCESS'
+
+/** Google tells what it searched for and read beside its answer, and asks for each different query that is not empty. */
+function googleUses(event: unknown): ReportedTokens | undefined {
+  const [candidate] = list(event, 'candidates')
+  const grounding = member(candidate, 'groundingMetadata')
+  const context = member(candidate, 'urlContextMetadata')
+  if (!grounding && !context) return undefined
+  const queries = new Set(list(grounding, 'webSearchQueries').filter((query) => query !== ''))
+  const hasFound = list(grounding, 'groundingChunks').some((chunk) => member(chunk, 'web'))
+  return {
+    // What an event does not tell of, an earlier one may have.
+    webSearches: Math.max(queries.size, hasFound ? 1 : 0) || undefined,
+    webFetches: list(context, 'urlMetadata').filter(isFetched).length || undefined,
+  }
+}
+
+/** The total of an answer that comes in one piece, in whichever dialect. Those that are not spoken find nothing. */
+export function usageOfWhole(whole: unknown): ReportedTokens {
+  const events: [UsageReader, unknown][] = [
+    [completionUsage, whole],
+    [responseUsage, { response: whole }],
+    [anthropicUsage, whole],
+    [anthropicUsage, { message: whole }],
+    [googleUsage, whole],
+  ]
+  const known = events.flatMap(([read, event]) => Object.entries(read(event) ?? {}))
+  return Object.fromEntries(known.filter(([, tokens]) => tokens !== undefined))
+}
+
+/** How often a provider says in an answer that comes in one piece that it used tools of its own, which the AI SDK leaves out. */
+export function nativeUsesOfWhole(whole: unknown): ReportedTokens {
+  const { webSearches, webFetches } = usageOfWhole(whole)
+  return { webSearches, webFetches }
+}
+
+/** The total of an answer, as the AI SDK reads it. */
+export const sdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ReportedTokens => ({
+  input: count(inputTokens.total),
+  output: count(outputTokens.total),
+  cached: count(inputTokens.cacheRead),
+  cacheWrite: count(inputTokens.cacheWrite),
+  reasoning: count(outputTokens.reasoning),
+  total: count(raw?.['total_tokens']),
+})
+
+/** About how many tokens of input a provider makes of what a tool of its own found. */
+export function tokensOfFound({ toolName, result }: LanguageModelV4ToolResult): number {
+  const tokens = readTokens(result)
+  return toolName === 'web_fetch' ? Math.min(tokens, MAX_PAGE_TOKENS) : tokens
+}
+
+function readTokens(value: unknown): number {
+  if (typeof value === 'string') return tokensIn(value)
+  if (typeof value !== 'object' || value === null) return 0
+  const { type, data, encryptedContent, ...others } = value as Record<string, unknown>
+  const rest = Object.values(others).reduce<number>((sum, one) => sum + readTokens(one), 0)
+  return rest + (type === 'base64' ? tokensOfPages(bytesOf(data)) : readTokens(data)) + bytesOf(encryptedContent) / 4
+}
+
+/** A sealed text and a document are base64. */
+const bytesOf = (base64: unknown): number => (typeof base64 === 'string' ? (base64.length / 4) * 3 : 0)

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { upload } from '../kit/rooms/attachments.ts'
+import { startConverter } from '../kit/sample-files/converter.ts'
+import { pdf } from '../kit/sample-files/pdf.ts'
+
+const kept = new AsyncDisposableStack()
+const converted = Promise.withResolvers<void>()
+let pair: Pair
+let upstream: Awaited<ReturnType<typeof startProvider>>
+
+beforeAll(async () => {
+  upstream = kept.use(await startProvider(answers('It says much.')))
+  const config = kept.use(await configFor(upstream.url))
+  const converter = await startConverter({
+    answer: JSON.stringify([{ content: 'The key is under the mat.' }]),
+    formats: [{ extension: 'pdf', mime_type: 'application/pdf' }],
+    until: converted.promise,
+  })
+  kept.use(converter)
+  pair = kept.use(
+    await startPair({
+      ...{ AI_CONFIG: config.file, FILE_TEXT_WAIT: '60s', RATE_LIMIT_AI_PER_MINUTE: '100' },
+      ...{ FILE_CONVERTER: 'kreuzberg', KREUZBERG_FILE_CONVERTER_API_URL: converter.url },
+    }),
+  )
+})
+afterAll(async () => {
+  converted.resolve()
+  await kept.disposeAsync()
+})
+
+test('a question waits on each replica until the file is read that it is about', { timeout: 60_000 }, async () => {
+  const { svc, urls } = pair
+  const { token } = svc.people.ada
+  const { one } = await upload(svc, token, pdf({ lines: ['scanned'] }), { name: 'scan.pdf', type: 'application/pdf' })
+  const content = [
+    { type: 'text', text: 'What does it say?' },
+    { type: 'file', file: { file_id: one.id } },
+  ]
+  const body = JSON.stringify({ model: 'mock-1', messages: [{ role: 'user', content }] })
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const questions = urls.map((url) => fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body }))
+  // Who has found the file unread is counted as having asked.
+  const { limiter, settings } = svc.services
+  const limit = settings.aiRequestsPerMinute
+  const counted = () => limiter.take(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
+  await expect.poll(counted).toMatchObject({ remaining: limit - urls.length })
+  expect(upstream.asked).toEqual([])
+
+  converted.resolve()
+
+  expect((await Promise.all(questions)).map(({ status }) => status)).toEqual(urls.map(() => 200))
+  expect(upstream.asked).toHaveLength(urls.length)
+  for (const { body } of upstream.asked) expect(JSON.stringify(body)).toContain('The key is under the mat.')
+})

@@ -1,0 +1,52 @@
+import { Redis } from 'ioredis'
+import { expect, inject, test } from 'vitest'
+import { startApp } from '../../kit/app.ts'
+import { openBrowser, signIn } from '../../kit/browser.ts'
+import { ownDatabase } from '../../kit/parts/redis.ts'
+
+/** Records every command that Redis is given. */
+async function watchRedis(url: string) {
+  const redis = new Redis(url)
+  const monitor = await redis.monitor()
+  const commands: string[] = []
+  monitor.on('monitor', (_, command: string[]) => commands.push(command.join(' ')))
+  return {
+    commands,
+    [Symbol.dispose]() {
+      monitor.disconnect()
+      redis.disconnect()
+    },
+  }
+}
+
+const canary = 'CANARY-passkey-1'
+const form = `--x\r\ncontent-disposition: form-data; name="passkey"\r\n\r\n${canary}\r\n--x--\r\n`
+const bodies: [type: string, body: string][] = [
+  ['application/json', JSON.stringify({ passkey: canary })],
+  ['application/json', `{"passkey": "${canary}`],
+  ['application/x-www-form-urlencoded', `passkey=${canary}`],
+  ['multipart/form-data; boundary=x', form],
+  ['text/plain', canary],
+]
+
+test('a passkey that an existing front end sends in the clear is neither logged nor kept', async () => {
+  const redisUrl = inject('redisUrl') ? ownDatabase(2) : undefined
+  using redis = redisUrl === undefined ? undefined : await watchRedis(redisUrl)
+  await using svc = await startApp({ LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) })
+  const { browser } = await signIn(svc)
+
+  for (const by of [browser, openBrowser(svc.url)])
+    for (const [type, body] of bodies) {
+      const answer = await by.send('POST', '/req/profile/validatePasskey', { body, headers: { 'content-type': type } })
+      expect([answer.status, answer.body]).toEqual([200, { success: true, message: expect.any(String) }])
+      expect(answer.headers.get('link')).toContain('</handshake>')
+    }
+
+  expect(svc.log.join('')).toContain('/req/profile/validatePasskey')
+  expect(svc.log.join('')).not.toContain(canary)
+  const tables = await svc.rows<{ name: string }>(`select tablename as name from pg_tables where schemaname = 'public'`)
+  for (const { name } of tables)
+    expect(await svc.rows(`select from "${name}" t where t::text like $1`, [`%${canary}%`])).toEqual([])
+  expect(redis?.commands ?? ['none']).not.toEqual([])
+  expect(redis?.commands.join() ?? '').not.toContain(canary)
+})

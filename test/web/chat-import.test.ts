@@ -1,0 +1,178 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import {
+  gptConversation,
+  gptTurn,
+  json,
+  libreConversation,
+  nestedLibreConversation,
+  richConversation,
+  zip,
+  zipBomb,
+} from '../kit/web/exports.ts'
+
+describeWith('chromium')('the import of conversations', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  beforeAll(async () => {
+    svc = resources.use(await startApp({ CONVERSATION_MAX_MESSAGES: '500', CONVERSATIONS_PER_PERSON: '60' }))
+  })
+  afterAll(() => resources.disposeAsync())
+
+  /** Chooses a file on the page for imports. */
+  async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
+    if (!page.url().endsWith('/import')) await page.getByRole('link', { name: 'Import conversations' }).click()
+    const chosen = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Choose an export' }).click()
+    await (await chosen).setFiles([{ name, mimeType: 'application/octet-stream', buffer }])
+  }
+
+  const list = (page: Page) => page.getByRole('navigation', { name: 'Conversations' })
+  const stored = (account: string) =>
+    svc.rows<{ name: string; messages: number }>(
+      `select c.name, message_count as messages from conversations c join users u on u.id = c.user_id
+        where username = $1 and discarded_at is null order by c.name`,
+      [account],
+    )
+
+  test("ChatGPT's archive becomes conversations with versions, thoughts, tools and sources, once", async () => {
+    await using chat = await openChat(svc, 'ada')
+    const { page, complaints } = chat
+    const archive = zip({
+      'conversations.json': json([richConversation, gptTurn('other', 'Other things')]),
+      'chat.html': Buffer.from('<html></html>'),
+      'user.json': json({ id: 'user-1', email: 'ada@example.org' }),
+    })
+    await page.getByRole('link', { name: 'Import conversations' }).click()
+    await page.getByText('Room for 60 more conversations, of 60.').waitFor()
+    await expectAccessible(page)
+
+    await choose(page, 'export.zip', archive)
+    await page.getByText('2 conversations were taken.').waitFor()
+    await page.getByText('«user.json» holds no conversations.').waitFor()
+    await page.getByText('«Standard errors»: one picture or file.').waitFor()
+    await expectAccessible(page)
+    await choose(page, 'export.zip', archive)
+    await page.getByText('2 were there already.').waitFor()
+
+    expect(await stored('ada')).toEqual([
+      { name: 'Other things', messages: 2 },
+      { name: 'Standard errors', messages: 4 },
+    ])
+    const texts = await svc.rows('select content from conversation_messages')
+    expect(JSON.stringify(texts)).not.toContain('wording')
+    await list(page).getByRole('link', { name: 'Standard errors' }).click()
+    await page.getByText('Second wording').waitFor()
+    expect(await page.locator('article strong').textContent()).toBe('n')
+    await page.getByRole('link', { name: 'Errors', exact: true }).waitFor()
+    await page.getByText('Used web.run').waitFor()
+    expect(await page.locator('article').allTextContents()).not.toContain(expect.stringContaining('\uE200'))
+    await page.getByRole('button', { name: 'Previous version' }).click()
+    await page.getByText('First answer').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test("LibreChat's export is read as a list and as a tree", async () => {
+    await using chat = await openChat(svc, 'ben')
+    const { page } = chat
+
+    await choose(page, 'letter.json', json(libreConversation))
+    await page.getByText('One conversation was taken.').waitFor()
+    await choose(page, 'both.zip', zip({ 'a.json': json(libreConversation), 'b.json': json(nestedLibreConversation) }))
+    await page.getByText('One was there already.').waitFor()
+    await page.getByRole('heading', { name: 'Imported both.zip' }).waitFor()
+
+    expect(await stored('ben')).toEqual([
+      { name: 'Letter to the dean', messages: 3 },
+      { name: 'Nested letter', messages: 2 },
+    ])
+    await list(page).getByRole('link', { name: 'Letter to the dean' }).click()
+    await page.getByText('2 of 2').waitFor()
+    await list(page).getByRole('link', { name: 'Nested letter' }).click()
+    await page.getByText('Nested answer').waitFor()
+  })
+
+  test('what is damaged is listed, and the rest is taken', async () => {
+    await using chat = await openChat(svc, 'cora')
+    const { page } = chat
+    const whole = json([gptTurn('1', 'One'), gptTurn('2', 'Two'), gptTurn('3', 'Three')])
+    const circle = gptConversation('circle', 'Circle', {
+      q: { text: 'Reached' },
+      a: { parent: 'b', role: 'assistant', text: 'Never' },
+      b: { parent: 'a', text: 'Neither' },
+    })
+    const strange = gptConversation('strange', 'Strange', {
+      q: { text: 'Asked' },
+      x: { parent: 'q', role: 'oracle', text: 'Lost' },
+      a: { parent: 'x', role: 'assistant', text: 'Answered' },
+    })
+    const long = gptConversation(
+      'long',
+      'Long',
+      Object.fromEntries(Array.from({ length: 501 }, (_, at) => [`m${at}`, { text: 'x' }])),
+    )
+    const files: [string, Buffer, RegExp][] = [
+      ['cut.json', whole.subarray(0, whole.length - 300), /«cut.json» is damaged or ends too early/],
+      ['cut.zip', zip({ 'conversations.json': whole }).subarray(0, 200), /«cut.zip» is no whole ZIP archive/],
+      ['page.json', Buffer.from('<html><body>{"a": 1}</body></html>'), /«page.json» holds no conversations/],
+      ['empty.zip', zip({ 'readme.txt': Buffer.from('x') }), /«empty.zip» holds no conversations/],
+      ['circle.json', json([circle]), /«Circle»: 2 messages could not be read/],
+      ['strange.json', json([strange, 7, { title: 'No messages' }]), /«strange.json»: entry 3 is no conversation/],
+      [
+        'bad.json',
+        Buffer.from(`[{"mapping": nonsense}, ${whole.subarray(1)}`),
+        /«bad.json»: conversation 1 is damaged/,
+      ],
+      ['long.json', json([long]), /«Long» has 501 messages, which is more/],
+      ['bomb.zip', zipBomb('conversations.json', 1000), /«conversations.json» is damaged/],
+      ['big.zip', zipBomb('conversations.json', 1_174_405_120), /«big.zip» unpacks to more than 1 GB/],
+    ]
+
+    for (const [name, buffer, complaint] of files) {
+      await choose(page, name, buffer)
+      await page.getByText(complaint).waitFor()
+      await page.getByRole('heading', { name: `Imported ${name}` }).waitFor()
+    }
+
+    await expectAccessible(page)
+    expect(await stored('cora')).toEqual([
+      { name: 'Circle', messages: 1 },
+      { name: 'One', messages: 2 },
+      { name: 'Strange', messages: 2 },
+      { name: 'Three', messages: 2 },
+      { name: 'Two', messages: 2 },
+    ])
+  })
+
+  test('an import that is stopped, or reaches the bounds, keeps what is stored and goes on later', async () => {
+    await using chat = await openChat(svc, 'dora')
+    const { page } = chat
+    const archive = json(Array.from({ length: 70 }, (_, at) => gptTurn(`c${at}`, `Chat ${at}`)))
+    let calls = 0
+    let isHeld = true
+    await page.route('**/trpc/conversations.import**', async (route) => {
+      if (++calls > 3 && isHeld) return
+      await route.continue()
+    })
+
+    await choose(page, 'many.json', archive)
+    await page.getByText('3 conversations were taken.').waitFor()
+    await page.getByRole('progressbar', { name: 'Progress of the import' }).waitFor()
+    await page.getByRole('link', { name: 'New chat' }).click()
+    await page.getByRole('link', { name: 'Import conversations' }).click()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByRole('heading', { name: 'Stopped importing many.json' }).waitFor()
+    isHeld = false
+    await choose(page, 'many.json', archive)
+
+    await page.getByText('3 were there already.').waitFor()
+    await page.getByRole('heading', { name: 'Could not import all of many.json' }).waitFor()
+    await page.getByText('57 conversations were taken.').waitFor()
+    await page.getByRole('alert').waitFor()
+    expect((await stored('dora')).length).toBe(60)
+  })
+})
