@@ -186,7 +186,7 @@ export const aiRouter = router({
     .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
       const questionPlace = mayAsk === 'amid' ? 'amid' : mayAsk ? 'last' : undefined
       const call = await begin(ctx, input, { questionPlace })
-      return call.stream(input.toolUses ? [...streamParts, 'tool-use'] : streamParts)
+      return call.stream(input.toolUses ? [...streamParts, 'tool-use', 'tool-result'] : streamParts)
     }),
 
   countTokens,

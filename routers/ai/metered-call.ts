@@ -4,7 +4,7 @@ import { Problem } from '../core/problems.ts'
 import { withTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { isRefusal, type StreamPart, type Usage, type WholeAnswer } from './answer.ts'
+import { isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import { AnswerCut } from './answer-cut.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { BudgetedMeter } from './budgeted-meter.ts'
@@ -141,7 +141,7 @@ export class MeteredCall {
       outcome = this.#cut.outcome
       this.#record.write(outcome)
       this.#isHeld = true
-      yield [{ type: 'usage', ...this.#usage, ...this.#cut.told }]
+      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.told }]
     } catch (error) {
       outcome = 'failed'
       yield* this.#insteadOf(error, wanted)
@@ -193,6 +193,11 @@ export class MeteredCall {
       else if (this.#hasEnded) this.#ctx.hangUpUnread()
     }
     setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
+  }
+
+  get #cost(): Pick<UsagePart, 'cost'> {
+    const { costMicros: micros, currency } = this.#meter.cost
+    return micros === null || currency === null ? {} : { cost: { micros, currency } }
   }
 
   get #usage(): Usage {

@@ -5,9 +5,10 @@ import type {
   LanguageModelV4ProviderTool,
   LanguageModelV4ToolCall,
   LanguageModelV4ToolChoice,
+  LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
-import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import type { ModelCall, ToolResult } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { schemaOf } from '../../routers/ports/ai/tool-schema.ts'
 import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
@@ -80,17 +81,26 @@ export class Conversation {
     return questionsOf(calls, this.#call.tools)
   }
 
-  /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
-  async goOn(said: Said, signal: AbortSignal): Promise<void> {
+  /** Appends what the model said, and the results of the tools that it asked for, which are run before and returned. */
+  async goOn(said: Said, signal: AbortSignal): Promise<ToolResult[]> {
     const content = await runTools(said.calls, this.#call, signal)
     const { adapter } = this.#call.model
     this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => saidWithoutMarks(part, adapter)) })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
-    const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
-    const added = [said.text, ...said.calls.map(({ input }) => input), ...results]
+    const results = content.map(toToolResult)
+    const added = [said.text, ...said.calls.map(({ input }) => input), ...results.map(({ output }) => output)]
     this.#addedTokens += tokensIn(added.join('')) + said.foundTokens
+    return results
   }
 }
+
+const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
+  type: 'tool-result',
+  id,
+  name,
+  output: 'value' in output ? `${output.value}` : '',
+  isError: output.type === 'error-text',
+})
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 

@@ -125,7 +125,7 @@ async function* stream(
         { type: 'finish', reason: finishOf(finish, unsettled), ...stopOf(call, providerMetadata) },
       ]
     yield conversation.runnable(said.calls).map(usedBy('service'))
-    await conversation.goOn(said, signal)
+    yield await conversation.goOn(said, signal)
     cited.after(said.spoken)
   }
   throw new EndlessTools()

@@ -193,7 +193,13 @@ export function proofOf({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'pro
 
 export const usedBy =
   (by: ToolUse['by']) =>
-  ({ toolCallId: id, toolName: name }: LanguageModelV4ToolCall): ToolUse => ({ type: 'tool-use', id, name, by })
+  ({ toolCallId: id, toolName: name, input }: LanguageModelV4ToolCall): ToolUse => ({
+    type: 'tool-use',
+    id,
+    name,
+    input,
+    by,
+  })
 
 /** What a tool of the provider returned, which it wants back as it was. */
 function providersResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
