@@ -47,7 +47,7 @@ describeWith('chromium')('the list of conversations', () => {
     await expectAccessible(page)
     await choose('Chat 2', 'Delete')
     await page.getByText('Deleted «Chat 2».').waitFor()
-    expect(await list.getByRole('link', { name: 'Chat 2' }).count()).toBe(0)
+    await expect.poll(() => list.getByRole('link', { name: 'Chat 2' }).count()).toBe(0)
     await page.reload()
     await page.getByRole('button', { name: 'Undo' }).click()
 
