@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import mime from 'mime'
 import type { CDPSession, Locator, Page } from 'playwright-core'
 import { bundle, MANIFEST } from '../../facades/web/app-build.ts'
@@ -13,42 +14,48 @@ import type { Figure } from './realtime.ts'
 import type { SubjectInput } from './subject.ts'
 import type { World } from './suite.ts'
 
+/** A question that is answered in as many words as most are. */
+const BRIEF = 'Briefly'
+
 const [TOKENS_A_SECOND, SLOWER] = [200, 4]
+/** Until an answer is stored, and what it ends with is drawn. */
+const SETTLE_MS = 1000
 
-const section = (n: number) => `## Part ${n} of the answer
+const prose = `Some words with **emphasis**, \`code\` and a [link](https://example.org/), as people get them from a model that
+explains what they have asked, in a few sentences, and comes to the point only then, which takes it a while.`
 
-Some words with **emphasis**, \`code\` and a [link](https://example.org/${n}), as people get them from a model.
+const list = '- one thing\n- another one, a little longer than the first\n  1. and one below it'
 
-- one thing of ${n}
-- another one, a little longer than the first
-  1. and one below it
-
-\`\`\`python
-def mean_${n}(values: list[float]) -> float:
+const code = `\`\`\`python
+def mean(values: list[float]) -> float:
     """The arithmetic mean."""
     return sum(values) / len(values)
-\`\`\`
+\`\`\``
 
-| Name | Value |
-| --- | --- |
-| part | ${n} |
-| square | ${n * n} |
+const table = '| Name | Value |\n| --- | --- |\n| part | 1 |\n| square | 4 |'
 
-The formula $x_{${n}} = \\frac{1}{n} \\sum_i x_i$ stands in a line.
+const formula = (n: number) => `The formula $x_{${n}} = \\frac{1}{n} \\sum_i x_i$ stands in a line.`
 
-`
+/** Some five hundred tokens, with what an answer of a model has: two blocks of code, a table, five formulas. */
+const part = (n: number) =>
+  [
+    ...[`## Part ${n}`, prose, list, formula(1), prose, code, formula(2), `### More of part ${n}`, prose, prose, table],
+    ...[formula(3), prose, prose, `### The end of part ${n}`, prose, code, formula(4), prose, list, formula(5), prose],
+  ].join('\n\n')
+
+/** What a model says, as long as somebody asks for. */
+const tokensOf = (count: number): string[] => {
+  const parts = Array.from({ length: Math.ceil(count / 400) }, (_, n) => part(n + 1))
+  return [...parts.join('\n\n').matchAll(/\s*\S+/g)].map(([token]) => token).slice(0, count)
+}
 
 export const webHeading =
   '\nweb: the chat in Chromium, beside itself with plain text in place of Markdown, or with little to show\n\n'
 
 /** What the chat takes of a browser. */
 export async function* measureWeb(world: World, rounds: number): AsyncGenerator<Figure> {
-  const tokens =
-    Array.from({ length: 40 }, (_, n) => section(n))
-      .join('')
-      .match(/\s*\S+/g)
-      ?.slice(0, 300 * rounds) ?? []
-  await using upstream = await startProvider(async (_, response) => {
+  await using upstream = await startProvider(async ({ body }, response) => {
+    const tokens = tokensOf(JSON.stringify(body.messages.at(-1)).includes(BRIEF) ? 150 : 400 * rounds)
     beginStream(response)
     const begun = performance.now()
     for (let sent = 0; sent < tokens.length; ) {
@@ -82,11 +89,14 @@ async function* measureFirstView(page: Page, requests: { url: string }[]): Async
   const sizes = new Map<string, number>()
   page.on('requestfinished', async (request) => sizes.set(request.url(), (await request.sizes()).responseBodySize))
   await debug.send('Network.clearBrowserCache')
+  // What changes meanwhile is read once more, when one can type already.
+  await page.route('**/trpc/users.changes**', (route) => route.abort())
   await page.goto('about:blank')
   requests.length = 0
   await page.goto('/chat')
   await page.getByRole('combobox', { name: 'Model: Mock 1' }).waitFor()
   const asked = requests.filter(({ url }) => !url.includes('users.changes'))
+  await page.unroute('**/trpc/users.changes**')
   const kilobytes = (ending: string) =>
     [...sizes].reduce((sum, [url, size]) => sum + (url.endsWith(ending) ? size : 0), 0) / 1024
   yield bounded('script of the first view', 'KiB', kilobytes('.js'), 170)
@@ -120,21 +130,25 @@ async function measureStreaming(page: Page, world: World, rounds: number): Promi
   return compared('script of a streamed answer', 'ms, 4x slower', [median(sides.subject), median(sides.floor)], 1.3)
 }
 
-async function streamOnce(page: Page): Promise<number> {
+async function streamOnce(page: Page, question = 'At length'): Promise<number> {
   await page.goto('/chat')
   await page.getByRole('combobox', { name: 'Model: Mock 1' }).waitFor()
   const debug = await page.context().newCDPSession(page)
   await debug.send('Performance.enable')
   await debug.send('Emulation.setCPUThrottlingRate', { rate: SLOWER })
-  await composer(page).fill('Go on')
+  await composer(page).fill(question)
   const before = await scriptSeconds(debug)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 180_000 })
+  // Looking by roles again and again would cost more than what is measured.
+  while (!(await page.evaluate(isAnswered))) await pause(500)
+  await pause(SETTLE_MS)
   const seconds = (await scriptSeconds(debug)) - before
   await debug.send('Emulation.setCPUThrottlingRate', { rate: 1 })
   await debug.detach()
   return seconds
 }
+
+const isAnswered = "document.querySelectorAll('article').length > 1 && !document.querySelector('[aria-busy=true]')"
 
 async function scriptSeconds(debug: CDPSession): Promise<number> {
   const { metrics } = await debug.send('Performance.getMetrics')
@@ -189,7 +203,7 @@ const plainText = `
 
 /** How long it takes until much can be seen, beside little. */
 async function* measureSizes(page: Page, { databaseUrl }: World, rounds: number): AsyncGenerator<Figure> {
-  await streamOnce(page)
+  await streamOnce(page, BRIEF)
   const slug = page.url().split('/').at(-1) ?? ''
   await using client = await openClient(databaseUrl)
   await client.query(`delete from conversations where slug <> '${slug}'`)

@@ -12,18 +12,17 @@ import { quoteInComposer } from './quote.ts'
 interface MessageActionsProps {
   step: Step
   models: readonly ChatModel[]
-  edit: () => void
+  edit?: () => void
 }
 
 /** What can be done with a message. */
 export function MessageActions({ step, models, edit }: MessageActionsProps) {
   const { message } = step
-  const isQuestion = message.role === 'user'
   return (
     <div className="message-actions">
       <Versions step={step} />
       <CopyButton text={message.answer.text} label={t('app.message.copy')} />
-      {isQuestion ? (
+      {edit ? (
         <IconButton icon="edit" label={t('app.message.edit')} onClick={edit} />
       ) : (
         <AnswerMenu message={message} models={models} />
