@@ -64,6 +64,7 @@ export class MessageEvents implements Frames<StreamPart> {
       case 'tool-start':
       case 'tool-run':
       case 'tool-use':
+      case 'tool-result':
         // Nobody is asked here, and told of no tools that others run.
         return ''
       case 'finish':

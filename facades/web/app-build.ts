@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
+import type { Plugin } from 'vite'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'node_modules/.cache/svc/app')
@@ -84,14 +85,15 @@ async function build(target: string): Promise<void> {
   }
 }
 
-async function bundle(outDir: string): Promise<void> {
+/** Bundles the sources; further plugins see them first. */
+export async function bundle(outDir: string, more: Plugin[] = []): Promise<void> {
   const [{ build }, { default: react }] = await Promise.all([import('vite'), import('@vitejs/plugin-react')])
   await build({
     configFile: false,
     root: join(root, 'facades/web/app'),
     base: '/assets/app/',
     logLevel: 'error',
-    plugins: [react()],
+    plugins: [...more, react()],
     build: {
       outDir,
       emptyOutDir: false,

@@ -189,7 +189,7 @@ export const aiRouter = router({
     .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
       const questionPlace = mayAsk === 'amid' ? 'amid' : mayAsk ? 'last' : undefined
       const call = await startCall(ctx, input, { questionPlace })
-      return call.stream(input.toolUses ? [...streamParts, 'tool-use'] : streamParts)
+      return call.stream(input.toolUses ? [...streamParts, 'tool-use', 'tool-result'] : streamParts)
     }),
 
   countTokens,

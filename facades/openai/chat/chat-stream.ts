@@ -32,6 +32,7 @@ export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): F
         case 'tool-start':
         case 'tool-run':
         case 'tool-use':
+        case 'tool-result':
           // Nobody is asked here, and told of no tools that others run.
           return ''
         case 'finish':

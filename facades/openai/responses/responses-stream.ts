@@ -88,6 +88,7 @@ export class ResponseEvents implements Frames<StreamPart> {
       case 'tool-run':
         return this.#close() + this.#ran(part)
       case 'tool-use':
+      case 'tool-result':
         return ''
       case 'source':
         return this.#cited(part)
