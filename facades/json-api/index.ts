@@ -14,11 +14,12 @@ import { sendFile } from '../http/send-file.ts'
 import { varyBy } from '../http/vary.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
-import { RouteHandler, SharedAnswers } from './handler.ts'
+import { RouteHandler } from './handler.ts'
 import type { DocumentContext } from './members.ts'
 import { declaredMembers, type Members } from './members.ts'
 import { ownParameters } from './query.ts'
 import { type Route, routesOf, shadowedMethods } from './routes.ts'
+import { SharedAnswers } from './shared-answers.ts'
 import { formType, mediaType } from './wire.ts'
 
 export interface JsonApiOptions extends FacadeOptions {
