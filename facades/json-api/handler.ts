@@ -11,7 +11,7 @@ import { inputsOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { readUpload } from '../http/upload.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
-import { selfOf, writeDocument } from './document.ts'
+import { buildSelf, writeDocument } from './document.ts'
 import type { ServedRoute } from './exposed-routes.ts'
 import type { DocumentContext } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
@@ -116,7 +116,7 @@ export class RouteHandler {
     const { method, answers, resource, relation, procedure } = this.#route
     const { members } = this.#documentContext
     if (answers === 'linkage' && relation) return readLinkage(relation.of, body)
-    if (answers === 'action') return readAction(resource, members.inputOf(inputsOf(procedure)), body)
+    if (answers === 'action') return readAction(resource, members.mapInput(inputsOf(procedure)), body)
     return method === 'DELETE' ? {} : readResource(resource, members, body, id)
   }
 
@@ -137,7 +137,7 @@ export class RouteHandler {
     if (answers === 'nothing') return {}
     const record = findRecord(this.#route, output)
     const etag = entityTag(payload, record?.rowVersion)
-    return creates && record ? { etag, location: selfOf(this.#documentContext, resource.type, record) } : { etag }
+    return creates && record ? { etag, location: buildSelf(this.#documentContext, resource.type, record) } : { etag }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
 import { finishReasons, type Heading, toCitations, toToolCall, toUsage } from './chat-response.ts'
 
@@ -42,7 +42,7 @@ export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): F
       }
     },
     done: () => 'data: [DONE]\n\n',
-    failed: (thrown) => frame({ error: toOpenAiError(failureOf(thrown)) }),
+    failed: (thrown) => frame({ error: toOpenAiError(toFailure(thrown)) }),
   }
 }
 
