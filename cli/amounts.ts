@@ -19,5 +19,5 @@ export function readable<Row extends Measured>(row: Row, names: readonly (keyof 
 }
 
 /** For people: `50 EUR`, `3 requests`. */
-export const amountOf = (amount: number, { unit, currency }: Measured) =>
+export const formatAmount = (amount: number, { unit, currency }: Measured) =>
   unit === 'money' ? `${inCurrency(amount)} ${currency}` : `${amount} ${unit}`

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
-import { nearestOf } from '../server/config/spelling.ts'
+import { findNearest } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 import { wrap } from './wrap.ts'
 
@@ -27,7 +27,7 @@ export const resolve = <T>(value: Resolvable<T>): Promise<T> =>
   Promise.resolve(typeof value === 'function' ? (value as () => T | Promise<T>)() : value)
 
 /** The help of a command: its purpose and flags, in lines that fit a terminal. */
-export async function usageOf({ path, command }: Found): Promise<string> {
+export async function writeUsage({ path, command }: Found): Promise<string> {
   const meta = { ...(await resolve(command.meta)), name: path.join(' ') }
   const usage = stripVTControlCharacters(await renderUsage({ ...command, meta })).replace(MANY_WORDS, '<command>')
   const version = path.length === 1 ? [`\`${path[0]} --version\` prints the version.`] : []
@@ -49,7 +49,7 @@ export function assertRunnable({ path, command, rest: [word] }: Found): void {
 }
 
 function unknown(path: string[], word: string, commands: string[]): string {
-  const meant = nearestOf(word, commands)
+  const meant = findNearest(word, commands)
   const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`
   return `There is no command '${word}'.${hint} ${helpOn(path)}`
 }

@@ -8,14 +8,14 @@ export type Shell = (typeof shells)[number]
 export type WordsByCommand = Map<string, string[]>
 
 /** All commands below one, each with the commands and flags that go on from there. */
-export async function wordsOf(commands: SubCommandsDef, path: string[] = []): Promise<WordsByCommand> {
+export async function listWords(commands: SubCommandsDef, path: string[] = []): Promise<WordsByCommand> {
   const words: WordsByCommand = new Map([[path.join(' '), Object.keys(commands)]])
   for (const [name, command] of Object.entries(commands)) {
     const { subCommands, args } = (await resolve(command)) as AnyCommand
     const flags = Object.entries(((await resolve(args)) ?? {}) as ArgsDef).flatMap(([flag, { type }]) =>
       type === 'positional' ? [] : [`--${flag}`],
     )
-    const below = await wordsOf((await resolve(subCommands)) ?? {}, [...path, name])
+    const below = await listWords((await resolve(subCommands)) ?? {}, [...path, name])
     const [own = '', names = []] = [...below][0] ?? []
     for (const entry of below) words.set(...entry)
     words.set(own, [...names, ...flags, '--help'])
@@ -24,7 +24,7 @@ export async function wordsOf(commands: SubCommandsDef, path: string[] = []): Pr
 }
 
 /** A script that a shell reads once, so that Tab completes the commands and flags of a program without starting it. */
-export const scriptOf = (shell: Shell, program: string, words: WordsByCommand): string =>
+export const writeScript = (shell: Shell, program: string, words: WordsByCommand): string =>
   shell === 'bash' ? bash(program, words) : zsh(program, words)
 
 /** Follows the words before the cursor as far as they are commands. Programs are asked for by name alone. */

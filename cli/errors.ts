@@ -19,14 +19,14 @@ export interface ExitError {
   message: string
 }
 
-export function exitErrorOf(error: unknown): ExitError {
+export function toExitError(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
   if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: error.message }
   if (error instanceof Problem) return exitErrorOfProblem(error)
   if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
     return { exitCode: 2, code: 'usage', message: sentences(error.cause) }
   }
-  return { exitCode: 1, code: 'failed', message: messageOf(error) }
+  return { exitCode: 1, code: 'failed', message: writeMessage(error) }
 }
 
 function exitErrorOfProblem({ problem, issues, message }: Problem): ExitError {
@@ -45,7 +45,7 @@ export function sentences({ issues }: z.ZodError, flag?: string): string {
     .join('\n')
 }
 
-const sentence = (issue: Issue | z.core.$ZodIssue, flag?: string) => `${flag ?? flagOf(issue.path)} ${issue.message}.`
+const sentence = (issue: Issue | z.core.$ZodIssue, flag?: string) => `${flag ?? toFlag(issue.path)} ${issue.message}.`
 
 /** The first issue, where it is clear which value is meant. */
 export const firstIssue = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message
@@ -59,13 +59,13 @@ function nearest(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
 
 const otherNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH', avatar: 'PATH' }
 
-function flagOf(path: readonly PropertyKey[]): string {
+function toFlag(path: readonly PropertyKey[]): string {
   const name = String(path.findLast((part) => typeof part === 'string') ?? 'The input')
   return otherNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
 /** A refused connection is an AggregateError without a message of its own. */
-function messageOf(error: unknown): string {
+function writeMessage(error: unknown): string {
   const { message, errors } = error as { message?: string; errors?: Error[] }
   return message || errors?.map((each) => each.message).join('; ') || String(error)
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { ArgsDef } from 'citty'
-import { nearestOf } from '../server/config/spelling.ts'
+import { findNearest } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 
 /** What the help says of the value of a flag that is a list: its parts come with commas between, or each by a flag of its own. */
@@ -28,7 +28,7 @@ export function checkFlags(args: ArgsDef, argv: string[]): string[] {
       ? places.findIndex(([place]) => place === name) >= words.length
       : !given.some((option) => option.name === name))
   const faults = [
-    ...given.flatMap((option) => faultOf(option, options)),
+    ...given.flatMap((option) => findFault(option, options)),
     ...refused.map(([name]) => `--${name} is given more than once.`),
     ...words.slice(places.length).map((word) => `'${word}' is one word too many.`),
     ...Object.entries(args)
@@ -36,8 +36,8 @@ export function checkFlags(args: ArgsDef, argv: string[]): string[] {
       .map(([name, { type }]) => `${type === 'positional' ? name.toUpperCase() : `--${name}`} is missing.`),
   ]
   if (faults.length > 0) throw new UsageError(faults.join('\n'))
-  const valuesOf = (name: string) => given.filter((option) => option.name === name).map(({ value }) => value)
-  return [...argv, ...again.map(([name]) => `--${name}=${valuesOf(name).join()}`)]
+  const listValues = (name: string) => given.filter((option) => option.name === name).map(({ value }) => value)
+  return [...argv, ...again.map(([name]) => `--${name}=${listValues(name).join()}`)]
 }
 
 interface GivenOption {
@@ -47,13 +47,13 @@ interface GivenOption {
   inlineValue: boolean | undefined
 }
 
-function faultOf(
+function findFault(
   { name, rawName, value, inlineValue }: GivenOption,
   options: Record<string, { type: string }>,
 ): string[] {
   const option = Object.hasOwn(options, name) ? options[name] : undefined
   if (!option) {
-    const meant = nearestOf(name, [...Object.keys(options), 'help'])
+    const meant = findNearest(name, [...Object.keys(options), 'help'])
     return [`Unknown option '${rawName}'.${meant ? ` Did you mean '--${meant}'?` : ''}`]
   }
   if (option.type === 'boolean') return value === undefined ? [] : [`Option '${rawName}' does not take an argument.`]

@@ -2,10 +2,10 @@ import { constants } from 'node:os'
 import { runCommand } from 'citty'
 import manifest from '../package.json' with { type: 'json' }
 import { createCommandContext } from './command-context.ts'
-import { assertRunnable, findCommand, resolve, usageOf } from './command-tree.ts'
-import { exitErrorOf } from './errors.ts'
+import { assertRunnable, findCommand, resolve, writeUsage } from './command-tree.ts'
+import { toExitError } from './errors.ts'
 import { checkFlags, plainSwitches } from './flags.ts'
-import { type Program, rootOf, svc, svcConsole } from './programs.ts'
+import { createRoot, type Program, svc, svcConsole } from './programs.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
 
 const programs = { svc, 'svc-console': svcConsole }
@@ -37,10 +37,10 @@ export async function main(
       context.print({ record: { name: program.name, version: manifest.version }, text: manifest.version })
       return 0
     }
-    const found = await findCommand(rootOf(program, context), [program.name], helpFirst(argv))
+    const found = await findCommand(createRoot(program, context), [program.name], helpFirst(argv))
     const { command, rest } = found
     if (rest.includes('--help') || rest.includes('-h')) {
-      terminal.stdout.write(await usageOf(found))
+      terminal.stdout.write(await writeUsage(found))
       return 0
     }
     assertRunnable(found)
@@ -52,7 +52,7 @@ export async function main(
     await runCommand(alone, { rawArgs: words })
     return Number(context.failed)
   } catch (error) {
-    const { exitCode, code, message } = exitErrorOf(error)
+    const { exitCode, code, message } = toExitError(error)
     if (json) terminal.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`)
     if (!isUnread(error)) terminal.stderr.write(`${message}\n`)
     return exitCode

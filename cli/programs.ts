@@ -81,5 +81,5 @@ export const svcConsole: Program = {
   }),
 }
 
-export const rootOf = ({ name, description, commands }: Program, context: CommandContext) =>
+export const createRoot = ({ name, description, commands }: Program, context: CommandContext) =>
   defineCommand({ meta: { name, description }, subCommands: commands(context) })

@@ -53,7 +53,7 @@ export class TerminalPrompts implements Prompts {
   }
 
   async text<S extends z.ZodType>({ flag, given, message, schema }: Question<S>): Promise<z.output<S>> {
-    const ask = () => text({ message, validate: validatorOf(schema), ...this.#at })
+    const ask = () => text({ message, validate: createValidator(schema), ...this.#at })
     return parseFlag(schema, given ?? (await this.#answer(flag, ask)), flag)
   }
 
@@ -63,7 +63,7 @@ export class TerminalPrompts implements Prompts {
   }
 
   async newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string> {
-    const first = await this.#hidden(message, validatorOf(schema))
+    const first = await this.#hidden(message, createValidator(schema))
     if (first === '') return first
     const again = await this.#hidden('The same again')
     if (first === again) return first
@@ -118,7 +118,7 @@ export class TerminalPrompts implements Prompts {
   }
 }
 
-const validatorOf =
+const createValidator =
   (schema: z.ZodType) =>
   (value = '') => {
     const { error } = schema.safeParse(value)

@@ -8,9 +8,9 @@ import { lazyPromise } from '../routers/core/load/lazy-promise.ts'
 import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
-import { failureOf } from './http/failure.ts'
-import { heldBytesOf, holdBody } from './http/held-body.ts'
-import { excessOf } from './http/json-text.ts'
+import { toFailure } from './http/failure.ts'
+import { countHeldBytes, holdBody } from './http/held-body.ts'
+import { findExcess } from './http/json-text.ts'
 import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
 import { tellWhenToRetry } from './http/retry-after.ts'
 
@@ -34,7 +34,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_, body: Buffer, done) => {
-    const excess = excessOf(body)
+    const excess = findExcess(body)
     done(excess ? new Problem('invalid', { detail: excess }) : null, body.toString())
   })
   app.all<Called>('/trpc/:path', {
@@ -42,15 +42,15 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store')
       const ctx = await contextOf(request, reply)
-      const names = namesOf(request)
+      const names = listNames(request)
       assertMayCallAny(ctx, names)
       assertTakesStreams(request)
       const called = names.flatMap((name) => procedureAt(name) ?? [])
-      holdBody(ctx, request, reply, heldBytesOf(called, bodyLimits))
+      holdBody(ctx, request, reply, countHeldBytes(called, bodyLimits))
     },
     preParsing: async (request, reply, body) => {
       const ctx = await contextOf(request, reply)
-      const open = namesOf(request).filter((name) => accessErrorOf(ctx, name) === undefined)
+      const open = listNames(request).filter((name) => findAccessError(ctx, name) === undefined)
       const limits = open.map((name) => bodyLimitOf(procedureAt(name), bodyLimits))
       return limited(body as Readable, request, Math.max(...limits))
     },
@@ -97,23 +97,23 @@ async function inOnePiece({ context }: FastifyRequest, reply: FastifyReply, payl
 }
 
 /** The procedures that a request calls. tRPC itself refuses batches that are too large. */
-const namesOf = ({ params, query }: FastifyRequest<Called>): string[] =>
+const listNames = ({ params, query }: FastifyRequest<Called>): string[] =>
   query.batch === '1' ? params.path.split(',', MAX_CALLS) : [params.path]
 
 /** Throws where nothing of what is called is open to the caller; else each call has an outcome of its own. */
 function assertMayCallAny(ctx: Context, names: readonly string[]): void {
-  const refusals = names.map((name) => accessErrorOf(ctx, name))
+  const refusals = names.map((name) => findAccessError(ctx, name))
   if (refusals[0] && refusals.every(Boolean)) throw refusals[0]
 }
 
 /** Throws where a procedure streams and the request takes no stream, before the procedure works in vain. */
 function assertTakesStreams(request: FastifyRequest<Called>): void {
   if (request.headers['trpc-accept'] === 'application/jsonl') return
-  const called = namesOf(request).flatMap((name) => procedureAt(name) ?? [])
+  const called = listNames(request).flatMap((name) => procedureAt(name) ?? [])
   if (called.some((procedure) => metaOf(procedure).streams)) throw new Problem('unsupported_media_type')
 }
 
-function accessErrorOf(ctx: Context, name: string): unknown {
+function findAccessError(ctx: Context, name: string): unknown {
   const procedure = procedureAt(name)
   try {
     if (procedure) assertMayCall(ctx, accessOf(procedure))
@@ -148,6 +148,6 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
 
 /** What is refused before tRPC sees it. */
 function asTRPCError(thrown: unknown) {
-  const { code, error } = failureOf(thrown)
+  const { code, error } = toFailure(thrown)
   return code === 'too_large' || code === 'unsupported_media_type' ? new Problem(code) : error
 }

@@ -59,7 +59,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   noteMethods(app)
   const contexts = await createContexts(app, services, authenticator)
 
-  await readCookies(app, cookiesOf(env, services))
+  await readCookies(app, readCookieOptions(env, services))
   secureHeaders(app)
   await compression(app)
   await allowOrigins(app, env.CORS_ORIGINS)
@@ -95,7 +95,7 @@ async function serveBrowsers(
   const older: OlderRoute[] = []
   const noteRoute = (route: OlderRoute) => older.push(route)
   await app.register(async (inBrowser) => {
-    await keepSessions(inBrowser, sessionsOf(options))
+    await keepSessions(inBrowser, createSessionOptions(options))
     await inBrowser.register(req, { ...shared, peekContextOf })
     await inBrowser.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute })
     await inBrowser.register(web, { contextOf, appSource: options.appSource })
@@ -118,7 +118,7 @@ async function signSubscriptions(
   const signing = { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits }
   await app.register(broadcastingAuth, signing)
   await app.register(async (inBrowser) => {
-    const sessions = sessionsOf(options)
+    const sessions = createSessionOptions(options)
     await keepSessions(inBrowser, { ...sessions, store: recentSessions(sessions.store) })
     await inBrowser.register(broadcastingAuth, {
       path: '/broadcasting/auth',
@@ -136,13 +136,13 @@ async function serveScripts(app: FastifyInstance, options: FacadeOptions & { hea
   await app.register(answerUnknownOfModels, { prefix: '/v1' })
 }
 
-const cookiesOf = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({
+const readCookieOptions = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({
   secure: NODE_ENV === 'production' || settings.baseUrl.startsWith('https:'),
   lifetime: settings.sessionLifetime,
 })
 
-const sessionsOf = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
-  ...cookiesOf(env, services),
+const createSessionOptions = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
+  ...readCookieOptions(env, services),
   store: createSessionStore(services.sql, services.settings.sessionLifetime, services.credentials),
   secrets: cookieSecrets,
   counts: sessionCounts(new URL(services.settings.baseUrl).origin),

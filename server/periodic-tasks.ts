@@ -18,7 +18,7 @@ interface TaskParts {
 }
 
 /** What a running service does now and then. */
-export function periodicTasksOf({ env, database: { longPool, longSql }, host }: TaskParts): PeriodicTask[] {
+export function createPeriodicTasks({ env, database: { longPool, longSql }, host }: TaskParts): PeriodicTask[] {
   const { SESSION_LIFETIME, CHANGE_LOG_DAYS: keptDays } = env
   return [
     {

@@ -5,7 +5,7 @@ import { describeSettings } from './config/setting-table.ts'
 /** The parts of guides that are made from the code, by the name in their marker. */
 const parts: Record<string, () => string> = {
   settings: () =>
-    tableOf(
+    writeTable(
       ['Setting', 'Type', 'Default', 'Meaning'],
       describeSettings().map(({ name, type, default: fallback, meaning }) => [
         code(name),
@@ -30,7 +30,7 @@ export function renew(text: string): string {
 
 const code = (text: string) => text && `\`${text}\``
 
-function tableOf(head: string[], rows: string[][]): string {
+function writeTable(head: string[], rows: string[][]): string {
   const lines = [head, head.map(() => '---'), ...rows]
   return lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n')
 }

@@ -7,7 +7,7 @@ import { bindingSource } from './config/settings/login.ts'
 import type { Env } from './config/settings.ts'
 import { realtimeSecret } from './stores/vault.ts'
 
-const toolSettingsOf = (env: Env): Settings['tools'] => ({
+const readToolSettings = (env: Env): Settings['tools'] => ({
   approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT,
   approvalLifetime: env.AI_TOOL_APPROVAL_LIFETIME,
   questionLifetime: env.AI_TOOL_QUESTION_LIFETIME,
@@ -19,7 +19,7 @@ const toolSettingsOf = (env: Env): Settings['tools'] => ({
 })
 
 /** What procedures may know of the environment. */
-export function settingsOf(env: Env, appKey: string): Settings {
+export function readSettings(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
     version: manifest.version,
@@ -36,7 +36,7 @@ export function settingsOf(env: Env, appKey: string): Settings {
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
     strictParameters: env.STRICT_PARAMETERS,
     servesDemo: env.NODE_ENV !== 'production',
-    tools: toolSettingsOf(env),
+    tools: readToolSettings(env),
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,
@@ -46,18 +46,18 @@ export function settingsOf(env: Env, appKey: string): Settings {
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,
     enforcesNewKeys: env.ROOM_REKEY === 'enforce',
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
-    rooms: roomQuotasOf(env),
-    conversations: conversationQuotasOf(env),
-    attachments: attachmentQuotasOf(env),
+    rooms: readRoomQuotas(env),
+    conversations: readConversationQuotas(env),
+    attachments: readAttachmentQuotas(env),
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
-    ...aiInRoomsOf(env),
+    ...readAiInRooms(env),
     realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
   }
 }
 
-const roomQuotasOf = (env: Env): Settings['rooms'] => ({
+const readRoomQuotas = (env: Env): Settings['rooms'] => ({
   perPerson: env.ROOMS_PER_PERSON,
   members: env.ROOM_MAX_MEMBERS,
   disclosures: env.ROOM_DISCLOSURES,
@@ -66,14 +66,14 @@ const roomQuotasOf = (env: Env): Settings['rooms'] => ({
   invitationLifetime: env.ROOM_INVITATION_LIFETIME,
 })
 
-const conversationQuotasOf = (env: Env): Settings['conversations'] => ({
+const readConversationQuotas = (env: Env): Settings['conversations'] => ({
   perPerson: env.CONVERSATIONS_PER_PERSON,
   messages: env.CONVERSATION_MAX_MESSAGES,
   messageSize: env.CONVERSATION_MESSAGE_MAX_SIZE,
   bytesPerPerson: env.CONVERSATION_QUOTA,
 })
 
-const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
+const readAttachmentQuotas = (env: Env): AttachmentQuotas => ({
   perMessage: env.MAX_ATTACHMENT_FILES,
   bytesPerPerson: env.ATTACHMENT_QUOTA,
   perPerson: env.ATTACHMENT_QUOTA_FILES,
@@ -81,7 +81,7 @@ const attachmentQuotasOf = (env: Env): AttachmentQuotas => ({
   uploadTimeout: env.UPLOAD_TIMEOUT,
 })
 
-const aiInRoomsOf = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRooms'> => ({
+const readAiInRooms = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRooms'> => ({
   aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
   allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
 })
@@ -91,22 +91,22 @@ const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/a
 /** Selects the settings that front ends may read. */
 function publicSettings(env: Env, appKey: string): PublicSettings {
   return {
-    salts: saltsOf(env, appKey),
+    salts: deriveSalts(env, appKey),
     passkey: {
       allowPaste: env.APP_SECURITY_PASSKEY_ALLOW_PASTE,
       restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION,
     },
-    avatars: rulesOf(env.MAX_AVATAR_FILE_SIZE, pictures),
-    files: fileRulesOf(env),
+    avatars: toFileRules(env.MAX_AVATAR_FILE_SIZE, pictures),
+    files: readFileRules(env),
   }
 }
 
-function rulesOf(maxFileSize: number, allowedMimeTypes: readonly string[]): FileRules {
+function toFileRules(maxFileSize: number, allowedMimeTypes: readonly string[]): FileRules {
   const extensions = allowedMimeTypes.flatMap((type) => [...(mime.getAllExtensions(type) ?? [])])
   return { maxFileSize, allowedMimeTypes, allowedExtensions: [...new Set(extensions)] }
 }
 
-function saltsOf(env: Env, appKey: string): Salts {
+function deriveSalts(env: Env, appKey: string): Salts {
   const names = Object.entries(saltSettings)
   return Object.fromEntries(
     names.map(([name, setting]) => [name, env[setting] ?? fallbackSalt(appKey, setting)]),
@@ -114,7 +114,7 @@ function saltsOf(env: Env, appKey: string): Salts {
 }
 
 /** Which files messages may have. */
-function fileRulesOf({ MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: only }: Env): FileRules {
+function readFileRules({ MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: only }: Env): FileRules {
   const allowed = only.length > 0 ? only.map(kindOfBytes) : fileKinds
   const takesText = allowed.includes('text/plain')
   const extensions = allowed.flatMap((kind) => [...(mime.getAllExtensions(kind) ?? [])])

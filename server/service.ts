@@ -21,7 +21,7 @@ import { createDrain, type Drain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
-import { periodicTasksOf } from './periodic-tasks.ts'
+import { createPeriodicTasks } from './periodic-tasks.ts'
 import { Realtime } from './realtime/index.ts'
 import { compose, type ServiceBundle } from './services.ts'
 
@@ -75,7 +75,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       await patiently(database?.close(), log)
       await embedded?.release()
     }
-    return { ...composition, migrated, host, periodicTasks: periodicTasksOf({ env, database, host }), close }
+    return { ...composition, migrated, host, periodicTasks: createPeriodicTasks({ env, database, host }), close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -147,7 +147,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => explainPort(error, env))
-    await core.jobQueue.work(handlersOf(core.services), env.FILE_TEXT_WORKERS)
+    await core.jobQueue.work(createJobHandlers(core.services), env.FILE_TEXT_WORKERS)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, firstRunMs })
     const stop = async () => {
       await drainAll({ env, services: core.services, app, drain, realtime })
@@ -220,7 +220,7 @@ async function drainAll({ env, services, app, drain, realtime }: Draining): Prom
 const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
 
 /** What is done with the jobs that calls leave behind. */
-function handlersOf(services: Services): JobHandlers {
+function createJobHandlers(services: Services): JobHandlers {
   const host = (signal?: AbortSignal): Api =>
     createCaller(() =>
       createContext(services, { origin: 'host', requestId: 'job', ...(signal && { signal: () => signal }) }),

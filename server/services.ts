@@ -26,7 +26,7 @@ import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
 import { readLimits } from './config/limits.ts'
-import { networkOf } from './config/settings/addresses.ts'
+import { parseNetwork } from './config/settings/addresses.ts'
 import type { Env } from './config/settings.ts'
 import { generatedKey } from './database/cluster-lock.ts'
 import type { Database } from './database/database.ts'
@@ -38,7 +38,7 @@ import { ConnectedToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
 import { type CheckedParts, createHealthChecks, createHealthTimer } from './ops/health-checks.ts'
 import { createSubscriptions } from './realtime/subscriptions.ts'
-import { settingsOf } from './service-settings.ts'
+import { readSettings } from './service-settings.ts'
 import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createCallableModels } from './stores/callable-models.ts'
@@ -82,17 +82,17 @@ export interface ServiceParts {
 export async function compose({ env, database, log, temporaryDir }: ServiceParts): Promise<ServiceBundle> {
   const { sql, readInBatches, em, pool } = database
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
-  const settings = settingsOf(env, appKey)
+  const settings = readSettings(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
-  const files = filesOf(env, log)
+  const files = createFiles(env, log)
   const hooks = createServiceHooks(files.announcementText)
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
-  const { close: closeOutbound, outageReports, ...outbound } = outboundOf({ env, log }, vault, settings)
+  const { close: closeOutbound, outageReports, ...outbound } = createOutbound({ env, log }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = new DatabaseJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
-  const answering = answeringOf({ sql, hooks, log, changeStreams: changes.changeStreams })
+  const answering = createAnswering({ sql, hooks, log, changeStreams: changes.changeStreams })
   const services: Services = {
     ...{ em, sql, readInBatches, hooks, settings, vault, log },
     ...keyValue,
@@ -102,11 +102,11 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...files,
     ...answering,
     ...{ jobQueue, textExtractor: texts.extractor },
-    turns: turnsOf(env),
+    turns: createTurns(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
-    ...storesOf(env, { sql, vault, blobs }),
-    ...healthOf(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
+    ...createStores(env, { sql, vault, blobs }),
+    ...createHealth(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
@@ -126,7 +126,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
 const CHANGES_AT_ONCE = 2
 const MAX_WAITING = 500
 
-function turnsOf({ DATABASE_POOL, DATABASE_PER_PERSON, DATABASE_LOCK_TIMEOUT: maxWaitMs }: Env): Services['turns'] {
+function createTurns({ DATABASE_POOL, DATABASE_PER_PERSON, DATABASE_LOCK_TIMEOUT: maxWaitMs }: Env): Services['turns'] {
   const waiting = { maxWaiting: MAX_WAITING, maxWaitMs }
   const perPerson = Math.min(DATABASE_PER_PERSON, DATABASE_POOL - 1)
   return {
@@ -142,17 +142,17 @@ interface AnsweringParts extends Pick<ServiceParts, 'log'> {
 }
 
 /** What chooses models and keeps the account of answers, and makes those in rooms. */
-const answeringOf = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
+const createAnswering = ({ sql, hooks, log, changeStreams }: AnsweringParts) => ({
   callableModels: createCallableModels(sql),
   usageLedger: createUsageLedger({ sql, log, onReached: tellReached(hooks, log) }),
   roomAnswers: new ProcessRoomAnswers({ sql, changeStreams, log }),
 })
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
-function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vault, settings: Settings) {
+function createOutbound({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vault, settings: Settings) {
   const outageReports = new OutageReports(log)
   const models = createGateway({ vault, log, outages: outageReports })
-  const configured = async () => (await filesOf(env, log).modelConfig()).mcpServers
+  const configured = async () => (await createFiles(env, log).modelConfig()).mcpServers
   const toolServers = new ConnectedToolServers({
     ...{ vault, configured },
     path: env.variables['PATH'],
@@ -166,7 +166,7 @@ function outboundOf({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vaul
 type StoreParts = Pick<Services, 'sql' | 'vault'> & { blobs: Blobs }
 type Stores = Pick<Services, 'storage' | 'files' | 'promptFiles' | 'uploads' | 'aiBytes'>
 
-function storesOf(env: Env, { sql, vault, blobs }: StoreParts): Stores {
+function createStores(env: Env, { sql, vault, blobs }: StoreParts): Stores {
   const files = createFileStore(vault, blobs)
   return {
     storage: sealedStorage(vault, blobs),
@@ -182,19 +182,19 @@ const openWebReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: Env
   createWebReader({
     userAgent: `${BRAND}-link-preview/${version} (bot)`,
     ports: LINK_PREVIEW_PORTS,
-    openNetworks: LINK_PREVIEW_NETWORKS.map(networkOf),
+    openNetworks: LINK_PREVIEW_NETWORKS.map(parseNetwork),
     refusedHosts: [new URL(baseUrl).hostname],
   })
 
 type Health = Pick<Services, 'healthChecks' | 'healthTimer'>
 
-const healthOf = (env: Env, parts: CheckedParts, temporaryDir?: string): Health => ({
+const createHealth = (env: Env, parts: CheckedParts, temporaryDir?: string): Health => ({
   healthChecks: createHealthChecks(parts, env.DATA_DIR),
   healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
 })
 
 /** What is read anew each time it is asked for. */
-const filesOf = (
+const createFiles = (
   env: Env,
   log: FastifyBaseLogger,
 ): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({

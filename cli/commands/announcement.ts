@@ -53,7 +53,7 @@ export const publish = (context: CommandContext) =>
     meta: { description: 'Show an announcement to everybody, or to some' },
     args: publishArgs,
     async run({ args }) {
-      const input = await publicationOf(args, context.prompts)
+      const input = await readPublication(args, context.prompts)
       const record = await context.open(({ host }) => host.announcements.publish(input))
       const people = record.people === null ? 'everybody' : `${record.people} people`
       context.print({ record, text: `Published for ${people}, with the id ${record.id}.` })
@@ -61,7 +61,7 @@ export const publish = (context: CommandContext) =>
   })
 
 /** What the flags say; title and folder are asked for where they are missing. */
-async function publicationOf(args: ParsedArgs<typeof publishArgs>, prompts: Prompts) {
+async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Prompts) {
   const { force = false, anchor, start, expire } = args
   if (args.global && args.users !== undefined)
     throw new UsageError('Give only one of --global, for everybody, and --users, for some.')

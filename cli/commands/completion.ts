@@ -1,7 +1,7 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import { z } from 'zod'
 import type { CommandContext } from '../command-context.ts'
-import { scriptOf, shells, wordsOf } from '../completion.ts'
+import { listWords, shells, writeScript } from '../completion.ts'
 
 /** For the start file of a shell: `eval "$(svc completion bash)"`. */
 export const completion = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
@@ -17,7 +17,7 @@ export const completion = (context: CommandContext, program: string, commands: (
         message: 'For which shell',
         schema: z.enum(shells),
       })
-      const script = scriptOf(shell, program, await wordsOf(commands()))
+      const script = writeScript(shell, program, await listWords(commands()))
       await context.write(
         (async function* () {
           yield script

@@ -5,7 +5,7 @@ import { type limitEntry, limitsConfig } from '../../routers/ports/ai/limits-con
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
-import { amountOf, readable } from '../amounts.ts'
+import { formatAmount, readable } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { optionalFlag, parseFlag } from '../prompts.ts'
 import { csvRows, jsonRows } from '../rows.ts'
@@ -182,7 +182,7 @@ const topUp = (context: CommandContext) =>
       const record = await context.open(({ host }) => host.limits.topUp(more))
       context.print({
         record,
-        text: `The limit '${record.name}' has ${amountOf(record.toppedUp, record)} more in this period.`,
+        text: `The limit '${record.name}' has ${formatAmount(record.toppedUp, record)} more in this period.`,
       })
     },
   })

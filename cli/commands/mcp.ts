@@ -12,17 +12,17 @@ interface Described {
 }
 
 /** A tool as it describes itself now, below how it did when it was approved: - is gone, + is new. */
-function differenceOf({ name, server, definition, approved }: Described): string {
-  const now = linesOf(definition)
+function describeDifference({ name, server, definition, approved }: Described): string {
+  const now = writeLines(definition)
   if (!approved) return [`${name} of ${server}, which is new:`, ...now].join('\n')
-  const before = linesOf(approved)
+  const before = writeLines(approved)
   const common = commonLines(before, now)
   const gone = before.filter((_, at) => !common.before.has(at)).map((line) => `- ${line}`)
   const added = now.filter((_, at) => !common.now.has(at)).map((line) => `+ ${line}`)
   return [`${name} of ${server} says something else than when it was approved:`, ...gone, ...added].join('\n')
 }
 
-const linesOf = ({ description, capability, inputSchema }: ToolDefinition): string[] => [
+const writeLines = ({ description, capability, inputSchema }: ToolDefinition): string[] => [
   ...description.split('\n'),
   `capability: ${capability ?? '-'}`,
   ...JSON.stringify(inputSchema, null, 2).split('\n'),
@@ -146,12 +146,12 @@ function approvalsIn(approved: readonly string[], meant: readonly { name: string
   return told.join('\n') || 'No tool waits for an approval.'
 }
 
-type Tool = Parameters<typeof differenceOf>[0]
+type Tool = Parameters<typeof describeDifference>[0]
 
 /** Shows a tool and asks; who goes away halfway keeps what they have approved, and no more. */
 async function isAgreed({ prompts }: CommandContext, tool: Tool, approved: readonly string[]): Promise<boolean> {
   prompts.expect('--yes')
-  prompts.show(differenceOf(tool))
+  prompts.show(describeDifference(tool))
   try {
     return await prompts.agrees('--yes', `May models call ${tool.name} of ${tool.server}?`)
   } catch (error) {

@@ -37,22 +37,22 @@ export const usageBetween = (from: string, to: string, condition = 'true') => `(
      where ${condition} and day between ${from}::date and ${to}::date
   )`
 
-const sumOf = (column: string, name: string) => `sum(r.${column})::float8 as "${name}"`
+const selectSum = (column: string, name: string) => `sum(r.${column})::float8 as "${name}"`
 
 /** The sums of rows `r`, with their currency. */
 export const sums = [
-  sumOf('requests', 'requests'),
-  sumOf('estimated', 'estimated'),
-  sumOf('input_tokens', 'inputTokens'),
-  sumOf('output_tokens', 'outputTokens'),
-  sumOf('cached_tokens', 'cachedTokens'),
-  sumOf('cache_write_tokens', 'cacheWriteTokens'),
-  sumOf('reasoning_tokens', 'reasoningTokens'),
-  sumOf('web_searches', 'webSearches'),
-  sumOf('web_fetches', 'webFetches'),
-  sumOf('cost_micros', 'costMicros'),
+  selectSum('requests', 'requests'),
+  selectSum('estimated', 'estimated'),
+  selectSum('input_tokens', 'inputTokens'),
+  selectSum('output_tokens', 'outputTokens'),
+  selectSum('cached_tokens', 'cachedTokens'),
+  selectSum('cache_write_tokens', 'cacheWriteTokens'),
+  selectSum('reasoning_tokens', 'reasoningTokens'),
+  selectSum('web_searches', 'webSearches'),
+  selectSum('web_fetches', 'webFetches'),
+  selectSum('cost_micros', 'costMicros'),
   'r.currency',
-  sumOf('unpriced', 'unpriced'),
+  selectSum('unpriced', 'unpriced'),
 ].join(', ')
 
 export const dayText = `to_char(r.day, 'YYYY-MM-DD')`
@@ -72,18 +72,18 @@ export const reportUsage = unboundedStatement<
     group by 1, 2, 3, 4, 5, r.currency order by requests desc, 1, 2, 3, 4, 5, r.currency`,
 )
 
-const startOf = (day: string) => `${day}::date::timestamp at time zone 'utc'`
+const selectStart = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 
 /** The oldest day with calls that are kept one by one. Values: the day before which it lies. */
 export const oldestUsageDay = unboundedStatement<{ day: string }>(
   `select to_char(created_at at time zone 'utc', 'YYYY-MM-DD') as day from usage_records
-    where created_at < ${startOf('$1')} order by created_at limit 1`,
+    where created_at < ${selectStart('$1')} order by created_at limit 1`,
 )
 
 /** Turns the records of a day into sums, in one statement: no call is ever in both or in neither. Values: the day. */
 export const rollUpUsage = unboundedStatement<never>(
   `with gone as (
-     delete from usage_records where created_at >= ${startOf('$1')} and created_at < ${startOf('($1::date + 1)')} returning *
+     delete from usage_records where created_at >= ${selectStart('$1')} and created_at < ${selectStart('($1::date + 1)')} returning *
    )
    insert into usage_rollups (day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
                               ${counts}, cost_micros)

@@ -34,9 +34,9 @@ export const writeToken = ({ id, secret, kind }: TokenText) =>
 /** Reads our own tokens, and imported ones of the form `id|secret`; undefined for anything else. */
 export function readToken(text: string): TokenClaim | undefined {
   const [, app, id, secret, sum] = ours.exec(text) ?? []
-  if (id && secret) return sum === checksum(secret) ? claimOf(kindOf(app), Number(id), secret) : undefined
+  if (id && secret) return sum === checksum(secret) ? toClaim(toKind(app), Number(id), secret) : undefined
   const [, importedId, importedSecret] = imported.exec(text) ?? []
-  return importedId && importedSecret ? claimOf('person', Number(importedId), importedSecret) : undefined
+  return importedId && importedSecret ? toClaim('person', Number(importedId), importedSecret) : undefined
 }
 
 export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
@@ -51,8 +51,8 @@ function checksum(secret: string): string {
   return digits
 }
 
-const kindOf = (prefix: string | undefined): TokenKind => (prefix ? 'app' : 'person')
+const toKind = (prefix: string | undefined): TokenKind => (prefix ? 'app' : 'person')
 
 /** A larger id would be a database error. */
-const claimOf = (kind: TokenKind, id: number, secret: string) =>
+const toClaim = (kind: TokenKind, id: number, secret: string) =>
   id > 0 && id <= 2_147_483_647 ? { kind, id, hash: hashSecret(secret) } : undefined

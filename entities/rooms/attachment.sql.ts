@@ -27,7 +27,7 @@ const fileWhere = (where: (sql: ParameterBinder) => string) =>
 
 /** The file of an attachment that the viewer sees, by its id or by its name in the file store. */
 export const fileById = fileWhere((sql) => `a.id = any(${sql.param('ids')})`)
-export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.valueOf('uuid')('text')}::uuid`)
+export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.bindFilter('uuid')('text')}::uuid`)
 
 /** What a file counts at least, in bytes: a disk gives it a block, and the database a row. */
 export const MIN_COUNTED_BYTES = 4096
@@ -60,7 +60,7 @@ export const filesForPrompt = compile<FileForPrompt>(
       a.text_notes as "textNotes",
       (select octet_length(t.sealed) from attachment_texts t where t.attachment_id = a.id) as "textBytes"
     from attachments a where ${visibleAttachments('a', sql)}
-      and (a.id = any(${sql.param('ids')}) or a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]))`,
+      and (a.id = any(${sql.param('ids')}) or a.uuid = any(${sql.bindFilter('uuids')('text[]')}::uuid[]))`,
 )
 
 /**
@@ -175,5 +175,5 @@ export interface AttachmentName {
 export const namesByUuid = compile<AttachmentName>(
   { unrestricted: false, plannedOnce: true },
   (sql) => `select a.id::text as id, a.uuid, ${attachmentIdentifier('a')} as identifier from attachments a
-    where a.uuid = any(${sql.valueOf('uuids')('text[]')}::uuid[]) and ${visibleAttachments('a', sql)}`,
+    where a.uuid = any(${sql.bindFilter('uuids')('text[]')}::uuid[]) and ${visibleAttachments('a', sql)}`,
 )

@@ -14,9 +14,9 @@ const DAY_MS = 24 * 60 * 60_000
 export const daysFrom = (day: Date, days: number) => new Date(day.getTime() + days * DAY_MS)
 
 /** `2026-11-22`, in UTC. */
-const dateOf = (day: Date) => day.toISOString().slice(0, 10)
+const toDate = (day: Date) => day.toISOString().slice(0, 10)
 
-export const partitionOf = ({ table }: DailyTable, day: Date) => `${table}_${dateOf(day).replaceAll('-', '')}`
+export const namePartition = ({ table }: DailyTable, day: Date) => `${table}_${toDate(day).replaceAll('-', '')}`
 
 /** Values: the table. */
 export const listPartitions = statement<{ name: string }>(
@@ -25,8 +25,8 @@ export const listPartitions = statement<{ name: string }>(
 )
 
 export const createPartition = (daily: DailyTable, day: Date) =>
-  `create table ${partitionOf(daily, day)} partition of ${daily.table}
-     for values from ('${dateOf(day)} 00:00Z') to ('${dateOf(daysFrom(day, 1))} 00:00Z')`
+  `create table ${namePartition(daily, day)} partition of ${daily.table}
+     for values from ('${toDate(day)} 00:00Z') to ('${toDate(daysFrom(day, 1))} 00:00Z')`
 
 export const dropPartition = (name: string) => `drop table ${name}`
 

@@ -58,7 +58,7 @@ export class ParameterBinder {
   }
 
   /** Binds the value of one filter, apart from those of all others. */
-  valueOf(filter: string): BindValue {
+  bindFilter(filter: string): BindValue {
     return (type, member) => {
       const read = ({ filters }: ParameterValues) => {
         const value = filters?.[filter]

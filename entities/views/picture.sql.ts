@@ -50,7 +50,7 @@ const seen = (table: string, scope: SqlPredicate, unrestricted: boolean) =>
   compile<{ key: string }>(
     { unrestricted, plannedOnce: true },
     (sql) => `select p.avatar as key from ${table} p
-      where p.avatar collate "C" = ${sql.valueOf('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
+      where p.avatar collate "C" = ${sql.bindFilter('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
   )
 
 const ofJoinedRooms = seen(Room.tableName, joinedRooms, false)

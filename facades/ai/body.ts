@@ -36,7 +36,7 @@ export function dropUnknown(
 ): { given: unknown; ignored: string[] } {
   const unknown = isStrict ? [] : [...strangers(schema, body, [])]
   if (unknown.length === 0) return { given: body, ignored: [] }
-  return { given: prune(body, treeOf(unknown)), ignored: [...new Set(unknown.map(nameOf))] }
+  return { given: prune(body, buildTree(unknown)), ignored: [...new Set(unknown.map(joinName))] }
 }
 
 /** The paths of members that objects do not have by their schemas. */
@@ -81,8 +81,8 @@ function parse<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict
     const unknown = isStrict ? [] : issues.flatMap(unknownMembers)
     const dropped = [...unknown, ...nullMembers(given, issues)]
     if (dropped.length === 0 || pass === MAX_PASSES) return { result, given, ignored }
-    for (const path of unknown) ignored.add(nameOf(path))
-    given = prune(given, treeOf(dropped))
+    for (const path of unknown) ignored.add(joinName(path))
+    given = prune(given, buildTree(dropped))
   }
 }
 
@@ -102,12 +102,12 @@ function isNullMember(body: unknown, path: Path): boolean {
 }
 
 /** The members of all elements of a list have one name. */
-const nameOf = (path: Path) => path.filter((step) => typeof step === 'string').join('.')
+const joinName = (path: Path) => path.filter((step) => typeof step === 'string').join('.')
 
 /** The steps that lead to what is dropped; the last has none behind it. */
 type Tree = Map<PropertyKey, Tree>
 
-function treeOf(paths: readonly Path[]): Tree {
+function buildTree(paths: readonly Path[]): Tree {
   const root: Tree = new Map()
   for (const path of paths) {
     let tree = root

@@ -1,17 +1,17 @@
 import { answered, type Endpoint, json } from '../http/openapi/endpoint.ts'
-import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
+import { constant, describeList, describeObject, nullable, text, whole } from '../http/openapi/schema.ts'
 
 export const tag = 'other faces'
 
 /** By which statuses these faces refuse what asks a model. */
 export const askingStatuses = [400, 401, 403, 404, 413, 415, 429, 500]
 
-const openAiError = objectOf({
-  error: objectOf({ message: text, type: text, param: nullable(text), code: nullable(text) }),
+const openAiError = describeObject({
+  error: describeObject({ message: text, type: text, param: nullable(text), code: nullable(text) }),
 })
-const anthropicError = objectOf({
+const anthropicError = describeObject({
   type: constant('error'),
-  error: objectOf({ type: text, message: text, code: text }),
+  error: describeObject({ type: text, message: text, code: text }),
   request_id: text,
 })
 
@@ -19,14 +19,14 @@ export const openAiRefusal = { name: 'refusal.openai', schema: openAiError }
 export const anthropicRefusal = { name: 'refusal.anthropic', schema: anthropicError }
 const eitherRefusal = { name: 'refusal.either', schema: { anyOf: [openAiError, anthropicError] } }
 
-const openAiModel = objectOf({ id: text, object: constant('model'), created: whole, owned_by: text })
-const anthropicModel = objectOf({ type: constant('model'), id: text, display_name: text, created_at: text })
+const openAiModel = describeObject({ id: text, object: constant('model'), created: whole, owned_by: text })
+const anthropicModel = describeObject({ type: constant('model'), id: text, display_name: text, created_at: text })
 
 const models = {
   anyOf: [
-    objectOf({ object: constant('list'), data: listOf(openAiModel) }),
-    objectOf({
-      data: listOf(anthropicModel),
+    describeObject({ object: constant('list'), data: describeList(openAiModel) }),
+    describeObject({
+      data: describeList(anthropicModel),
       has_more: { type: 'boolean' },
       first_id: nullable(text),
       last_id: nullable(text),

@@ -18,12 +18,12 @@ const members = new WeakMap<z.ZodType, Member>()
 const register =
   (member: Member) =>
   <Schema extends z.ZodType>(schema: Schema): Schema => {
-    const described = schema.describe(`${sentenceOf(member)}.`) as Schema
+    const described = schema.describe(`${writeSentence(member)}.`) as Schema
     members.set(described, member)
     return described
   }
 
-const sentenceOf = ({ handling, note }: Member) =>
+const writeSentence = ({ handling, note }: Member) =>
   `${handling[0]?.toUpperCase()}${handling.slice(1)}${note ? `: ${note}` : ''}`
 
 /** Goes to the provider as it is, in the provider's own spelling. */
@@ -70,7 +70,7 @@ function memberTable(schema: z.ZodType): MemberRow[] {
 /** Yields the registered members with their paths; the schemas are trees. */
 function* walk(schema: z.ZodType, path: string): Generator<{ name: string; member: Member }> {
   if (schema instanceof z.ZodObject) yield* walkObject(schema, path)
-  else for (const inner of partsOf(schema)) yield* walk(inner, schema instanceof z.ZodArray ? `${path}[]` : path)
+  else for (const inner of listParts(schema)) yield* walk(inner, schema instanceof z.ZodArray ? `${path}[]` : path)
 }
 
 function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof walk> {
@@ -83,7 +83,7 @@ function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof wa
 }
 
 /** The schemas that one is made of, as zod keeps them; the options of an enum are none. */
-function partsOf(schema: z.ZodType): z.ZodType[] {
+function listParts(schema: z.ZodType): z.ZodType[] {
   const { def, options = [] } = schema as unknown as { def: Record<string, unknown>; options?: unknown[] }
   const parts = [def['element'], def['in'], def['out'], def['innerType'], ...options]
   return [...parts.filter((part) => part instanceof z.ZodType), ...(alternatives.get(schema) ?? [])]

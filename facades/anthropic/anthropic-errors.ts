@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, issuesOf } from '../../routers/core/issues/issues.ts'
+import { fewIssues, readIssues } from '../../routers/core/issues/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { type Failure, failureOf, isFinal } from '../http/failure.ts'
+import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 
 /** What Anthropic's clients call an error of a status; others are of the request, or of the service. */
 const types: Partial<Record<number, string>> = {
@@ -39,17 +39,17 @@ const detailsOf = ({ error }: Failure): { details?: Problem['meta'] } =>
 
 /** Where something is wrong with the input, the parameters and what is wrong with each. */
 function writeMessage({ error, message }: Failure): string {
-  const tooLong = issuesOf(error).find(({ reason }) => reason === 'too_long')
+  const tooLong = readIssues(error).find(({ reason }) => reason === 'too_long')
   // Programs make a conversation shorter by these words.
   if (tooLong) return `prompt is too long: it ${tooLong.message}`
-  const told = fewIssues(issuesOf(error)).map((issue) =>
+  const told = fewIssues(readIssues(error)).map((issue) =>
     [parameterAt(issue.path), issue.message].filter(Boolean).join(': '),
   )
   return told.join('; ') || message
 }
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const failure = failureOf(thrown)
+  const failure = toFailure(thrown)
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
   return reply.code(chooseStatus(failure)).send(errorBody(failure, request.id))
 }

@@ -1,17 +1,17 @@
 import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
-import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
+import { constant, describeList, describeObject, nullable, text, whole } from '../http/openapi/schema.ts'
 import { countRequest, messageRequest } from './messages-request.ts'
 
-const message = objectOf({
+const message = describeObject({
   ...{ id: text, type: constant('message'), role: constant('assistant'), model: text },
-  content: listOf(objectOf({ type: text })),
+  content: describeList(describeObject({ type: text })),
   stop_reason: nullable(text),
-  usage: objectOf({ input_tokens: whole, output_tokens: whole }),
+  usage: describeObject({ input_tokens: whole, output_tokens: whole }),
 })
 
-const count = objectOf({ input_tokens: whole, estimated: { type: 'boolean' } })
+const count = describeObject({ input_tokens: whole, estimated: { type: 'boolean' } })
 
 const asking = {
   method: 'post',

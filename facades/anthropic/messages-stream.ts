@@ -1,7 +1,7 @@
 import type { Reasoning, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { StreamPart, WholeAnswer } from '../ai/types.ts'
 import type { Frames } from '../http/event-stream.ts'
-import { failureOf } from '../http/failure.ts'
+import { toFailure } from '../http/failure.ts'
 import { errorBody } from './anthropic-errors.ts'
 import { toInputJson } from './messages-conversation.ts'
 import {
@@ -41,7 +41,7 @@ export class MessageEvents implements Frames<StreamPart> {
   }
 
   failed(thrown: unknown): string {
-    return `event: error\ndata: ${JSON.stringify(errorBody(failureOf(thrown), this.#requestId))}\n\n`
+    return `event: error\ndata: ${JSON.stringify(errorBody(toFailure(thrown), this.#requestId))}\n\n`
   }
 
   #said(part: StreamPart): string {
@@ -64,6 +64,7 @@ export class MessageEvents implements Frames<StreamPart> {
       case 'tool-start':
       case 'tool-run':
       case 'tool-use':
+      case 'tool-result':
         // Nobody is asked here, and told of no tools that others run.
         return ''
       case 'finish':

@@ -51,7 +51,7 @@ export class SvcError extends Error {
     const failure = TRPCClientError.from<AppRouter>(cause as Error)
     const { message, data } = failure
     super(message, { cause })
-    this.code = codeOf(failure)
+    this.code = readCode(failure)
     this.status = data?.httpStatus
     this.requestId = data?.requestId
     this.issues = data?.issues ?? []
@@ -142,7 +142,7 @@ async function* parts(stream: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   }
 }
 
-function codeOf({ data, cause }: TRPCClientError<AppRouter>): ErrorCode {
+function readCode({ data, cause }: TRPCClientError<AppRouter>): ErrorCode {
   if (!data) return cause?.name === 'AbortError' || cause?.name === 'TimeoutError' ? 'aborted' : 'unreachable'
   if (data.problem) return data.problem
   if (data.issues) return 'invalid'

@@ -9,7 +9,7 @@ import { sentenceFor } from '../../routers/resource/words.ts'
 import { accessSentence, procedureAt } from '../http/procedures.ts'
 
 /** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
-function sentenceOf(name: string): string | undefined {
+function writeSentence(name: string): string | undefined {
   const procedure = procedureAt(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   const { about, exposes } = metaOf(procedure)
@@ -37,7 +37,7 @@ function finish(declarations: string): { text: string; procedures: Documented[] 
   const text = inlined.replace(/^ {4}(\w+): \{\n((?: {8}.*\n)*) {4}\};\n/gm, (_, router: string, members: string) => {
     const kept = members.replace(/^ {8}(\w+): \{\n(?: {9,}.*\n)* {8}\};\n/gm, (whole, procedure: string) => {
       const name = `${router}.${procedure}`
-      const sentence = sentenceOf(name)
+      const sentence = writeSentence(name)
       if (sentence === undefined) return ''
       procedures.push({ name, sentence })
       return `        /** ${sentence} */\n${whole}`
@@ -62,7 +62,7 @@ const steps = {
     for (const { file, whole } of swapped) cpSync(file, whole)
     const [manifest, readme] = swapped.map(({ file }) => file) as [string, string]
     writeFileSync(manifest, `${JSON.stringify(slim(JSON.parse(readFileSync(manifest, 'utf8'))), null, 2)}\n`)
-    writeFileSync(readme, readmeOf(procedures))
+    writeFileSync(readme, writeReadme(procedures))
   },
   after() {
     for (const { file, whole } of swapped) if (existsSync(whole)) renameSync(whole, file)
@@ -94,7 +94,7 @@ function build(): Documented[] {
   }
 }
 
-function readmeOf(procedures: readonly Documented[]): string {
+function writeReadme(procedures: readonly Documented[]): string {
   const rows = procedures.map(({ name, sentence }) => `| \`${name}\` | ${sentence} |`)
   const table = ['| Procedure | What it does |', '| --- | --- |', ...rows].join('\n')
   return readFileSync(new URL('README.md', import.meta.url), 'utf8').replace('<!-- procedures -->', table)

@@ -5,12 +5,12 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { sentenceFor } from '../../routers/resource/words.ts'
 import type { WireNames } from '../http/names.ts'
 import { answered, type Endpoint, json, type Refusals } from '../http/openapi/endpoint.ts'
-import { type Described, listOf, objectOf, text } from '../http/openapi/schema.ts'
+import { type Described, describeList, describeObject, text } from '../http/openapi/schema.ts'
 import { accessSentence, inputsOf, type OlderRoute, procedureAt } from '../http/procedures.ts'
 import type { Members } from '../json-api/members.ts'
 import type { ComponentKind, Components } from '../json-api/openapi/components.ts'
 import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
-import { securityOf } from '../json-api/openapi/operations.ts'
+import { describeSecurity } from '../json-api/openapi/operations.ts'
 import type { Guide } from './guides.ts'
 
 export interface OpenApiOptions {
@@ -126,17 +126,17 @@ function describeOlderRoute(components: Components, { url, procedure: name, body
   const id = url.slice(1).replaceAll('/', '.').replaceAll(':', '')
   return {
     operationId: id,
-    summary: summaryOf(url, metaOf(procedure)),
+    summary: writeSummary(url, metaOf(procedure)),
     description: accessSentence(access),
     tags: [tag],
-    security: securityOf(access),
+    security: describeSecurity(access),
     parameters: [
       ...[...url.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
       ...Object.entries(query ? (components.fromZod(query, 'input').properties ?? {}) : {}).map(([name, schema]) => ({
         ...{ name, in: 'query', schema },
       })),
     ],
-    ...(body && { requestBody: { required: true, content: contentOf(components.fromZod(body, 'input')) } }),
+    ...(body && { requestBody: { required: true, content: toContent(components.fromZod(body, 'input')) } }),
     responses: {
       '2XX': { description: 'Done.' },
       '4XX': { description: 'Refused.', content: json(components.use('schemas', 'refusal.older', () => refusal)) },
@@ -145,25 +145,25 @@ function describeOlderRoute(components: Components, { url, procedure: name, body
 }
 
 /** Several of these routes may call one procedure, so that the words of the address go before what it does. */
-function summaryOf(url: string, { about, exposes }: ProcedureMeta): string {
+function writeSummary(url: string, { about, exposes }: ProcedureMeta): string {
   const words = url.split('/').filter((step) => step !== '' && step !== 'req' && !step.startsWith(':'))
   const sentence = about ?? (exposes ? sentenceFor(exposes) : '')
   return `${words.join(' ')}: ${sentence.replace(/\.$/, '')}`
 }
 
-const error = objectOf(
+const error = describeObject(
   {
     ...{ status: text, code: text, title: text, detail: text },
-    ...{ source: objectOf({ pointer: text }), meta: objectOf({ requestId: text }) },
+    ...{ source: describeObject({ pointer: text }), meta: describeObject({ requestId: text }) },
   },
   ['source'],
 )
-const ofFields = { type: 'object', additionalProperties: listOf(text) }
-const refusal = objectOf(
+const ofFields = { type: 'object', additionalProperties: describeList(text) }
+const refusal = describeObject(
   {
     ...{ success: { type: 'boolean', const: false }, message: text },
     errors: {
-      anyOf: [listOf(error), ofFields],
+      anyOf: [describeList(error), ofFields],
       description: 'What is wrong, as in JSON:API. `/req/streamAI` names the fields of a body, at 422 alone.',
     },
     response: { ...text, description: '`Forbidden`: of rooms, at 403.' },
@@ -175,7 +175,7 @@ const refusal = objectOf(
 )
 
 /** What has a file in it is a form. */
-function contentOf(schema: Described): Described {
+function toContent(schema: Described): Described {
   const { properties = {} } = schema as { properties?: Record<string, { format?: string }> }
   const isForm = Object.values(properties).some(({ format }) => format === 'binary')
   return isForm ? { 'multipart/form-data': { schema } } : json(schema)
@@ -206,26 +206,28 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
   const { path, name, tag, refusals, request, details, answer, body, answers, more } = endpoint
   const [meta, access] = [metaOf(procedure), accessOf(procedure)]
   const id = path.slice(1).replaceAll('/', '.').replaceAll(/[{}]/g, '')
-  const schemaOf = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
+  const buildSchema = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
     schema ? components.use('schemas', kind, () => components.fromZod(schema, io)) : {}
   const sent = () =>
-    request ? schemaOf(`${id}.input`, request, 'input') : schemaOf(`${name}.input`, inputsOf(procedure)[0], 'input')
+    request
+      ? buildSchema(`${id}.input`, request, 'input')
+      : buildSchema(`${name}.input`, inputsOf(procedure)[0], 'input')
   return {
     operationId: id,
     summary: meta.about?.replace(/\.$/, ''),
     description: [accessSentence(access), details].filter(Boolean).join('\n\n'),
     tags: [tag],
-    security: securityOf(access),
+    security: describeSecurity(access),
     ...more,
     ...(body && { requestBody: { required: true, content: json(body(sent())) } }),
     responses: {
-      ...answers(schemaOf(`${name}.answer`, answer ?? meta.answer, 'output')),
-      ...(refusals && refusalsOf(components, refusals)),
+      ...answers(buildSchema(`${name}.answer`, answer ?? meta.answer, 'output')),
+      ...(refusals && describeRefusals(components, refusals)),
     },
   }
 }
 
-function refusalsOf(components: Components, { statuses, body }: Refusals): Described {
+function describeRefusals(components: Components, { statuses, body }: Refusals): Described {
   if (body) {
     const schema = components.use('schemas', body.name, () => body.schema)
     return Object.assign({}, ...statuses.map((status) => answered(status, json(schema))))

@@ -19,7 +19,7 @@ export async function renderGuide(guide: Guide, guides: readonly Guide[]): Promi
   const text = await readFile(new URL(guide.file, root), 'utf8')
   const tokens = reader.parse(text.replace(/^<!-- .* -->\n/gm, ''), {})
   for (const [at, token] of tokens.entries()) {
-    if (token.type === 'heading_open') token.attrSet('id', anchorOf(tokens[at + 1]?.content ?? ''))
+    if (token.type === 'heading_open') token.attrSet('id', toAnchor(tokens[at + 1]?.content ?? ''))
     if (token.children) token.children = withServedLinks(token.children, guide.file, guides)
   }
   return page(guide, guides, reader.renderer.render(tokens, reader.options, {}))
@@ -28,7 +28,7 @@ export async function renderGuide(guide: Guide, guides: readonly Guide[]): Promi
 type Token = ReturnType<typeof reader.parse>[number]
 
 /** As GitHub makes the anchor of a heading, so that links within the files hold here, too. */
-const anchorOf = (heading: string) =>
+const toAnchor = (heading: string) =>
   heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')

@@ -22,7 +22,7 @@ const fastifyErrors: Partial<Record<string, [code: ErrorCode, message: string]>>
 }
 
 /** The status of HTTP that a code has. */
-function statusOf(code: ErrorCode): number {
+function findStatus(code: ErrorCode): number {
   const { status, http } = errorKind(code)
   return http ?? getHTTPStatusCodeFromError(new TRPCError({ code: status }))
 }
@@ -31,10 +31,10 @@ function statusOf(code: ErrorCode): number {
 export const isFinal = ({ error }: Failure): boolean => error instanceof Problem && error.isFinal
 
 /** Turns any thrown value into a failure. An unexpected error becomes a server failure that reveals no details. */
-export function failureOf(thrown: unknown): Failure {
+export function toFailure(thrown: unknown): Failure {
   const error = getTRPCErrorFromUnknown(unavailableOr(thrown))
   const failure = (code: ErrorCode, message: string = errorKind(code).title): Failure => ({
-    status: statusOf(code),
+    status: findStatus(code),
     code,
     message,
     error,

@@ -18,14 +18,14 @@ export async function readForms(app: FastifyInstance): Promise<void> {
   )
   await app.register(multipart)
   app.addHook('preValidation', async (request) => {
-    if (request.isMultipart() && !request.routeOptions.config.readsForm) request.body = await fieldsOf(request)
+    if (request.isMultipart() && !request.routeOptions.config.readsForm) request.body = await readFields(request)
   })
 }
 
 /** Earlier front ends put the token of their page into every form; whether a request may come is judged by its headers. */
 const withoutToken = ({ _token, ...fields }: Record<string, unknown>) => fields
 
-async function fieldsOf(request: FastifyRequest): Promise<Record<string, unknown>> {
+async function readFields(request: FastifyRequest): Promise<Record<string, unknown>> {
   const { bodyLimit } = request.routeOptions
   const fields: Record<string, unknown> = {}
   const limits = {

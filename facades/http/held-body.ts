@@ -9,10 +9,10 @@ import type { BodyLimits } from './body-limits.ts'
 const held: readonly BodySize[] = ['AI request', 'AI request with files']
 
 /** The largest body among those of these procedures that are held; 0 where none is. */
-export const heldBytesOf = (procedures: readonly AnyTRPCProcedure[], limits: BodyLimits): number =>
-  Math.max(0, ...procedures.map((procedure) => bytesOf(metaOf(procedure).body, limits)))
+export const countHeldBytes = (procedures: readonly AnyTRPCProcedure[], limits: BodyLimits): number =>
+  Math.max(0, ...procedures.map((procedure) => countBytes(metaOf(procedure).body, limits)))
 
-const bytesOf = (size: BodySize | undefined, limits: BodyLimits) => (size && held.includes(size) ? limits[size] : 0)
+const countBytes = (size: BodySize | undefined, limits: BodyLimits) => (size && held.includes(size) ? limits[size] : 0)
 
 /** Counts the bytes of a body until it is answered, and refuses it unread where too many are held already. */
 export function holdBody({ caller, services }: Context, request: FastifyRequest, reply: FastifyReply, most: number) {

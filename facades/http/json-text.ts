@@ -27,7 +27,7 @@ const INVALID = 'The body is not valid JSON.'
  * a search in the text for all their spellings takes several times as long as to parse it.
  */
 export function parseJson(bytes: Buffer, refusal: ErrorCode): unknown {
-  const excess = excessOf(bytes)
+  const excess = findExcess(bytes)
   if (excess) throw new Problem(refusal, { detail: excess })
   try {
     const value: unknown = JSON.parse(bytes.toString())
@@ -38,7 +38,7 @@ export function parseJson(bytes: Buffer, refusal: ErrorCode): unknown {
 }
 
 /** What a JSON text has too much of, as a sentence. Looks at bytes, which is faster than at the characters of a text. */
-export function excessOf(bytes: Uint8Array): string | undefined {
+export function findExcess(bytes: Uint8Array): string | undefined {
   let depth = 0
   let values = 1
   for (let at = 0; at < bytes.length; at++) {

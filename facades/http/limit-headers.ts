@@ -11,11 +11,11 @@ export function limitHeaders({
 }: ResponseHints): Record<string, string> {
   return {
     ...(limits.length > 0 && {
-      'ratelimit-policy': limits.map((limit) => nameOf(limit) + policyOf(limit)).join(', '),
-      ratelimit: limits.map((limit) => nameOf(limit) + stateOf(limit)).join(', '),
+      'ratelimit-policy': limits.map((limit) => writeName(limit) + writePolicy(limit)).join(', '),
+      ratelimit: limits.map((limit) => writeName(limit) + writeState(limit)).join(', '),
     }),
     ...(answeredBy && { 'x-answered-by': encodeURI(answeredBy) }),
-    ...(ignoredParameters.length > 0 && { 'x-ignored-parameters': namesOf(ignoredParameters) }),
+    ...(ignoredParameters.length > 0 && { 'x-ignored-parameters': writeNames(ignoredParameters) }),
     // Client libraries would repeat it by themselves.
     ...(isFinal && { 'x-should-retry': 'false' }),
   }
@@ -25,7 +25,7 @@ const MAX_NAMES = 20
 const MAX_NAME = 64
 
 /** As many names as a header has room for, and the number of the others. */
-function namesOf(names: readonly string[]): string {
+function writeNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES
   return [...names.slice(0, MAX_NAMES).map(encodedName), ...(more > 0 ? [`+${more}`] : [])].join(', ')
 }
@@ -41,10 +41,10 @@ function encodedName(name: string): string {
   return encoded
 }
 
-const policyOf = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>
+const writePolicy = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>
   `;q=${integer(cap)};w=${integer(windowSeconds)}${unit === 'requests' ? '' : `;qu="${unit === 'tokens' ? unit : `${currency}-millionths`}"`}`
 
-const stateOf = ({ left, resetsAt }: LimitLeft) =>
+const writeState = ({ left, resetsAt }: LimitLeft) =>
   `;r=${integer(left)};t=${integer(Math.ceil((resetsAt - Date.now()) / 1000))}`
 
 /** An integer of a structured field has fifteen digits at most. */
@@ -53,4 +53,4 @@ const MAX_INTEGER = 999_999_999_999_999
 const integer = (value: number) => Math.min(Math.max(0, value), MAX_INTEGER)
 
 /** The text of a structured field has only ASCII letters. */
-const nameOf = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`
+const writeName = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`

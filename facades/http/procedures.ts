@@ -5,7 +5,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import type { BodyLimits } from './body-limits.ts'
-import { heldBytesOf, holdBody } from './held-body.ts'
+import { countHeldBytes, holdBody } from './held-body.ts'
 
 /** The schemas that the input of a procedure passes, which are objects. */
 export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]
@@ -13,7 +13,7 @@ export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown a
 const procedures = new Map(Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>))
 
 /** What a procedure is given. */
-export function inputOf(name: string): z.ZodObject {
+export function findInput(name: string): z.ZodObject {
   const procedure = procedureAt(name)
   const [input] = procedure ? inputsOf(procedure) : []
   if (!input) throw new Error(`There is no input of ${name}.`)
@@ -83,7 +83,7 @@ export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, 
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))
-      holdBody(ctx, request, reply, heldBytesOf([procedure], bodyLimits))
+      holdBody(ctx, request, reply, countHeldBytes([procedure], bodyLimits))
     },
   }
 }

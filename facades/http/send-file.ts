@@ -17,7 +17,7 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, file: Fil
   reply.headers({ etag, 'cache-control': 'private, no-cache', 'content-security-policy': POLICY })
   if (ifMatch !== undefined && !listsStrongly(ifMatch, etag)) throw new Problem('precondition_failed')
   if (isKnown(ifNoneMatch, etag)) return void reply.code(304)
-  const range = rangeOf(request, reply, { bytes, etag })
+  const range = parseRange(request, reply, { bytes, etag })
   reply.headers({
     'accept-ranges': 'bytes',
     'content-disposition': contentDisposition(name),
@@ -31,7 +31,7 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, file: Fil
 }
 
 /** The one part of a file that is asked for; nothing where it is the whole, as which several parts are sent, too. */
-function rangeOf(
+function parseRange(
   { headers, method }: FastifyRequest,
   reply: FastifyReply,
   { bytes, etag }: { bytes: number; etag: string },

@@ -14,17 +14,17 @@ interface Upload {
 /** Reads a form up to its file, which is called `file` and is its last part. */
 export async function readUpload(request: FastifyRequest): Promise<Upload> {
   const input: Record<string, unknown> = {}
-  const parts = partsOf(request)
+  const parts = readParts(request)
   for (let step = await parts.next(); !step.done; step = await parts.next()) {
     const part = step.value
     if (part.type === 'file')
-      return { input: { ...input, name: fileNameOf(part) }, content: contentOf(part, parts, request) }
+      return { input: { ...input, name: readFileName(part) }, content: readContent(part, parts, request) }
     input[part.fieldname] = part.value
   }
   return { input, content: undefined }
 }
 
-async function* partsOf(request: FastifyRequest): AsyncGenerator<Multipart, void> {
+async function* readParts(request: FastifyRequest): AsyncGenerator<Multipart, void> {
   try {
     yield* request.parts({ limits: { ...limits, fileSize: Number.POSITIVE_INFINITY } })
   } catch (error) {
@@ -33,7 +33,7 @@ async function* partsOf(request: FastifyRequest): AsyncGenerator<Multipart, void
 }
 
 /** The bytes of the file, behind which the form must end. */
-async function* contentOf({ file }: MultipartFile, parts: AsyncGenerator<Multipart, void>, request: FastifyRequest) {
+async function* readContent({ file }: MultipartFile, parts: AsyncGenerator<Multipart, void>, request: FastifyRequest) {
   try {
     yield* file
   } catch (error) {
@@ -45,7 +45,7 @@ async function* contentOf({ file }: MultipartFile, parts: AsyncGenerator<Multipa
 
 const behindFile: Issue = { path: ['file'], message: 'must be the last part of the form' }
 
-function fileNameOf(part: MultipartFile): string {
+function readFileName(part: MultipartFile): string {
   if (part.fieldname === 'file') return part.filename
   throw new Problem('invalid_document', { issues: [{ path: [part.fieldname], message: 'is not known here' }] })
 }

@@ -37,22 +37,22 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
   if (id !== undefined && data.id === undefined) throwInvalid([{ path: ['data', 'id'], message: 'is required' }])
   if (data.id !== id)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'id'], message: 'is not that of the address' }] })
-  const relationOf = (written: string) => {
+  const findRelation = (written: string) => {
     const name = members.read(written, Object.keys(relations))
     const relation = name !== undefined && Object.hasOwn(relations, name) ? relations[name] : undefined
     return relation && { name, relation }
   }
-  const foreign = Object.keys(data.attributes).filter((name) => reserved.has(name) || relationOf(name))
+  const foreign = Object.keys(data.attributes).filter((name) => reserved.has(name) || findRelation(name))
   if (foreign.length > 0)
     throwInvalid(foreign.map((name) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
   const linked = Object.entries(data.relationships).flatMap(([written, { data, links }]) => {
     const path = ['data', 'relationships', written]
-    const { name, relation } = relationOf(written) ?? throwInvalid([{ path, message: 'is not a relation' }])
-    if (data !== undefined) return [[name, idsOf(relation, path, data)]]
+    const { name, relation } = findRelation(written) ?? throwInvalid([{ path, message: 'is not a relation' }])
+    if (data !== undefined) return [[name, readIds(relation, path, data)]]
     // A relationship that was read without linkage has links; sent back with a change, it changes nothing.
     return id !== undefined && links !== undefined ? [] : throwInvalid([{ path, message: 'must have data' }])
   })
-  const values = readMembers(members.attributesOf(of), data.attributes, ['data', 'attributes'])
+  const values = readMembers(members.mapAttributes(of), data.attributes, ['data', 'attributes'])
   return { ...values, ...Object.fromEntries(linked) }
 }
 
@@ -87,7 +87,7 @@ function readMembers(names: Names, given: Record<string, unknown>, at: Issue['pa
   return read as Record<string, unknown>
 }
 
-function idsOf(relation: Relation, path: string[], data: Linkage): string | string[] | null {
+function readIds(relation: Relation, path: string[], data: Linkage): string | string[] | null {
   if (relation.many !== Array.isArray(data))
     throwInvalid([{ path: [...path, 'data'], message: relation.many ? 'must be a list' : 'must be one' }])
   const identifiers = Array.isArray(data) ? data : data ? [data] : []

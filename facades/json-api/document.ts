@@ -74,7 +74,7 @@ function describeOutput({ documentContext, route, query, url, output }: RouteRes
   const records = isPage(output) ? output.items : (output as RecordRef | RecordRef[] | null)
   const self =
     answers === 'created'
-      ? selfOf(documentContext, resource.type, output as RecordRef)
+      ? buildSelf(documentContext, resource.type, output as RecordRef)
       : `${documentContext.origin}${url}`
   const around = isPage(output) && target.page ? describePage(output, self) : { links: { self } }
   if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }
@@ -184,7 +184,7 @@ function encode(
 
 const identify = (type: string, { id }: RecordRef): Identifier => ({ type, id })
 
-export const selfOf = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
+export const buildSelf = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
   `${baseUrl}/${type}/${encodeURIComponent(addressedAs)}`
 
 /** The resources that paths lead to, and what they add to the primary ones. */
@@ -227,19 +227,19 @@ class DocumentWriter {
   }
 
   write(of: Resource, record: RecordRef): ResourceObject {
-    const self = selfOf(this.#context, of.type, record)
+    const self = buildSelf(this.#context, of.type, record)
     const fields = this.#fields.get(of.type)
     const attributes: Record<string, unknown> = {}
-    const names = this.#context.members.attributesOf(of)
+    const names = this.#context.members.mapAttributes(of)
     for (const name in of.attributes) {
       const value = (record as unknown as Record<string, unknown>)[name]
       if (value === undefined || (fields && !fields.has(name))) continue
       const [member, shown] = names.writeMember(name, value)
       attributes[member] = shown
     }
-    const linked = this.#context.members.linkedOf(of)
+    const linked = this.#context.members.mapLinked(of)
     for (const name in linked)
-      if (!fields || fields.has(name)) attributes[linked[name] as string] = numberOf(record.relations?.[name])
+      if (!fields || fields.has(name)) attributes[linked[name] as string] = readNumber(record.relations?.[name])
     const object: ResourceObject = { type: of.type, id: record.id, attributes, links: { self } }
     const relationships = this.#relationships(of, record, self, fields)
     return relationships ? { ...object, relationships } : object
@@ -272,7 +272,7 @@ class DocumentWriter {
   }
 }
 
-const numberOf = (held: RecordRef | RecordRef[] | null | undefined) =>
+const readNumber = (held: RecordRef | RecordRef[] | null | undefined) =>
   held && !Array.isArray(held) ? Number(held.id) : null
 
 /** More than a link: links have nothing but an id. */

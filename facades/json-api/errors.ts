@@ -2,12 +2,12 @@ import {
   type DetailedIssue,
   fewIssues,
   isGeneric,
-  issuesOf,
   isUnknownMember,
+  readIssues,
 } from '../../routers/core/issues/issues.ts'
-import { oneOf } from '../../routers/core/issues/phrases.ts'
+import { listChoices } from '../../routers/core/issues/phrases.ts'
 import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/core/problems.ts'
-import { failureOf } from '../http/failure.ts'
+import { toFailure } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { hasResource } from './body.ts'
 import type { DocumentContext } from './members.ts'
@@ -42,8 +42,8 @@ export interface FailedRequest {
 
 /** The error document of any thrown value: one entry for each problem, and no internal details. */
 export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocument {
-  const { status, code, message, error } = failureOf(thrown)
-  const issues = issuesOf(error)
+  const { status, code, message, error } = toFailure(thrown)
+  const issues = readIssues(error)
   const isQuery = isAboutQuery(code, failed)
   // An id that cannot be one is not there.
   if (code === 'invalid' && issues.some((issue) => isInAddress(issue, failed)))
@@ -59,7 +59,7 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
   const errors = found.map((entry) => ({
     status: String(final),
     ...entry,
-    meta: { requestId: failed.requestId, ...metaOf(error) },
+    meta: { requestId: failed.requestId, ...readMeta(error) },
   }))
   return { status: final, body: { jsonapi, errors } }
 }
@@ -70,7 +70,7 @@ const isAboutQuery = (code: ErrorCode, { route, valueStatus }: FailedRequest) =>
 const queryStatus = (issues: readonly DetailedIssue[], { valueStatus = 400 }: FailedRequest) =>
   issues.some(isUnknownMember) ? 400 : valueStatus
 
-const metaOf = (error: unknown) => (error instanceof Problem ? error.meta : {})
+const readMeta = (error: unknown) => (error instanceof Problem ? error.meta : {})
 
 /** One value is one problem, however many rules of its schema it breaks. */
 const distinct = (issues: readonly DetailedIssue[]) =>
@@ -136,7 +136,7 @@ function writtenParameter(
     ...(isFilter && { path: [family, members.write(name), ...rest] }),
     ...(isName &&
       isGeneric(issue) &&
-      issue.values && { message: oneOf(issue.values.map((value) => members.write(String(value)))) }),
+      issue.values && { message: listChoices(issue.values.map((value) => members.write(String(value)))) }),
   }
 }
 
@@ -165,9 +165,9 @@ const kinds: Partial<Record<string, ErrorCode>> = {
 function writtenPath(path: Issue['path'], { route, documentContext: { members } }: FailedRequest): Issue['path'] {
   const [name = '', ...rest] = path
   if (!route || name === 'data') return path
-  if (route.answers === 'action' && route.procedure) return members.inputOf(inputsOf(route.procedure)).path(path)
+  if (route.answers === 'action' && route.procedure) return members.mapInput(inputsOf(route.procedure)).path(path)
   if (Object.hasOwn(route.resource.relations, name)) return [members.write(String(name)), ...rest]
-  return members.attributesOf(route.resource).path(path)
+  return members.mapAttributes(route.resource).path(path)
 }
 
 function inDocument(path: Issue['path'], [name]: Issue['path'], { route, body }: FailedRequest): Issue['path'] {

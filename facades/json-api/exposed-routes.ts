@@ -1,7 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import { type Access, accessOf } from '../../routers/core/trpc.ts'
 import type { Members } from './members.ts'
-import { type Route, routesOf } from './routes.ts'
+import { buildRoutes, type Route } from './routes.ts'
 
 /** A route that a procedure serves. */
 export type ServedRoute = Route & Required<Pick<Route, 'name' | 'procedure'>>
@@ -10,6 +10,6 @@ export const isServed = (route: Route): route is ServedRoute => route.procedure 
 
 /** What there is to call: a relation that is only read refuses writes, which is nothing to describe. */
 export const servedRoutes = (router: AnyTRPCRouter, members?: Members): ServedRoute[] =>
-  routesOf(router, members).filter(isServed)
+  buildRoutes(router, members).filter(isServed)
 
 export const routeAccess = ({ procedure }: ServedRoute): Access => accessOf(procedure)

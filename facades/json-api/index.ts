@@ -7,18 +7,19 @@ import { assertMayCall } from '../../routers/core/trpc.ts'
 import { createCaller } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { parseJson } from '../http/json-text.ts'
-import { previewOf, previewPath } from '../http/link-preview.ts'
+import { previewPath, toPreview } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
 import { bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { varyBy } from '../http/vary.ts'
 import { errorDocument } from './errors.ts'
 import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
-import { RouteHandler, SharedAnswers } from './handler.ts'
+import { RouteHandler } from './handler.ts'
 import type { DocumentContext } from './members.ts'
 import { declaredMembers, type Members } from './members.ts'
 import { ownParameters } from './query.ts'
-import { type Route, routesOf, shadowedMethods } from './routes.ts'
+import { buildRoutes, type Route, shadowedMethods } from './routes.ts'
+import { SharedAnswers } from './shared-answers.ts'
 import { formType, mediaType } from './wire.ts'
 
 export interface JsonApiOptions extends FacadeOptions {
@@ -44,7 +45,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   handleErrors(app, documentContext)
   await app.register(appLogos, { contextOf })
   await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
-  await serveRoutes(app, routesOf(router, members), { ...options, documentContext })
+  await serveRoutes(app, buildRoutes(router, members), { ...options, documentContext })
 }
 
 /** Judges what a request wants and who asks, before its body. */
@@ -72,7 +73,7 @@ async function serveRoutes(
   { bodyLimits, documentContext }: RouteOptions,
 ): Promise<void> {
   const sharedAnswers = new SharedAnswers()
-  const optionsOf = (route: Route) => ({
+  const buildOptions = (route: Route) => ({
     method: route.method,
     url: route.url,
     config: { route } as object,
@@ -80,11 +81,11 @@ async function serveRoutes(
     ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
     handler: new RouteHandler({ documentContext, route: route as ServedRoute, sharedAnswers }).handle,
   })
-  for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(optionsOf(route))
+  for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(buildOptions(route))
   await app.register(async (forms) => {
     // Its hooks are for forms alone.
     await forms.register(multipart)
-    for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(optionsOf(route))
+    for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(buildOptions(route))
   })
   for (const { method, url } of shadowedMethods(routes)) refuseMethod(app, method, url)
 }
@@ -218,7 +219,8 @@ interface PreviewRequest {
 }
 
 /** Judging it is the procedure's task. */
-const inputOf = ({ query }: FastifyRequest<PreviewRequest>) => ownParameters(query) as PreviewRequest['Querystring']
+const readPreviewInput = ({ query }: FastifyRequest<PreviewRequest>) =>
+  ownParameters(query) as PreviewRequest['Querystring']
 
 /** What links lead to, as plain JSON and pictures; only what goes wrong is a document. */
 async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPreviewOptions) {
@@ -227,14 +229,14 @@ async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPre
     createCaller(await contextOf(request, reply)).linkPreviews
 
   app.get<PreviewRequest>('/metadata', { config }, async (request, reply) => {
-    const preview = await (await previewsFor(request, reply)).metadata(inputOf(request))
+    const preview = await (await previewsFor(request, reply)).metadata(readPreviewInput(request))
     reply.header('cache-control', 'private, max-age=3600').type('application/json')
-    return JSON.stringify(previewOf(preview, baseUrl))
+    return JSON.stringify(toPreview(preview, baseUrl))
   })
 
   for (const kind of ['image', 'favicon'] as const)
     app.get<PreviewRequest>(`/${kind}`, { config }, async (request, reply) => {
-      const file = await (await previewsFor(request, reply))[kind](inputOf(request))
+      const file = await (await previewsFor(request, reply))[kind](readPreviewInput(request))
       const payload = sendFile(request, reply, file)
       reply.header('cache-control', 'private, max-age=3600')
       return payload

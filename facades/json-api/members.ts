@@ -41,7 +41,7 @@ export class Members {
   }
 
   /** The attributes of a type, and the members of their values. */
-  attributesOf(of: Resource): Names {
+  mapAttributes(of: Resource): Names {
     return this.#remember(this.#ofResources, of, ({ write, renamed, verbatim, shown }) => {
       const members = Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
       const { type } = of
@@ -54,12 +54,12 @@ export class Members {
   }
 
   /** Relations to one whose id is also an attribute, each with its name as it is written. */
-  linkedOf({ type }: Resource): Readonly<Record<string, string>> {
+  mapLinked({ type }: Resource): Readonly<Record<string, string>> {
     return this.#profile?.linked?.[type] ?? {}
   }
 
   /** What a procedure takes, by the schemas that its input passes. */
-  inputOf(schemas: readonly z.ZodType[]): Names {
+  mapInput(schemas: readonly z.ZodType[]): Names {
     return this.#remember(this.#ofInputs, schemas, ({ write, lenientActions }) => {
       const members = schemas.flatMap(membersIn)
       return new ObjectNames(write, members, { takesDeclared: lenientActions })

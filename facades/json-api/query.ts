@@ -76,9 +76,9 @@ function take(
 ): string | undefined {
   const [, group, member] = family.exec(name) ?? []
   if (!accepted.includes(group ?? name)) return 'is not a parameter of this address'
-  if (name === 'include' || name === 'sort') input[name] = listOf(value)
+  if (name === 'include' || name === 'sort') input[name] = splitList(value)
   else if (group === 'page' || group === 'filter') input[group] = { ...input[group], [member as string]: value }
-  else if (group === 'fields') fields.set(member as string, new Set(listOf(value)))
+  else if (group === 'fields') fields.set(member as string, new Set(splitList(value)))
   else return 'needs a member in brackets'
   return undefined
 }
@@ -121,7 +121,7 @@ function declaredNames(
   return issues
 }
 
-const listOf = (value: string) => value.split(',').filter(Boolean)
+const splitList = (value: string) => value.split(',').filter(Boolean)
 
 function unknownFields(fields: ParsedQuery['fields'], resources: ReadonlyMap<string, Resource>): Issue[] {
   return [...fields].flatMap(([type, names]) => {

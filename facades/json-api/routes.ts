@@ -42,7 +42,7 @@ const standard: Partial<Record<string, Wire>> = {
 
 const changes = { add: 'POST', replace: 'PATCH', remove: 'DELETE' } as const
 
-function wireOf({ resource, verb }: Exposure, isQuery: boolean, members: Members): Wire[] {
+function findWires({ resource, verb }: Exposure, isQuery: boolean, members: Members): Wire[] {
   if (verb === 'related')
     return Object.entries(resource.relations).flatMap(([name, of]) => relationReads(name, of, members))
   if (typeof verb === 'string') return [standard[verb] as Wire]
@@ -79,13 +79,13 @@ function relationReads(name: string, of: Relation, members: Members): Wire[] {
 }
 
 /** Every procedure that carries out a verb of a resource, as the routes it becomes. */
-export function routesOf(router: AnyTRPCRouter, members: Members = declaredMembers): Route[] {
+export function buildRoutes(router: AnyTRPCRouter, members: Members = declaredMembers): Route[] {
   const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
   const declared = procedures.flatMap(([name, procedure]) => {
     const { exposes, file } = metaOf(procedure)
     if (!exposes) return []
     const { resource } = exposes
-    return wireOf(exposes, procedure._def.type === 'query', members).map(
+    return findWires(exposes, procedure._def.type === 'query', members).map(
       ({ suffix, ...wire }): Route => ({
         ...wire,
         ...(file === 'out' && { answers: 'file' }),

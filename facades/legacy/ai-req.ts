@@ -5,14 +5,14 @@ import { sendAnswer } from '../ai/answer.ts'
 import { dropUnknown } from '../ai/body.ts'
 import { prefers } from '../http/accept.ts'
 import type { Frames } from '../http/event-stream.ts'
-import { failureOf } from '../http/failure.ts'
-import { type FacadeOptions, inputOf, routeTo } from '../http/procedures.ts'
+import { toFailure } from '../http/failure.ts'
+import { type FacadeOptions, findInput, routeTo } from '../http/procedures.ts'
 import { answerErrors } from './errors.ts'
 import { legacyUserOf } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
 
-const question = inputOf('ai.ask')
+const question = findInput('ai.ask')
 
 interface LegacyOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -70,7 +70,7 @@ const namedEvents = (requestId: string): Frames<StreamPart> => ({
   part: ({ type, ...data }) => eventOf(type, data),
   done: () => eventOf('done', {}),
   failed(thrown) {
-    const { code, message } = failureOf(thrown)
+    const { code, message } = toFailure(thrown)
     return eventOf('error', { code, message, requestId })
   },
 })

@@ -1,11 +1,11 @@
 import { answered, asIs, type Endpoint, events, json, refusal } from '../http/openapi/endpoint.ts'
-import { objectOf, text } from '../http/openapi/schema.ts'
+import { describeObject, text } from '../http/openapi/schema.ts'
 import { legacyUser } from './user.ts'
 
-const wholeAnswer = objectOf(
+const wholeAnswer = describeObject(
   {
     success: { type: 'boolean', const: true },
-    content: objectOf({ text }),
+    content: describeObject({ text }),
     cut: { type: 'string', enum: ['limit', 'refusal', 'length'], description: 'Why the answer is not whole.' },
   },
   ['cut'],
@@ -18,7 +18,7 @@ export const legacyEndpoints: readonly Endpoint[] = [
   {
     ...{ method: 'post', path: '/api/ai-req', name: 'ai.ask', tag: 'ai' },
     refusals: { statuses: [401, 403, 413, 415, 422, 429, 500], body: refusal },
-    body: (input) => objectOf({ payload: input }),
+    body: (input) => describeObject({ payload: input }),
     answers: () => answered(200, { ...json(wholeAnswer), ...events(pieces) }),
   },
   {

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { issuesOf } from '../../routers/core/issues/issues.ts'
+import { readIssues } from '../../routers/core/issues/issues.ts'
 import { errorKind } from '../../routers/core/problems.ts'
-import { type Failure, failureOf } from '../http/failure.ts'
+import { type Failure, toFailure } from '../http/failure.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
 
 /** Tells what went wrong as older programs expect it; `member` of the body holds what the procedure is given, if not all of it. */
 export function answerErrors(app: FastifyInstance, member?: string): void {
   app.setErrorHandler((thrown, request, reply) => {
-    const failure = failureOf(thrown)
+    const failure = toFailure(thrown)
     const { code, message, error } = failure
     const status = statusOf(failure)
     if (status === 401) reply.header('www-authenticate', 'Bearer')
@@ -40,7 +40,7 @@ export const validationError = (failure: Failure, requestId: string, member?: st
 
 /** A sentence that is there already is told as it is. */
 function errorsOf({ error, code, message }: Failure, member: string | undefined): FieldErrors {
-  const issues = issuesOf(error)
+  const issues = readIssues(error)
   if (issues.length === 0) return { [member ?? 'body']: [message] }
   const errors = fieldErrors(issues, member)
   const [field, ...others] = Object.keys(errors)

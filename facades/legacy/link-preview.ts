@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
-import { previewOf } from '../http/link-preview.ts'
+import { toPreview } from '../http/link-preview.ts'
 import { type FacadeOptions, routeTo } from '../http/procedures.ts'
 import { answerErrors } from './errors.ts'
 
@@ -18,7 +18,7 @@ export async function legacyLinkPreview(app: FastifyInstance, { baseUrl, ...opti
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
       const { linkPreviews } = createCaller(await options.contextOf(request, reply))
-      return previewOf(
+      return toPreview(
         await linkPreviews.metadata(request.body ?? ({} as { url: string })),
         baseUrl + app.names.basePath,
       )

@@ -1,40 +1,40 @@
 import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
-import { constant, listOf, nullable, objectOf, text, whole } from '../http/openapi/schema.ts'
+import { constant, describeList, describeObject, nullable, text, whole } from '../http/openapi/schema.ts'
 import { chatRequest } from './chat/chat-request.ts'
 import { embeddingRequest } from './embeddings.ts'
 import { responseRequest } from './responses/responses-request.ts'
 
-const completion = objectOf({
+const completion = describeObject({
   ...{ id: text, object: constant('chat.completion'), created: whole, model: text },
-  choices: listOf(
-    objectOf({
+  choices: describeList(
+    describeObject({
       index: whole,
-      message: objectOf({ role: constant('assistant'), content: nullable(text) }),
+      message: describeObject({ role: constant('assistant'), content: nullable(text) }),
       finish_reason: text,
     }),
   ),
-  usage: objectOf({ prompt_tokens: whole, completion_tokens: whole, total_tokens: whole }),
+  usage: describeObject({ prompt_tokens: whole, completion_tokens: whole, total_tokens: whole }),
 })
 
-const response = objectOf({
+const response = describeObject({
   ...{ id: text, object: constant('response'), created_at: whole, status: text, model: text },
-  output: listOf(objectOf({ id: text, type: text })),
-  usage: objectOf({ input_tokens: whole, output_tokens: whole, total_tokens: whole }),
+  output: describeList(describeObject({ id: text, type: text })),
+  usage: describeObject({ input_tokens: whole, output_tokens: whole, total_tokens: whole }),
 })
 
-const embeddings = objectOf({
+const embeddings = describeObject({
   ...{ object: constant('list'), model: text },
-  data: listOf(
-    objectOf({
+  data: describeList(
+    describeObject({
       ...{ object: constant('embedding'), index: whole },
       embedding: {
-        anyOf: [listOf({ type: 'number' }), { ...text, description: 'With `base64`: four bytes a number.' }],
+        anyOf: [describeList({ type: 'number' }), { ...text, description: 'With `base64`: four bytes a number.' }],
       },
     }),
   ),
-  usage: objectOf({ prompt_tokens: whole, total_tokens: whole }),
+  usage: describeObject({ prompt_tokens: whole, total_tokens: whole }),
 })
 
 const asking = { method: 'post', tag, refusals: { statuses: askingStatuses, body: openAiRefusal }, body: asIs } as const

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, issuesOf } from '../../routers/core/issues/issues.ts'
+import { fewIssues, readIssues } from '../../routers/core/issues/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
-import { type Failure, failureOf, isFinal } from '../http/failure.ts'
+import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 
 /** An error as OpenAI's clients read it. */
 export interface OpenAiError {
@@ -34,7 +34,7 @@ export function toOpenAiError(failure: Failure, names: ParameterNames = 'chat'):
 
 /** The first wrong parameter, and in words what is wrong with each. */
 function invalid({ error, message }: Failure, names: ParameterNames): OpenAiError {
-  const issues = fewIssues(issuesOf(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
+  const issues = fewIssues(readIssues(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
   const [first] = issues
   const told = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
   const isTooLong = first?.issue.reason === 'too_long'
@@ -57,7 +57,7 @@ const statusOf = (failure: Failure, { code }: OpenAiError) =>
   code === 'model_not_found' ? 404 : failure.status === 422 || isFinal(failure) ? 400 : failure.status
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const failure = failureOf(thrown)
+  const failure = toFailure(thrown)
   const error = toOpenAiError(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)

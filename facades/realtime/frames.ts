@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SOCKET_PATH } from '../../routers/core/settings.ts'
 import type { Position } from '../../routers/ports/change-streams.ts'
-import { excessOf } from '../http/json-text.ts'
+import { findExcess } from '../http/json-text.ts'
 
 /** Why a connection is refused that speaks the protocol: said in a frame, then by the close code. */
 export interface Refusal {
@@ -160,7 +160,7 @@ const objectIn = (data: unknown) => (typeof data === 'string' ? parsed(data) : d
 
 function parsed(text: string): unknown {
   try {
-    return excessOf(Buffer.from(text)) ? undefined : JSON.parse(text)
+    return findExcess(Buffer.from(text)) ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }

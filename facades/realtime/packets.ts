@@ -20,7 +20,7 @@ const olderTypes: Partial<Record<string, string>> = {
 }
 
 /** The frames that tell a channel of a change: what older front ends understand of it, and the change itself. */
-export function packetsOf(channel: string, change: Change): string[] {
+export function buildPackets(channel: string, change: Change): string[] {
   const { epoch, seq, kind, subject, at } = change
   const own = packet('change', channel, { epoch, seq, kind, subject, at })
   const older = olderPacket(channel, change)

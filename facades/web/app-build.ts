@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import type { InlineConfig } from 'vite'
+import type { InlineConfig, Plugin } from 'vite'
 
 /** Where the files of the front end are. */
 export const APP_BASE = '/assets/app/'
@@ -113,11 +113,13 @@ export async function appConfig(): Promise<InlineConfig> {
   return { configFile: false, root: join(root, 'facades/web/app'), base: APP_BASE, plugins: [react()] }
 }
 
-async function bundle(outDir: string): Promise<void> {
-  const { build } = await import('vite')
+/** Bundles the sources; further plugins see them first. */
+export async function bundle(outDir: string, more: Plugin[] = []): Promise<void> {
+  const [{ build }, config] = await Promise.all([import('vite'), appConfig()])
   await build({
-    ...(await appConfig()),
+    ...config,
     logLevel: 'error',
+    plugins: [...more, ...(config.plugins ?? [])],
     build: {
       outDir,
       emptyOutDir: false,

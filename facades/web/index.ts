@@ -3,7 +3,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { entityTag, isKnown } from '../http/conditional.ts'
-import { failureOf } from '../http/failure.ts'
+import { toFailure } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import type { AppSource } from './app-files.ts'
@@ -129,7 +129,7 @@ const latestPolicy = (ctx: Context) => unlessMissing(createCaller(ctx).announcem
 /** Undefined for an announcement that is not there, or whose text is missing. */
 const unlessMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
   reading.catch((error: unknown) => {
-    if (failureOf(error).code === 'not_found') return undefined
+    if (toFailure(error).code === 'not_found') return undefined
     throw error
   })
 

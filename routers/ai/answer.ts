@@ -82,6 +82,8 @@ export function toTextAnswer({ content, finish }: WholeAnswer): z.output<typeof 
 
 export interface UsagePart extends Usage {
   type: 'usage'
+  /** What the answer cost, in millionths of the currency; absent where its model has no price, or none to pay. */
+  cost?: { micros: number; currency: string }
   /** The answer was ended because a usage limit had no more room, its provider refused to say it, or it is as long as it may be. */
   cut?: Cut
 }
@@ -91,7 +93,7 @@ export const isRefusal = (part: StreamPart | undefined): boolean => part?.type =
 
 export type StreamPart = AnswerPart | UsagePart
 
-/** All but `tool-use`, which only some protocols have a word for. Questions whether a tool may be called come where the request says that they may. */
+/** All but `tool-use` and `tool-result`, which only some protocols have a word for. Questions whether a tool may be called come where the request says that they may. */
 export const streamParts = [
   'delta',
   'reasoning',

@@ -5,7 +5,7 @@ import { type Issue, Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
-import { viewerOf } from '../verbs/viewer.ts'
+import { toViewer } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { answerApproval, approvalAnswer } from './approvals/answer-approval.ts'
 import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
@@ -60,7 +60,7 @@ async function validateAsked(
   const model = await find(given.model, ctx.usage, 'chat')
   const asked = model ? adaptRequest(ctx, given, model) : given
   const attachments = new Attachments(
-    { files, viewer: viewerOf(ctx), room, maxBytes: settings.maxPromptFiles },
+    { files, viewer: toViewer(ctx), room, maxBytes: settings.maxPromptFiles },
     asked.messages,
   )
   const inputTokens = estimateInputTokens(asked)
@@ -189,7 +189,7 @@ export const aiRouter = router({
     .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
       const questionPlace = mayAsk === 'amid' ? 'amid' : mayAsk ? 'last' : undefined
       const call = await startCall(ctx, input, { questionPlace })
-      return call.stream(input.toolUses ? [...streamParts, 'tool-use'] : streamParts)
+      return call.stream(input.toolUses ? [...streamParts, 'tool-use', 'tool-result'] : streamParts)
     }),
 
   countTokens,

@@ -138,7 +138,7 @@ export class MeteredCall {
       outcome = this.#cut.outcome
       this.#record.write(outcome)
       this.#isHeld = true
-      yield [{ type: 'usage', ...this.#usage, ...this.#cut.told }]
+      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.told }]
     } catch (error) {
       outcome = 'failed'
       yield* this.#insteadOf(error, wanted)
@@ -190,6 +190,11 @@ export class MeteredCall {
       else if (this.#hasEnded) this.#ctx.hangUpUnread()
     }
     setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
+  }
+
+  get #cost(): Pick<UsagePart, 'cost'> {
+    const { costMicros: micros, currency } = this.#meter.cost
+    return micros === null || currency === null ? {} : { cost: { micros, currency } }
   }
 
   get #usage(): Usage {

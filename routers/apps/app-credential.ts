@@ -5,7 +5,7 @@ import { ExtApp } from '../../entities/apps/ext-app.ts'
 import { ExtAppCredential } from '../../entities/apps/ext-app-credential.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { changing } from '../core/changes.ts'
-import { actorOf, type Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { resourceId } from '../resource/ids.ts'
 import { lockRow } from '../verbs/lock.ts'
@@ -51,7 +51,7 @@ export async function rotateCredential(ctx: Context, given: z.output<typeof rota
     await runStatement(em, limitCredentials, [appId, new Date(Date.now() + overlapMinutes * MINUTE_MS)])
     return addCredential(em, appId, expiresAt)
   })
-  const details = { ...actorOf(ctx), appId, credentialId: made.id, overlapMinutes, expiresAt }
+  const details = { ...describeActor(ctx), appId, credentialId: made.id, overlapMinutes, expiresAt }
   ctx.services.log.info(details, 'the credential of an external app was rotated')
   return made.text
 }

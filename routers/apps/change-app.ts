@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { findAppName, lockApp } from '../../entities/apps/ext-app.sql.ts'
-import { actorOf, type Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { RecordOf } from '../resource/record.ts'
@@ -33,7 +33,7 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...given }:
     },
   )
   const appId = Number(record.id)
-  ctx.services.log.info({ ...actorOf(ctx), appId, credentialId: credential?.id }, 'an external app was made')
+  ctx.services.log.info({ ...describeActor(ctx), appId, credentialId: credential?.id }, 'an external app was made')
   return { ...record, credential: credential?.text ?? '', ...made }
 }
 
@@ -55,7 +55,7 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
     },
   })
   const { id, ifVersion, ...changed } = change
-  const details = { ...actorOf(ctx), appId: Number(id), changed: Object.keys(changed) }
+  const details = { ...describeActor(ctx), appId: Number(id), changed: Object.keys(changed) }
   ctx.services.log.info(details, 'an external app was changed')
   return { ...record, ...made }
 }
@@ -70,7 +70,7 @@ export async function deleteApp(ctx: Context, given: Version): Promise<{ id: str
       await endAllLinks({ em, changes }, row.id)
     },
   })
-  ctx.services.log.info({ ...actorOf(ctx), appId: Number(deleted.id) }, 'an external app was removed')
+  ctx.services.log.info({ ...describeActor(ctx), appId: Number(deleted.id) }, 'an external app was removed')
   return deleted
 }
 

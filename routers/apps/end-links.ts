@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { endLinks, endLinksWithKeys, listLinkTokens } from '../../entities/apps/ext-app-link.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
-import { actorOf, type Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
@@ -12,21 +12,21 @@ interface Ending {
   changes: ChangeRecorder
 }
 
-const credentialsOf = (links: readonly { tokenId: number }[]) => links.map(({ tokenId }) => tokenCredential(tokenId))
+const listCredentials = (links: readonly { tokenId: number }[]) => links.map(({ tokenId }) => tokenCredential(tokenId))
 
 /** Apps ask a person again who has made other keys: the passkey that they have opens nothing any more. */
 export const endLinksOfOldKeys = async ({ em, changes, userId }: ChangedPerson): Promise<void> => {
-  changes.addEnded(credentialsOf(await runStatement(em, endLinksWithKeys, [userId])))
+  changes.addEnded(listCredentials(await runStatement(em, endLinksWithKeys, [userId])))
 }
 
 /** Ends all links of an app. */
 export async function endAllLinks({ em, changes }: Ending, appId: number): Promise<void> {
-  changes.addEnded(credentialsOf(await runStatement(em, endLinks, [appId, null, null])))
+  changes.addEnded(listCredentials(await runStatement(em, endLinks, [appId, null, null])))
 }
 
 /** Ends what an app has under way that is switched off; its links stay. */
 export async function suspendLinks({ em, changes }: Ending, appId: number): Promise<void> {
-  changes.addEnded(credentialsOf(await runStatement(em, listLinkTokens, [appId])))
+  changes.addEnded(listCredentials(await runStatement(em, listLinkTokens, [appId])))
 }
 
 /** Ends the links of an app with one of its users, or with one person; tells the operator which, with the tokens of theirs. */
@@ -37,8 +37,8 @@ export async function endAppLinks(
 ): Promise<number> {
   const links = await ctx.services.sql(endLinks, [appId, externalId ?? null, userId ?? null])
   if (links.length === 0) return 0
-  await ctx.services.credentials.announce(credentialsOf(links))
+  await ctx.services.credentials.announce(listCredentials(links))
   const linkIds = links.map(({ id }) => id)
-  ctx.services.log.info({ ...actorOf(ctx), appId, linkIds }, 'links with an external app were ended')
+  ctx.services.log.info({ ...describeActor(ctx), appId, linkIds }, 'links with an external app were ended')
   return links.length
 }

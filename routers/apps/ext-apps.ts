@@ -13,7 +13,7 @@ import { hashSecret, mintSecret, writeToken } from '../../entities/identity/toke
 import { User } from '../../entities/identity/user.ts'
 import { takes } from '../core/body-size.ts'
 import { changing } from '../core/changes.ts'
-import { actorOf, type Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, host, router, sessionUser, userWith } from '../core/trpc.ts'
@@ -71,7 +71,7 @@ async function establish(ctx: Deciding, given: Consent): Promise<AppToConnect> {
       privateKey: pair ? sealForApp(app.publicKey, pair.privateKey) : null,
     })
   }).catch(translateConstraintError)
-  ctx.services.log.info({ ...actorOf(ctx), appId: Number(app.id) }, 'an external app was linked')
+  ctx.services.log.info({ ...describeActor(ctx), appId: Number(app.id) }, 'an external app was linked')
   return app
 }
 

@@ -159,7 +159,7 @@ async function importModels(
     const steps = await plan(await runStatement(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))
-      if (step.id) await em.nativeUpdate(AiModel, { id }, valuesOf(step))
+      if (step.id) await em.nativeUpdate(AiModel, { id }, toValues(step))
       changes.add(['all'], step.id ? 'updated' : 'created', 'ai-models', id)
     }
     return steps.map(told)
@@ -199,7 +199,7 @@ function findNewMembers(
   ]
 }
 
-const valuesOf = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: Step) => ({
+const toValues = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: Step) => ({
   ...(members.includes('limits') && { limits: { maxInputTokens, maxOutputTokens } }),
   ...(members.includes('pricing') && price && { pricing: toPricing(price) }),
 })
@@ -209,7 +209,7 @@ async function add(em: EntityManager, provider: number, step: Step): Promise<num
   const { modelId, name, listed } = step
   const model = em.create(AiModel, {
     ...{ provider, modelId, upstreamId: name === modelId ? null : name, label: listed.label ?? name },
-    ...{ active: false, input: listed.takesImages ? ['text', 'image'] : ['text'], ...valuesOf(step) },
+    ...{ active: false, input: listed.takesImages ? ['text', 'image'] : ['text'], ...toValues(step) },
   })
   await em.flush()
   await em.insert(AiModelUsageRule, { model: model.id, usageType: 'main' })

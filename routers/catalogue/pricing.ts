@@ -187,7 +187,7 @@ export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | un
 export function computeMaxCost(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
   const { input, cached, output, reasoning } = known
   const price = priceFor(pricing, input)
-  if (price && isEndless(price, known)) return { ...unknownCost, currency: currencyOf(price, known) }
+  if (price && isEndless(price, known)) return { ...unknownCost, currency: chooseCurrency(price, known) }
   const rates = price && pickRates(price)
   const read = cached === undefined ? dearestInput(input, rates) : { cached }
   const thought = rates && rates.reasoning > rates.output ? rest : 0
@@ -198,7 +198,7 @@ const isEndless = ({ costPerWebSearch }: DeepReadonly<PriceRange>, { input, webS
   input === Infinity || (webSearches === Infinity && Boolean(costPerWebSearch))
 
 /** Null where a price is wanting. */
-const currencyOf = (price: DeepReadonly<PriceRange>, { webSearches = 0 }: KnownTokens): string | null =>
+const chooseCurrency = (price: DeepReadonly<PriceRange>, { webSearches = 0 }: KnownTokens): string | null =>
   isUnpriced(price, { input: 1, output: 1, cached: 0, reasoning: 0 }) || (webSearches > 0 && !isSearchPriced(price))
     ? null
     : price.currency

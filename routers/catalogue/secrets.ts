@@ -52,12 +52,12 @@ export const secretsStay = ({ attributes }: Resource, addresses: (row: Record<st
 
 /** The names of those addresses that are on a server that none of the former was on. */
 export function leadingElsewhere(before: Addresses, after: Addresses): string[] {
-  const known = new Set(Object.values(before).map(originOf))
-  return Object.keys(after).filter((name) => after[name] && !known.has(originOf(after[name])))
+  const known = new Set(Object.values(before).map(parseOrigin))
+  return Object.keys(after).filter((name) => after[name] && !known.has(parseOrigin(after[name])))
 }
 
 /** What is no address of the web, such as a command, stands for itself. */
-function originOf(address: string | null | undefined): string | undefined {
+function parseOrigin(address: string | null | undefined): string | undefined {
   const { origin = 'null' } = URL.parse(address ?? '') ?? {}
   return origin === 'null' ? (address ?? undefined) : origin
 }
@@ -85,7 +85,7 @@ export const digest = (secret: string | undefined) =>
 export async function renewSecrets(em: EntityManager, services: Pick<Services, 'resources' | 'vault'>): Promise<void> {
   const { resources, vault } = services
   for (const of of resources.all)
-    for (const { property, purpose } of secretsOf(of)) {
+    for (const { property, purpose } of listSecrets(of)) {
       const rows = await em.find(resources.tableOf(of.type).entity, {})
       for (const row of rows as Partial<Record<string, unknown>>[])
         if (row[property]) row[property] = vault.renew(String(row[property]), purpose)
@@ -99,7 +99,7 @@ async function renewServerKeys(em: EntityManager, vault: Vault): Promise<void> {
     server.apiKey = vault.renew(server.apiKey ?? '', FURTHER_API_KEY)
 }
 
-const secretsOf = ({ attributes }: Resource) =>
+const listSecrets = ({ attributes }: Resource) =>
   Object.entries(attributes).flatMap(([name, { property = name, sealed: purpose }]) =>
     purpose === undefined ? [] : [{ property, purpose }],
   )

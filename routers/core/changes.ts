@@ -22,7 +22,7 @@ export async function changing<T>(
   const dropped: string[] = []
   const ended: string[] = []
   const result = await transact(ctx, stream, async (em) => {
-    const result = await work(em, recorderOf({ noted, logged, dropped, ended }))
+    const result = await work(em, createRecorder({ noted, logged, dropped, ended }))
     await em.flush()
     if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
     return result
@@ -61,13 +61,13 @@ interface Recorded {
   ended: string[]
 }
 
-function recorderOf({ noted, logged, dropped, ended }: Recorded): ChangeRecorder {
+function createRecorder({ noted, logged, dropped, ended }: Recorded): ChangeRecorder {
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
     for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
   return {
     add,
-    addRow: (of, verb, row) => add(streamsOf(of, row), verb, of.type, row.id),
+    addRow: (of, verb, row) => add(findStreams(of, row), verb, of.type, row.id),
     addLogged: (changes) => void logged.push(...changes),
     addEnded: (credentials) => void ended.push(...credentials),
     dropFiles: (names) => void dropped.push(...names),
@@ -92,17 +92,17 @@ async function removeFiles({ services: { files, log } }: Context, names: readonl
 }
 
 /** The streams that a row belongs to, by the properties that its declaration names. */
-function streamsOf({ streams }: Resource, row: object): Stream[] {
+function findStreams({ streams }: Resource, row: object): Stream[] {
   if (streams === 'all') return [streams]
   const kinds = Object.entries(streams) as [StreamKind, string][]
   return kinds.flatMap(([kind, property]): Stream[] => {
-    const id = idOf((row as Record<string, unknown>)[property])
+    const id = readId((row as Record<string, unknown>)[property])
     return id === undefined ? [] : [`${kind}:${id}`]
   })
 }
 
 /** Of a column, or of a reference to another row. */
-function idOf(value: unknown): number | undefined {
+function readId(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return value ? (value as { id: number }).id : undefined
 }

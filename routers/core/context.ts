@@ -136,14 +136,14 @@ export function findCredential({ callerContext: { current }, browser }: Context)
   return browser?.session && `session:${browser.session.handle}`
 }
 
-export function credentialOf(ctx: Context): string {
+export function requireCredential(ctx: Context): string {
   const credential = findCredential(ctx)
   if (credential === undefined) throw new Problem('signed_out')
   return credential
 }
 
 /** Who does something, as the log tells it: `host`, `user:{id}` or `app:{id}`, and by which token if by one. */
-export function actorOf({ origin, requestId, callerContext: { current } }: Context) {
+export function describeActor({ origin, requestId, callerContext: { current } }: Context) {
   if (origin === 'host') return { requestId, by: 'host' }
   if (current.type === 'user') return { requestId, by: `user:${current.person.id}`, byToken: current.token?.id }
   return { requestId, by: current.type === 'external-app' ? `app:${current.appId}` : current.type }

@@ -75,7 +75,7 @@ export function extend(hooks: HookRegistry, extensions: readonly Extension[], lo
     for (const [name, check] of Object.entries(healthChecks)) {
       hooks.on('health-check', async ({ results }) => {
         const failed = (error: unknown) => log.warn({ extension, check: name, error }, 'a health check failed')
-        results.set(name, { name, ...(await outcomeOf(check, failed)) })
+        results.set(name, { name, ...(await awaitOutcome(check, failed)) })
       })
     }
   }
@@ -103,7 +103,7 @@ const contained =
 /** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
 const CHECK_TIMEOUT_MS = 3000
 
-async function outcomeOf(
+async function awaitOutcome(
   check: () => HealthOutcome | Promise<HealthOutcome>,
   failed: (error: unknown) => void,
 ): Promise<HealthOutcome> {

@@ -49,7 +49,7 @@ export async function runOnce(
   run: () => Promise<StoredResponse>,
 ): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Problem('idempotency_key')
-  const caller = callerOf(ctx)
+  const caller = findKeyOwner(ctx)
   // Guests share one identity, so a key of one could return the answer of another.
   if (!caller) return run()
   const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
@@ -146,13 +146,13 @@ interface KeyOwner {
   owner: string
 }
 
-function callerOf({ callerContext: { current } }: Context): KeyOwner | undefined {
-  const owner = ownerOf(current)
+function findKeyOwner({ callerContext: { current } }: Context): KeyOwner | undefined {
+  const owner = nameOwner(current)
   if (owner === undefined) return undefined
   return { owner, name: current.type === 'user' ? `${owner} ${current.token?.id ?? ''}` : owner }
 }
 
-function ownerOf(caller: Caller): string | undefined {
+function nameOwner(caller: Caller): string | undefined {
   if (caller.type === 'user') return `user ${caller.person.id}`
   if (caller.type === 'external-app') return `app ${caller.appId}`
   return caller.type === 'registering' ? `registering ${digest(caller.username)}` : undefined
@@ -168,14 +168,14 @@ const MAX_KEPT = 2 * 1024 * 1024
 
 /** A key that could not be remembered for a day would promise too much: the request is refused before it is carried out. */
 async function takeKey({ services, hints }: Context, owner: string): Promise<void> {
-  const allowance = await services.limiter.take(keysOf(owner), MAX_KEYS, DAY_SECONDS)
+  const allowance = await services.limiter.take(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
   hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: `At most ${MAX_KEYS} idempotency keys are kept for you in a day.` })
 }
 
 const giveKeyBack = ({ services }: Context, owner: string): Promise<void> =>
-  services.limiter.giveBack(keysOf(owner), MAX_KEYS, DAY_SECONDS)
+  services.limiter.giveBack(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
 
 /** Whether the body of an answer may be kept, which then counts. */
 async function takeRoom({ services }: Context, owner: string, payload: string): Promise<boolean> {
@@ -184,4 +184,4 @@ async function takeRoom({ services }: Context, owner: string, payload: string): 
   return allowance.remaining >= 0
 }
 
-const keysOf = (owner: string) => `idempotency:keys:${owner}`
+const buildQuotaKey = (owner: string) => `idempotency:keys:${owner}`

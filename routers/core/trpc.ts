@@ -6,7 +6,7 @@ import type { Exposure } from '../resource/exposure.ts'
 import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
-import { fewIssues, issuesOf, shorten } from './issues/issues.ts'
+import { fewIssues, readIssues, shorten } from './issues/issues.ts'
 import { unavailableOr } from './outage.ts'
 import { errorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
@@ -17,17 +17,17 @@ const MAX_SENTENCE = 300
 /** What a first-party program is told of a failure: nothing of the inside, and the request's id in every case. */
 function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context | undefined) {
   const { code, httpStatus, path } = shape.data
-  const issues = issuesOf(error)
+  const issues = readIssues(error)
   return {
     code: shape.code,
-    message: shorten(sentenceOf(error, issues), MAX_SENTENCE),
+    message: shorten(writeSentence(error, issues), MAX_SENTENCE),
     data: {
       code,
       httpStatus,
       path: path && shorten(path, MAX_PATH),
       problem: error instanceof Problem ? error.problem : undefined,
       ...(error instanceof Problem && error.meta),
-      issues: toldOf(issues, ctx),
+      issues: limitIssues(issues, ctx),
       // A refusal at the door has no context, and carries the id itself.
       requestId: ctx?.requestId ?? (error as { requestId?: string }).requestId,
     },
@@ -35,14 +35,14 @@ function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context
 }
 
 /** The calls of a batch share one answer, and so what it has room for. */
-function toldOf(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
+function limitIssues(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
   const { told = 0 } = ctx?.hints ?? {}
   const few = fewIssues(issues, MAX_ISSUES - told).map(({ path, message }) => ({ path, message }))
   if (ctx) ctx.hints.told = told + few.length
   return few
 }
 
-function sentenceOf(error: TRPCError, issues: readonly Issue[]): string {
+function writeSentence(error: TRPCError, issues: readonly Issue[]): string {
   if (error instanceof Problem) return error.message
   if (error.code === 'INTERNAL_SERVER_ERROR') return errorKind('internal').title
   if (issues.length > 0) return errorKind('invalid').title

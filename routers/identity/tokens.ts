@@ -8,7 +8,7 @@ import {
 import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import { actorOf, type Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
@@ -92,7 +92,7 @@ async function create(ctx: Context, userId: number, { name, abilities, expiresAt
     expiresAt: expiresAt ?? null,
   })
   await em.flush()
-  ctx.services.log.info({ ...actorOf(ctx), tokenId: token.id, userId, abilities, expiresAt }, 'a token was made')
+  ctx.services.log.info({ ...describeActor(ctx), tokenId: token.id, userId, abilities, expiresAt }, 'a token was made')
   return { id: token.id, name, abilities, token: writeToken({ id: token.id, secret }) }
 }
 
@@ -101,6 +101,6 @@ async function revoke(ctx: Context, where: { id: number; user: number }) {
   const revoked = await ctx.em().nativeDelete(AccessToken, where)
   if (!revoked) throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
   await ctx.services.credentials.announce([tokenCredential(where.id)])
-  ctx.services.log.info({ ...actorOf(ctx), tokenId: where.id, userId: where.user }, 'a token was revoked')
+  ctx.services.log.info({ ...describeActor(ctx), tokenId: where.id, userId: where.user }, 'a token was revoked')
   return { id: where.id }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { setGroups } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import { changing, transact } from '../core/changes.ts'
-import { actorOf, type Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router } from '../core/trpc.ts'
 import { email, groupNames, personName, subject, username } from '../ports/login.ts'
@@ -74,7 +74,7 @@ export const adminRouter = router({
         await endAccess({ em, changes }, id)
         await endSessions({ em, changes }, id)
       })
-      ctx.services.log.info({ ...actorOf(ctx), userId: id, disabled }, 'a user was disabled or enabled')
+      ctx.services.log.info({ ...describeActor(ctx), userId: id, disabled }, 'a user was disabled or enabled')
       return { id, username, disabled }
     }),
 
@@ -106,7 +106,7 @@ export const adminRouter = router({
         // Whoever was this person until now is signed out.
         if (changed) await endSessions({ em, changes }, id)
       })
-      ctx.services.log.info({ ...actorOf(ctx), userId: id, isBound: bound !== null }, 'a user was bound anew')
+      ctx.services.log.info({ ...describeActor(ctx), userId: id, isBound: bound !== null }, 'a user was bound anew')
       return { id, username, subject: bound }
     }),
 

@@ -59,14 +59,14 @@ const change = z
 const batch = z
   .transform((input: z.input<typeof change>, context) => {
     const { set, remove } = Object(input)
-    const isTooLong = lengthOf(set) + lengthOf(remove) > MAX_ENTRIES
+    const isTooLong = countItems(set) + countItems(remove) > MAX_ENTRIES
     if (isTooLong) context.addIssue({ code: 'custom', path: ['remove'], message: TOO_MANY })
     return input
   })
   .pipe(change)
 
 const TOO_MANY = `must have, together with set, at most ${MAX_ENTRIES} elements`
-const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 0)
+const countItems = (list: unknown) => (Array.isArray(list) ? list.length : 0)
 
 export const userKeychainValuesRouter = router({
   ...reads(userKeychainValues),

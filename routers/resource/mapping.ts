@@ -57,7 +57,7 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
     columns: Object.fromEntries(
       Object.entries(of.attributes).flatMap(([name, { property = name, sql, save, onDemand }]) => {
         const known = propertiesOf(meta)[property]
-        if (known && !save) return [[name, columnOf(known)]]
+        if (known && !save) return [[name, mapColumn(known)]]
         if (sql || save || onDemand) return []
         throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
       }),
@@ -65,26 +65,26 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
     uniques: Object.fromEntries(
       Object.entries(of.attributes).flatMap(([name, { property = name }]) => {
         const known = propertiesOf(meta)[property]
-        return known?.unique ? [[`${meta.tableName}_${columnOf(known).column}_unique`, name]] : []
+        return known?.unique ? [[`${meta.tableName}_${mapColumn(known).column}_unique`, name]] : []
       }),
     ),
     orders: Object.fromEntries(
       Object.entries(of.attributes).flatMap(([name, { sort }]) =>
         Array.isArray(sort)
-          ? [[name, sort.map((property) => columnOf(propertyOf(of, meta, name, property)).column)]]
+          ? [[name, sort.map((property) => mapColumn(findProperty(of, meta, name, property)).column)]]
           : [],
       ),
     ),
     relations: Object.fromEntries(
       Object.entries(of.relations).map(([name, relation]) => {
         const { property = name } = relation
-        return [name, relationOf(propertyOf(of, meta, name, property), relation)]
+        return [name, mapRelation(findProperty(of, meta, name, property), relation)]
       }),
     ),
   }
 }
 
-function propertyOf({ type }: Resource, meta: EntityMetadata<Row>, name: string, property: string): EntityProperty {
+function findProperty({ type }: Resource, meta: EntityMetadata<Row>, name: string, property: string): EntityProperty {
   const known = propertiesOf(meta)[property]
   if (!known) throw new Error(`${type}.${name}: the entity ${meta.className} has no property ${property}`)
   return known
@@ -93,13 +93,13 @@ function propertyOf({ type }: Resource, meta: EntityMetadata<Row>, name: string,
 const propertiesOf = ({ properties }: Pick<EntityMetadata, 'properties'>) =>
   properties as Partial<Record<string, EntityProperty>>
 
-const columnOf = ({ fieldNames: [column = ''], nullable, runtimeType }: EntityProperty): ColumnMapping => ({
+const mapColumn = ({ fieldNames: [column = ''], nullable, runtimeType }: EntityProperty): ColumnMapping => ({
   column,
   isNullable: nullable === true,
   isTime: runtimeType === 'Date',
 })
 
-function relationOf(property: EntityProperty, { many, total }: Relation): RelationMapping {
+function mapRelation(property: EntityProperty, { many, total }: Relation): RelationMapping {
   const { kind, fieldNames, nullable, pivotTable, joinColumns, inverseJoinColumns, targetMeta, mappedBy } = property
   if (many !== [ReferenceKind.ONE_TO_MANY, ReferenceKind.MANY_TO_MANY].includes(kind))
     throw new Error(`${property.name} leads to ${many ? 'one row' : 'many rows'}`)

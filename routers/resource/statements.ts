@@ -68,7 +68,7 @@ export class ResourceStatements {
   /** The rows to which the relation of some parents leads; one more than may come along where a table grows without bound. */
   related(of: Resource, name: string, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = plainShape(unrestricted)
-    const { parent, join } = pathOf(this.#relationOf(of, name))
+    const { parent, join } = joinParents(this.#relationOf(of, name))
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
       const order = this.#of.coalesced ? `${parent}, t.id` : `${parent}, t.id limit ${MAX_INCLUDED + 1}`
@@ -162,7 +162,7 @@ export class ResourceStatements {
 
   /** Of one parent alone, so that an index that begins with it has the rows in order. */
   #fromParent(relation: RelationMapping, shape: QueryShape, sql: ParameterBinder): string {
-    const { parent, join } = pathOf(relation)
+    const { parent, join } = joinParents(relation)
     return `${this.#fromListed(shape, sql, join)} and ${parent} = ${sql.param('parent')}`
   }
 
@@ -173,7 +173,7 @@ export class ResourceStatements {
   #filterText({ name, variant }: FilterUse, sql: ParameterBinder): string {
     const text = this.#of.filters[name]?.texts[variant]
     if (!text) throw new Error(`the filter ${name} has no text for ${variant}`)
-    return `(${text('t', sql, sql.valueOf(name))})`
+    return `(${text('t', sql, sql.bindFilter(name))})`
   }
 
   #window({ sort }: QueryShape, sql: ParameterBinder): string {
@@ -195,17 +195,17 @@ export class ResourceStatements {
 }
 
 /** Counts the rows of a statement. */
-const countOf = (from: string) => `select count(*)::int as total ${from}`
+const countRows = (from: string) => `select count(*)::int as total ${from}`
 
 /** How many rows a statement has, where that is known without counting. Beside a row, which proves that there are some to see. */
-const totalBeside = (from: string, known: string | undefined) => known ?? countOf(from)
+const totalBeside = (from: string, known: string | undefined) => known ?? countRows(from)
 
 /** The same, of its own: who sees no row is told of none. */
 const totalAlone = (from: string, known: string | undefined) =>
-  known === undefined ? countOf(from) : `select case when exists (select ${from}) then ${known} else 0 end as total`
+  known === undefined ? countRows(from) : `select case when exists (select ${from}) then ${known} else 0 end as total`
 
 /** How the rows of a relation hang together with their parents. */
-function pathOf(link: RelationMapping): { parent: string; join: string } {
+function joinParents(link: RelationMapping): { parent: string; join: string } {
   if ('column' in link) throw new Error('a to-one relation is read by its id')
   const parent = 'pivot' in link ? `j.${link.from}` : `t.${link.foreignKey}`
   return { parent, join: 'pivot' in link ? `join ${link.pivot} j on j.${link.to} = t.id` : '' }
@@ -230,7 +230,7 @@ function recordSql(of: Resource, others: TypeFinder, sql: ParameterBinder): stri
   const values = visible.map(
     ([name, attribute]) => `${attribute.sql?.('t', sql) ?? columnSql(attribute, columns[name])} as "${name}"`,
   )
-  const links = linksOf(of).map(([name, relation]) => linkSql(relation, mapped[name], others, sql))
+  const links = listLinks(of).map(([name, relation]) => linkSql(relation, mapped[name], others, sql))
   const members = [
     `${of.ids.sql('t')} as id`,
     't.xmin::text as "rowVersion"',
@@ -252,23 +252,23 @@ function rowReader(of: Resource, { tableOf }: TypeFinder): <Row extends RecordRo
     isSentAsTime(attribute, columns[name]) ? [name] : [],
   )
   const sparse = Object.keys(of.attributes).filter((name) => of.attributes[name]?.sparse)
-  const links = linksOf(of).map(([name]) => name)
+  const links = listLinks(of).map(([name]) => name)
   const isPresent = ([name, value]: [string, unknown]) => value !== null || !sparse.includes(name)
   const read = (sent: SentRow['record']) => {
     const relations = Object.fromEntries(links.map((name, at) => [name, linkTo(sent.relations[at])]))
     const record: Record<string, unknown> = { ...sent, relations }
-    for (const name of times) if (record[name]) record[name] = timeOf(record[name] as string)
+    for (const name of times) if (record[name]) record[name] = formatTime(record[name] as string)
     return sparse.length > 0 ? Object.fromEntries(Object.entries(record).filter(isPresent)) : record
   }
   return <Row>(sent: object) => ({ ...sent, record: read((sent as SentRow).record) }) as Row
 }
 
-const linksOf = ({ relations }: Resource) => Object.entries(relations).filter(([, { many }]) => !many)
+const listLinks = ({ relations }: Resource) => Object.entries(relations).filter(([, { many }]) => !many)
 
 const linkTo = (id: string | null | undefined) => (typeof id === 'string' ? { id } : null)
 
 /** RFC 3339 text with milliseconds for a time in UTC as JSON of PostgreSQL has it, such as `2026-11-23T14:44:45.12`. */
-const timeOf = (utc: string) => `${utc.padEnd(20, '.').padEnd(23, '0')}Z`
+const formatTime = (utc: string) => `${utc.padEnd(20, '.').padEnd(23, '0')}Z`
 
 const isSentAsTime = ({ sql, load }: Attribute, column: ColumnMapping | undefined) =>
   !sql && !load && column?.isTime === true

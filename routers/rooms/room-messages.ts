@@ -183,12 +183,12 @@ const MAX_READERS = 200
 
 /** Of each message the ids of the members who have read it or wrote it, the caller's first: one statement for all of them. */
 async function findReaders(messages: readonly FoundRow[], { sql, viewer }: Parameters<FindValues>[1]) {
-  const found = await sql(findReadMarks, [[...new Set(messages.map(roomOf))], viewer])
+  const found = await sql(findReadMarks, [[...new Set(messages.map(readRoomId))], viewer])
   const byRoom = new Map(found.map(({ room, marks }) => [room, marks]))
-  return messages.map((message) => pickReaders(message, byRoom.get(roomOf(message)) ?? []))
+  return messages.map((message) => pickReaders(message, byRoom.get(readRoomId(message)) ?? []))
 }
 
-const roomOf = ({ relations }: FoundRow) => Number(relations['room']?.id)
+const readRoomId = ({ relations }: FoundRow) => Number(relations['room']?.id)
 
 function pickReaders({ id, relations }: FoundRow, marks: readonly ReadMark[]): number[] {
   const author = Number(relations['member']?.id)

@@ -26,7 +26,7 @@ import { followChanges, followInput } from '../verbs/follow-changes.ts'
 import { assertPermitted, unknown } from '../verbs/lock.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { viewerOf } from '../verbs/viewer.ts'
+import { toViewer } from '../verbs/viewer.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
 import { noteInvitations } from './members/member-events.ts'
@@ -124,9 +124,9 @@ async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange)
 }
 
 const write = (ctx: Context, change: RowChange) =>
-  updateRow(ctx, rooms, change, { afterFlush: noteNewName, stream: streamOf(change) })
+  updateRow(ctx, rooms, change, { afterFlush: noteNewName, stream: toStream(change) })
 
-const streamOf = ({ id }: { id: string }) => `room:${Number(id)}` as const
+const toStream = ({ id }: { id: string }) => `room:${Number(id)}` as const
 
 /** Invitations show the name, too. */
 async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<void> {
@@ -136,7 +136,7 @@ async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<voi
 async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {
   const files: string[] = []
   const deleted = await deleteRow(ctx, rooms, version, {
-    stream: streamOf(version),
+    stream: toStream(version),
     async beforeDelete({ em, changes, row }) {
       await noteRoomGone({ em, changes, room: row.id })
       const { avatar } = await em.findOneOrFail(Room, row.id)
@@ -149,7 +149,7 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
 
 /** Marks the messages of a room as read by the caller, up to one of them. A mark never goes back. */
 async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
-  const { viewer } = viewerOf(ctx)
+  const { viewer } = toViewer(ctx)
   await assertMember(ctx, room)
   const mark = async (em: EntityManager, changes: ChangeRecorder) => {
     const [marked] = await runStatement(em, markReadText, [upTo, room, viewer])
@@ -164,7 +164,7 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
 
 /** A room of which the caller is no member is not there. */
 async function assertMember(ctx: Context, room: number): Promise<void> {
-  const [member] = await ctx.services.sql(findMembership, [room, viewerOf(ctx).viewer])
+  const [member] = await ctx.services.sql(findMembership, [room, toViewer(ctx).viewer])
   if (member) return
   throw new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${room}.` })
 }

@@ -12,7 +12,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { unknown } from '../verbs/lock.ts'
-import { viewerOf } from '../verbs/viewer.ts'
+import { toViewer } from '../verbs/viewer.ts'
 import { assertFewAttachments, linkToMessage } from './attachments/link.ts'
 import { assertKeyInUse } from './key-epochs.ts'
 import { assertContentFits, noContent } from './message-content.ts'
@@ -49,7 +49,7 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
 export async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
-  const [writer] = await runStatement(em, lockRoomForWriter, [room, viewerOf(ctx).viewer])
+  const [writer] = await runStatement(em, lockRoomForWriter, [room, toViewer(ctx).viewer])
   if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
   if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
   return writer

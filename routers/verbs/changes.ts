@@ -29,7 +29,7 @@ export interface Changes {
 
 /** The changes of a stream behind a position, in their order; throws where some of them may be gone. */
 export async function changesSince(ctx: Context, stream: Stream, after: string | undefined): Promise<Changes> {
-  if (after === undefined) return { meta: { changes: [], position: await positionOf(ctx, stream), hasMore: false } }
+  if (after === undefined) return { meta: { changes: [], position: await readPosition(ctx, stream), hasMore: false } }
   const [epoch = '', seq = ''] = after.split(':')
   const [found] = await ctx.services.sql(findChanges, [stream, seq, MAX_CHANGES + 1])
   if (!found) throw new Problem('not_found')
@@ -47,7 +47,7 @@ export async function changesSince(ctx: Context, stream: Stream, after: string |
   return { meta: { changes, position: `${epoch}:${last}`, hasMore: found.changes.length > MAX_CHANGES } }
 }
 
-async function positionOf({ services }: Context, stream: Stream): Promise<string> {
+async function readPosition({ services }: Context, stream: Stream): Promise<string> {
   const [found] = await services.sql(findPosition, [stream])
   if (!found) throw new Problem('not_found')
   return `${found.epoch}:${found.seq}`

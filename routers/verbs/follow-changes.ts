@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Stream } from '../core/change-recorder.ts'
-import { type Context, credentialOf } from '../core/context.ts'
+import { type Context, requireCredential } from '../core/context.ts'
 import { unavailableOr } from '../core/outage.ts'
 import { Problem } from '../core/problems.ts'
 import type { Position, StreamFollower } from '../ports/change-streams.ts'
@@ -37,7 +37,7 @@ export async function* followChanges(ctx: Subscribing, options: FollowOptions): 
   const gone = () => queue.comeBack()
   const subscriber = {
     person: ctx.caller.person.id,
-    credential: credentialOf(ctx),
+    credential: requireCredential(ctx),
     signedOut: () => queue.fail(new Problem('signed_out')),
     drained: gone,
   }
@@ -78,7 +78,7 @@ async function* tell(
     for (const change of known.changes) {
       queue.assertOpen()
       last = change.seq
-      yield partOf(epoch, change)
+      yield toPart(epoch, change)
     }
     if (!known.hasMore) break
     known = await read(known.position)
@@ -88,11 +88,11 @@ async function* tell(
     const change = await queue.next()
     if (change.seq <= last) continue
     if (isOver(change)) throw new Problem('not_found')
-    yield partOf(epoch, change)
+    yield toPart(epoch, change)
   }
 }
 
-const partOf = (epoch: string, { seq, kind, subject, at }: Change): Told =>
+const toPart = (epoch: string, { seq, kind, subject, at }: Change): Told =>
   tracked(`${epoch}:${seq}`, { type: 'change', seq, kind, subject, at })
 
 /** Changes that wait for a client; one that has more to read comes back and reads them from the log. */

@@ -5,7 +5,7 @@ import { type Issue, Problem } from '../core/problems.ts'
 import { inTransaction, runStatement } from '../core/run-statement.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RowVerb } from '../resource/query-shape.ts'
-import { seesAll, viewerOf } from './viewer.ts'
+import { seesAll, toViewer } from './viewer.ts'
 import type { RowChange } from './write-inputs.ts'
 
 export type Version = Pick<RowChange, 'id' | 'ifVersion'>
@@ -38,7 +38,7 @@ export async function assertPermitted(
 ): Promise<void> {
   const asked = ctx.services.resources.statementsOf(of.type).permission(verb, seesAll(ctx))
   if (!asked) return
-  const [row] = await sql(asked.statement, asked.values({ ...viewerOf(ctx), ids: [of.ids.keyOf(id)] }))
+  const [row] = await sql(asked.statement, asked.values({ ...toViewer(ctx), ids: [of.ids.keyOf(id)] }))
   if (row?.id !== id) throw notFound(of, id)
   if (!row.permitted) throw new Problem('not_permitted')
 }
@@ -62,7 +62,7 @@ export async function assertLinksVisible(
 /** Those of the ids that are no rows of the type for the caller. */
 export async function hiddenAmong(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
   const asked = ctx.services.resources.statementsOf(type).visibleKeys(seesAll(ctx))
-  const rows = ids.length > 0 ? await runStatement(em, asked.statement, asked.values({ ...viewerOf(ctx), ids })) : []
+  const rows = ids.length > 0 ? await runStatement(em, asked.statement, asked.values({ ...toViewer(ctx), ids })) : []
   const visible = new Set(rows.map(({ key }) => key))
   return new Set(ids.filter((id) => !visible.has(id)))
 }

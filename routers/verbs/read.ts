@@ -17,7 +17,7 @@ export const reader = userWith('read')
 
 /** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
 export function reads<R extends Resource>(of: R) {
-  const include = includeOf(of)
+  const include = includeSchema(of)
   return {
     list: reader
       .meta(exposes(of, 'list'))
@@ -28,8 +28,8 @@ export function reads<R extends Resource>(of: R) {
         >,
       )
       .query(async ({ ctx, input }): Promise<Page<RecordOf<R>>> => {
-        const window = windowOf(of, input.page)
-        const { items, total } = await new RowReader(ctx).page(of, queryOf(of, input), window)
+        const window = toWindow(of, input.page)
+        const { items, total } = await new RowReader(ctx).page(of, toQuery(of, input), window)
         return { items: items as RecordOf<R>[], total, page: window }
       }),
 
@@ -41,7 +41,10 @@ export function reads<R extends Resource>(of: R) {
     related: reader
       .meta(exposes(of, 'related'))
       .input(
-        z.looseObject({ id: of.ids.schema, relation: relationOf(of) }) as unknown as Taking<RelatedInput, RelatedOf<R>>,
+        z.looseObject({ id: of.ids.schema, relation: relationSchema(of) }) as unknown as Taking<
+          RelatedInput,
+          RelatedOf<R>
+        >,
       )
       .query(({ ctx, input }) => related(ctx, of, input)),
   }
@@ -80,12 +83,12 @@ export async function getRow<R extends Resource>(ctx: Context, of: R, id: string
 const noSuch = ({ type }: Resource, id: string) =>
   new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
 
-const relationOf = ({ relations }: Resource) => z.enum(Object.keys(relations))
+const relationSchema = ({ relations }: Resource) => z.enum(Object.keys(relations))
 
 /** More paths than any type has. */
 const MAX_INCLUDES = 50
 
-const includeOf = ({ includes }: Resource) =>
+const includeSchema = ({ includes }: Resource) =>
   z
     .array(z.enum(includes as string[]))
     .max(MAX_INCLUDES)
@@ -115,7 +118,7 @@ export const nothing = z.strictObject({}).optional()
 export const relatedInput = ({ many }: Relation, of: Resource) =>
   many
     ? z.strictObject(collectionInput(of))
-    : z.strictObject({ include: includeOf(of), filter: nothing, page: nothing })
+    : z.strictObject({ include: includeSchema(of), filter: nothing, page: nothing })
 
 interface CollectionInput {
   include: string[]
@@ -125,7 +128,7 @@ interface CollectionInput {
 }
 
 /** What does not come in pages comes as one. */
-const windowOf = (
+const toWindow = (
   { page }: Resource,
   { number = 1, size = page?.size ?? 10_000 }: Partial<PageWindow> = {},
 ): PageWindow => ({
@@ -133,7 +136,7 @@ const windowOf = (
   size,
 })
 
-function queryOf({ filters: declared }: Resource, { include, sort, filter: filterValues }: CollectionInput): Query {
+function toQuery({ filters: declared }: Resource, { include, sort, filter: filterValues }: CollectionInput): Query {
   const filters = Object.entries(declared).flatMap(([name, { variantOf }]) => {
     const value = filterValues[name]
     return value === undefined ? [] : [{ name, variant: variantOf(value) }]
@@ -157,8 +160,8 @@ async function related(
   const reader = new RowReader(ctx)
   if (relation.many) {
     if (!(await reader.sees(parent, id))) throw noSuch(parent, id)
-    const window = windowOf(of, query.page)
-    return { ...(await reader.relatedPage(parent, name, id, queryOf(of, query), window)), page: window }
+    const window = toWindow(of, query.page)
+    return { ...(await reader.relatedPage(parent, name, id, toQuery(of, query), window)), page: window }
   }
   const found = (await getRow(ctx, parent, id)) as RecordRef
   const link = found.relations?.[name] as RecordRef | null

@@ -6,7 +6,7 @@ import type { FoundRow } from '../resource/on-demand.ts'
 import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
 import type { ResourceStatements } from '../resource/statements.ts'
-import { seesAll, viewerOf } from './viewer.ts'
+import { seesAll, toViewer } from './viewer.ts'
 
 export interface PageWindow {
   size: number
@@ -30,7 +30,7 @@ export class RowReader {
 
   constructor(ctx: Context) {
     this.#ctx = ctx
-    this.#viewer = viewerOf(ctx)
+    this.#viewer = toViewer(ctx)
     this.#unrestricted = seesAll(ctx)
   }
 
@@ -48,7 +48,7 @@ export class RowReader {
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of)
-    const given = { ...this.#valuesOf(query, window), ids: positionsOf(window) }
+    const given = { ...this.#toValues(query, window), ids: listPositions(window) }
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
 
@@ -57,12 +57,12 @@ export class RowReader {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(of)
-    const given = { ...this.#valuesOf(query, window), parent: parent.ids.keyOf(id) }
+    const given = { ...this.#toValues(query, window), parent: parent.ids.keyOf(id) }
     const page = statements.relatedPage(parent, name, shape)
     return this.#page(of, query, given, page, () => statements.countRelated(parent, name, shape))
   }
 
-  #valuesOf({ filterValues = {} }: Query, { size, number }: PageWindow): ParameterValues {
+  #toValues({ filterValues = {} }: Query, { size, number }: PageWindow): ParameterValues {
     return { ...this.#viewer, limit: size, offset: (number - 1) * size, filters: filterValues }
   }
 
@@ -79,7 +79,7 @@ export class RowReader {
     const rows = found.filter(
       ({ position }) => position === undefined || (position > offset && position <= offset + limit),
     )
-    const items = await this.#including(of, await this.#recordsOf(of, rows), query.include)
+    const items = await this.#including(of, await this.#toRecords(of, rows), query.include)
     const [first] = rows.length > 0 || offset === 0 ? rows : await this.#run(counting(), given)
     return { items, total: first?.total ?? 0 }
   }
@@ -95,10 +95,10 @@ export class RowReader {
     // Others may have asked for more.
     const found = new Map(rows.map((row) => [row.record.id, row]))
     const own = ids.flatMap((id) => found.get(id) ?? [])
-    return await this.#recordsOf(of, own)
+    return await this.#toRecords(of, own)
   }
 
-  async #recordsOf(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
+  async #toRecords(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
     const records = rows.map(({ record }) => record)
     const asked = this.#statements(of).onDemand.filter(([name]) => this.#ctx.asks(of.type, name))
     return asked.length === 0 || records.length === 0 ? records : this.#completed(records, asked)
@@ -163,14 +163,14 @@ export class RowReader {
     const rows = Map.groupBy(all, ({ parent }) => parent)
     // Others may have asked for those of more parents.
     const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
-    const records = await this.#including(target, await this.#recordsOf(target, own), nested)
+    const records = await this.#including(target, await this.#toRecords(target, own), nested)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }
 }
 
 /** The positions of the rows of a page in the whole list, from 1 on. */
-const positionsOf = ({ size, number }: PageWindow): number[] =>
+const listPositions = ({ size, number }: PageWindow): number[] =>
   Array.from({ length: size }, (_, at) => (number - 1) * size + at + 1)
 
 function tooManyIncluded(name: string): Problem {

@@ -24,13 +24,13 @@ export const withoutUnchanged = (of: Resource) =>
   })
 
 function isUnchanged(of: Resource, record: ResourceRecord, name: string, value: unknown): boolean {
-  if (Object.hasOwn(of.relations, name)) return isDeepStrictEqual(idsOf(record.relations[name]), inOrder(value))
+  if (Object.hasOwn(of.relations, name)) return isDeepStrictEqual(readIds(record.relations[name]), inOrder(value))
   const isAttribute = Object.hasOwn(of.attributes, name)
   return isAttribute && isDeepStrictEqual((record as unknown as Record<string, unknown>)[name], value)
 }
 
 /** The linkage as an input has it: the related id, or the sorted ids of a to-many relation. */
-const idsOf = (linked: RecordRef | RecordRef[] | null | undefined) =>
+const readIds = (linked: RecordRef | RecordRef[] | null | undefined) =>
   Array.isArray(linked) ? linked.map(({ id }) => id).sort() : (linked?.id ?? null)
 
 const inOrder = (value: unknown) => (Array.isArray(value) ? value.toSorted() : value)

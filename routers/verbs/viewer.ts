@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts'
 import { isAdministrator } from '../core/trpc.ts'
 
 /** What the statements may know of a caller. */
-export function viewerOf({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
+export function toViewer({ callerContext: { current }, usage, locale, services: { settings } }: Context): Viewer {
   const viewer = current.type === 'user' ? current.person.id : 0
   const { defaultLocale, brand } = settings
   return { viewer, usage, locale, defaultLocale, brand }

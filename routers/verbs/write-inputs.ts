@@ -39,13 +39,13 @@ type Member = [name: string, schema: z.ZodType, Attribute | Relation]
 function writtenAt({ attributes, relations }: Resource, moment: 'create' | 'update'): Member[] {
   const members: Member[] = [
     ...Object.entries(attributes).map(([name, it]): Member => [name, it.input ?? it.schema, it]),
-    ...Object.entries(relations).map(([name, it]): Member => [name, idsOf(it), it]),
+    ...Object.entries(relations).map(([name, it]): Member => [name, buildIdsSchema(it), it]),
   ]
   return members.filter(([, , { write }]) => write === true || write === moment)
 }
 
 /** A relation is written by ids. */
-function idsOf({ many, about = '', default: fallback }: Relation): z.ZodType {
+function buildIdsSchema({ many, about = '', default: fallback }: Relation): z.ZodType {
   const ids = many
     ? z.array(resourceId).max(MAX_LINKS).overwrite(distinct)
     : fallback === null

@@ -96,7 +96,7 @@ export async function createRow<R extends Resource>(
   const create = async (em: EntityManager, changes: ChangeRecorder) => {
     await beforehand?.(em, changes)
     await assertLinksVisible(ctx, em, of, given)
-    const row = em.create(entity, { ...columnsOf(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
+    const row = em.create(entity, { ...toColumns(ctx, of, given), ...complete(given) } as RequiredEntityData<Row>)
     assertSound(row, validate)
     await em.flush()
     await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
@@ -116,7 +116,7 @@ export async function updateRow<R extends Resource>(
   { validate, beforehand, complete = () => ({}), afterFlush, stream = commonStream(of) }: Changing = {},
 ): Promise<RecordOf<R>> {
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
-  const lists = listsOf(of, given)
+  const lists = listLists(of, given)
   const update = async (em: EntityManager, changes: ChangeRecorder) => {
     await beforehand?.(em, changes)
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
@@ -125,7 +125,7 @@ export async function updateRow<R extends Resource>(
     const row = await em.findOneOrFail(entity, { id: of.ids.keyOf(id) }, { refresh: true })
     if (lists.length > 0) await em.populate(row, lists as never[])
     const before = { ...row }
-    em.assign(row, { ...columnsOf(ctx, of, given), ...complete(given) } as Partial<Row>)
+    em.assign(row, { ...toColumns(ctx, of, given), ...complete(given) } as Partial<Row>)
     assertSound(row, validate, { before, given })
     // What stands in other tables is a change of the row, too.
     row.updatedAt = new Date()
@@ -171,9 +171,9 @@ export async function deleteRow(
 }
 
 /** The members of an input as properties of the entity; without those that are no column of it. */
-function columnsOf({ services: { resources, vault } }: Context, of: Resource, given: Data): Data {
+function toColumns({ services: { resources, vault } }: Context, of: Resource, given: Data): Data {
   const { columns } = resources.tableOf(of.type)
-  const storedOf = ({ sealed }: Attribute, value: unknown, column: ColumnMapping | undefined): unknown => {
+  const toStored = ({ sealed }: Attribute, value: unknown, column: ColumnMapping | undefined): unknown => {
     if (value === null || value === undefined) return value
     if (sealed) return vault.seal(typeof value === 'string' ? value : JSON.stringify(value), sealed)
     return column?.isTime ? new Date(String(value)) : value
@@ -183,7 +183,7 @@ function columnsOf({ services: { resources, vault } }: Context, of: Resource, gi
       const [attribute, relation] = [of.attributes[name], of.relations[name]]
       if (relation) return [[relation.property ?? name, linkedBy(relation, value)]]
       return attribute && !attribute.save
-        ? [[attribute.property ?? name, storedOf(attribute, value, columns[name])]]
+        ? [[attribute.property ?? name, toStored(attribute, value, columns[name])]]
         : []
     }),
   )
@@ -194,7 +194,7 @@ const linkedBy = ({ many }: Relation, value: unknown) =>
   many ? (value as string[]).map(Number) : value === null ? null : Number(value)
 
 /** The properties that hold the to-many relations among what is given. */
-const listsOf = ({ relations }: Resource, given: Data): string[] =>
+const listLists = ({ relations }: Resource, given: Data): string[] =>
   Object.entries(relations).flatMap(([name, { many, property = name }]) => (many && name in given ? [property] : []))
 
 /** Writes what is kept in tables of its own. */

@@ -194,7 +194,13 @@ export function readSignature({ providerMetadata }: Pick<LanguageModelV4ToolCall
 
 export const toToolUse =
   (by: ToolUse['by']) =>
-  ({ toolCallId: id, toolName: name }: LanguageModelV4ToolCall): ToolUse => ({ type: 'tool-use', id, name, by })
+  ({ toolCallId: id, toolName: name, input }: LanguageModelV4ToolCall): ToolUse => ({
+    type: 'tool-use',
+    id,
+    name,
+    input,
+    by,
+  })
 
 /** What a tool of the provider returned, which it wants back as it was. */
 function toProviderResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {

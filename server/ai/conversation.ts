@@ -9,7 +9,7 @@ import type {
 } from '@ai-sdk/provider'
 import { unlessEnded } from '../../routers/core/timeout.ts'
 import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
-import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import type { ModelCall, ToolResult } from '../../routers/ports/ai/models.ts'
 import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
 import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import { toJsonSchema } from '../../routers/ports/ai/tool-schema.ts'
@@ -81,17 +81,26 @@ export class Conversation {
     return findPendingApprovals(calls, this.#call.tools)
   }
 
-  /** Appends what the model said, and the results of the tools that it asked for, which are run before. */
-  async appendTurn(said: AssistantMessage, signal: AbortSignal): Promise<void> {
+  /** Appends what the model said, and the results of the tools that it asked for, which are run before and returned. */
+  async appendTurn(said: AssistantMessage, signal: AbortSignal): Promise<ToolResult[]> {
     const content = await runTools(said.calls, this.#call, signal)
     const { adapter } = this.#call.model
     this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => sanitizeParts(part, adapter)) })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
-    const results = content.map(({ output }) => ('value' in output ? `${output.value}` : ''))
-    const added = [said.text, ...said.calls.map(({ input }) => input), ...results]
+    const results = content.map(toToolResult)
+    const added = [said.text, ...said.calls.map(({ input }) => input), ...results.map(({ output }) => output)]
     this.#addedTokens += tokensIn(added.join('')) + said.foundTokens
+    return results
   }
 }
+
+const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
+  type: 'tool-result',
+  id,
+  name,
+  output: 'value' in output ? `${output.value}` : '',
+  isError: output.type === 'error-text',
+})
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
@@ -135,7 +144,7 @@ async function runTools(
   const work = async () => {
     for (const [at, call] of waiting) {
       if (signal.aborted) return
-      results[at] = toToolResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooMany)
+      results[at] = toPromptResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooMany)
     }
   }
   await unlessEnded(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
@@ -160,7 +169,7 @@ async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['to
   return (await Promise.all(asking)).filter((question) => question !== undefined)
 }
 
-const toToolResult = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
+const toPromptResult = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
   ...{ type: 'tool-result', toolCallId, toolName, output },
 })
 

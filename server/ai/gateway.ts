@@ -124,7 +124,7 @@ async function* stream(
         { type: 'finish', reason: concludeFinish(finish, unsettled), ...findStopSequence(call, providerMetadata) },
       ]
     yield conversation.runnable(said.calls).map(toToolUse('service'))
-    await conversation.appendTurn(said, signal)
+    yield await conversation.appendTurn(said, signal)
     cited.after(said.spoken)
   }
   throw new EndlessTools()

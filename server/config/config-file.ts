@@ -17,11 +17,11 @@ export async function readConfigFile<S extends z.ZodType>(
   if (problems.length > 0) throw new ConfigFileError(file, problems)
   const missing = new Set<string>()
   const parsed = schema.safeParse(fillIn(document.toJS(), env, missing))
-  const lineOf = (path: readonly PropertyKey[]) => lines.linePos(offsetOf(document, path)).line
+  const findLine = (path: readonly PropertyKey[]) => lines.linePos(findOffset(document, path)).line
   const issues = parsed.success
     ? []
     : parsed.error.issues.map(
-        ({ path, message }) => `  line ${lineOf(path)}, ${path.join('.') || 'the file'}: ${message}`,
+        ({ path, message }) => `  line ${findLine(path)}, ${path.join('.') || 'the file'}: ${message}`,
       )
   const unset = [...missing].map((name) => `  \${${name}} is not set in the environment`)
   if (!parsed.success || unset.length > 0) throw new ConfigFileError(file, [...unset, ...issues])
@@ -50,10 +50,10 @@ function fillIn(value: unknown, env: Record<string, string | undefined>, missing
 }
 
 /** Where the node at a path begins, or the nearest one above it that is there. */
-function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly PropertyKey[]): number {
+function findOffset(document: ReturnType<typeof parseDocument>, path: readonly PropertyKey[]): number {
   const node = document.getIn(path as (string | number)[], true) as { range?: [number, number, number] } | undefined
   if (node?.range) return node.range[0]
-  return path.length > 0 ? offsetOf(document, path.slice(0, -1)) : 0
+  return path.length > 0 ? findOffset(document, path.slice(0, -1)) : 0
 }
 
 type Step = Document | Node | Pair
@@ -70,7 +70,7 @@ function aliasProblems(document: Document, lines: LineCounter): string[] {
       }
       const named = anchors.get(node.source)
       if (named && !above.includes(named)) return
-      const place = `line ${lineOf(node, lines)}, ${pathOf([...above, node])}`
+      const place = `line ${findLine(node, lines)}, ${readPath([...above, node])}`
       const message = named ? 'stands in what it names' : `has no anchor &${node.source} before it`
       problems.push(`  ${place}: the alias *${node.source} ${message}`)
     },
@@ -78,9 +78,9 @@ function aliasProblems(document: Document, lines: LineCounter): string[] {
   return problems
 }
 
-const lineOf = ({ range }: Node, lines: LineCounter) => lines.linePos(range?.[0] ?? 0).line
+const findLine = ({ range }: Node, lines: LineCounter) => lines.linePos(range?.[0] ?? 0).line
 
-const pathOf = (steps: readonly Step[]) =>
+const readPath = (steps: readonly Step[]) =>
   steps
     .flatMap((step, n) => (isPair(step) ? [`${step.key}`] : isSeq(step) ? [`${step.items.indexOf(steps[n + 1])}`] : []))
     .join('.') || 'the file'

@@ -4,14 +4,14 @@ import type { z } from 'zod'
 import { isGeneric } from '../../routers/core/issues/issues.ts'
 import { describeSettings, type SettingRow } from './setting-table.ts'
 import { type Env, settings } from './settings.ts'
-import { nearestOf } from './spelling.ts'
+import { findNearest } from './spelling.ts'
 
 /** Reads the environment, and a `.env` file beside the service, once at start; throws one readable list of what is wrong. */
 export function readEnv(source?: NodeJS.ProcessEnv): Env {
   const { values, problems } = source ? { values: source, problems: [] } : processEnv()
   const present = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const parsed = settings.safeParse(present)
-  const all = [...problems, ...(parsed.error?.issues ?? []).map((issue) => sentenceOf(issue, present))]
+  const all = [...problems, ...(parsed.error?.issues ?? []).map((issue) => writeSentence(issue, present))]
   if (!parsed.success || all.length > 0) throw new SettingsError(all)
   return { ...parsed.data, variables: present }
 }
@@ -52,16 +52,16 @@ function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
 /** Reports only names that resemble a setting, since other programs may read the same file. */
 function misspelling(name: string): string[] {
   const names = describeSettings().map((setting) => setting.name)
-  const meant = names.includes(name) ? undefined : nearestOf(name, names)
+  const meant = names.includes(name) ? undefined : findNearest(name, names)
   return meant ? [`${name} in .env is no setting. Did you mean ${meant}?`] : []
 }
 
 /** What is wrong with a setting, by its name and, unless it is a secret, its value. */
-function sentenceOf(issue: z.core.$ZodIssue, values: NodeJS.Dict<string>): string {
+function writeSentence(issue: z.core.$ZodIssue, values: NodeJS.Dict<string>): string {
   const name = String(issue.path[0])
   const secret = describeSettings().some((setting) => setting.name === name && setting.secret)
   const value = values[name] === undefined || secret ? '' : `=${shown(values[name])}`
-  return `${name}${value}: ${phraseOf(issue)}`
+  return `${name}${value}: ${writePhrase(issue)}`
 }
 
 const shown = (value: string) => (value.length > 80 ? `${value.slice(0, 80)}…` : value).replace(/[^\P{C}…]/gu, '?')
@@ -69,15 +69,15 @@ const shown = (value: string) => (value.length > 80 ? `${value.slice(0, 80)}…`
 const kinds: Record<string, string> = { number: 'a number', int: 'a whole number', string: 'a text' }
 
 /** What is wrong, to stand behind the name of the setting. Of a union it is what its first alternative with a message says. */
-function phraseOf(issue: z.core.$ZodIssue): string {
+function writePhrase(issue: z.core.$ZodIssue): string {
   if (!isGeneric(issue)) return issue.message
   if (issue.code === 'invalid_union')
     return issue.errors.flat().find((inner) => !isGeneric(inner))?.message ?? 'is not valid'
   if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
-  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unitOf(issue.origin)}`
-  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unitOf(issue.origin)}`
+  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${nameUnit(issue.origin)}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${nameUnit(issue.origin)}`
   return issue.message
 }
 
-const unitOf = (origin: string) => (origin === 'string' ? ' characters long' : '')
+const nameUnit = (origin: string) => (origin === 'string' ? ' characters long' : '')

@@ -14,11 +14,17 @@ export function describeSettings(): SettingRow[] {
   const schema = z.toJSONSchema(z.object(shape), { io: 'input', unrepresentable: 'any' })
   return Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const { description = '', secret = false, ...rest } = property as z.core.JSONSchema.BaseSchema
-    return { name, type: typeOf(name, rest), default: defaultOf(rest), meaning: description, secret: Boolean(secret) }
+    return {
+      name,
+      type: describeType(name, rest),
+      default: describeDefault(rest),
+      meaning: description,
+      secret: Boolean(secret),
+    }
   })
 }
 
-function typeOf(name: string, schema: z.core.JSONSchema.BaseSchema): string {
+function describeType(name: string, schema: z.core.JSONSchema.BaseSchema): string {
   if (schema.enum) return schema.enum.join(' | ')
   const declared = shape[name as keyof typeof shape]
   if (['a,b', undefined].some((value) => Array.isArray(declared.safeParse(value).data))) return 'list'
@@ -27,6 +33,6 @@ function typeOf(name: string, schema: z.core.JSONSchema.BaseSchema): string {
   return schema.format === 'uri' ? 'URL' : String(schema.type ?? 'string')
 }
 
-function defaultOf({ default: fallback }: z.core.JSONSchema.BaseSchema): string {
+function describeDefault({ default: fallback }: z.core.JSONSchema.BaseSchema): string {
   return fallback === undefined || fallback === '' ? '' : String(fallback)
 }

@@ -1,5 +1,5 @@
 /** The name that was probably meant; nothing where none is near: one slip is forgiven for every four letters. */
-export function nearestOf(typed: string, names: readonly string[]): string | undefined {
+export function findNearest(typed: string, names: readonly string[]): string | undefined {
   const ranked = names
     .map((name) => ({ name, slips: slipsBetween(typed.toUpperCase(), name.toUpperCase()) }))
     .toSorted((a, b) => a.slips - b.slips)

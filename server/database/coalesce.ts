@@ -18,7 +18,7 @@ const MAX_KEYS = 1000
 export function coalesce(run: Sql): Sql {
   const known = new LRUCache<string, Coalesced>(maxEntries(MAX_KEYS))
   return <Row>(statement: Statement<Row>, values: Values = []) => {
-    const key = keyOf(statement, values)
+    const key = buildKey(statement, values)
     let coalesced = known.get(key)
     if (!coalesced) {
       coalesced = new Coalesced(run, statement)
@@ -78,7 +78,7 @@ function together({ idsAt }: Statement<unknown>, [first = [], ...others]: readon
   return first.with(idsAt, [...new Set([first, ...others].flatMap((values) => values[idsAt]))])
 }
 
-function keyOf({ name, text, idsAt }: Statement<unknown>, values: Values): string {
+function buildKey({ name, text, idsAt }: Statement<unknown>, values: Values): string {
   const shared = idsAt === undefined ? values : values.with(idsAt, null)
   return `${name || text} ${JSON.stringify(shared)}`
 }

@@ -105,9 +105,9 @@ async function loadBinaries(): Promise<Record<'initdb' | 'pg_ctl' | 'postgres', 
 }
 
 async function unprivileged(): Promise<Owner> {
-  const idOf = async (flag: string, name: string) => Number((await run('id', [flag, name])).stdout)
+  const lookUpId = async (flag: string, name: string) => Number((await run('id', [flag, name])).stdout)
   for (const name of ['postgres', 'nobody']) {
-    const owner = await Promise.all([idOf('-u', name), idOf('-g', name)]).catch(() => undefined)
+    const owner = await Promise.all([lookUpId('-u', name), lookUpId('-g', name)]).catch(() => undefined)
     if (owner) return { uid: owner[0], gid: owner[1] }
   }
   throw new Error('PostgreSQL does not run as root, and this machine has neither a user postgres nor nobody.')

@@ -58,14 +58,14 @@ function labelRepresentation(request: FastifyRequest, reply: FastifyReply, _: un
   varyBy(reply, 'accept-encoding')
   const tag = reply.getHeader('etag')
   const coding = reply.statusCode === 304 ? codingKnown(request, tag) : reply.getHeader('content-encoding')
-  if (tag && coding) reply.header('etag', tagOf(tag, coding))
+  if (tag && coding) reply.header('etag', buildTag(tag, coding))
   done()
 }
 
-const tagOf = (tag: unknown, coding: unknown) => String(tag).replace(/"$/, `~${coding}"`)
+const buildTag = (tag: unknown, coding: unknown) => String(tag).replace(/"$/, `~${coding}"`)
 
 /** The content coding of the representation that the client has cached. */
 function codingKnown({ raw }: FastifyRequest, tag: unknown) {
   const asked = raw.headersDistinct['if-none-match']?.join() ?? ''
-  return contentCodings.find((coding) => asked.includes(tagOf(tag, coding)))
+  return contentCodings.find((coding) => asked.includes(buildTag(tag, coding)))
 }

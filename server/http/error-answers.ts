@@ -1,21 +1,21 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError as sendAnthropicError } from '../../facades/anthropic/anthropic-errors.ts'
-import { failureOf } from '../../facades/http/failure.ts'
+import { toFailure } from '../../facades/http/failure.ts'
 import { isNavigation } from '../../facades/http/navigation.ts'
 import { refuseUnrouted } from '../../facades/http/other-methods.ts'
 import { sendError as sendOpenAiError } from '../../facades/openai/openai-errors.ts'
 import { sendErrorPage } from '../../facades/web/error-page.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { Env } from '../config/settings.ts'
-import { localeOf } from './request-locale.ts'
+import { chooseLocale } from './request-locale.ts'
 
 /** What no surface answers in its own shape: browsers get a page in their language, programs get JSON. */
 export function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): void {
   app.setErrorHandler((thrown, request, reply) => {
-    const { status, code, message, error } = failureOf(thrown)
+    const { status, code, message, error } = toFailure(thrown)
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     if (isNavigation(request)) {
-      const locale = localeOf(request) ?? env.APP_LOCALE
+      const locale = chooseLocale(request) ?? env.APP_LOCALE
       return sendErrorPage(request, reply, { status, code }, { locale, labels: labels[locale] })
     }
     return reply.code(status).send({ success: false, message, code, requestId: request.id })

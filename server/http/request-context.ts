@@ -8,7 +8,7 @@ import type { BrowserSession } from '../../routers/ports/session.ts'
 import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
 import type { Authenticated, Authenticator } from './credentials.ts'
 import { assertSameOrigin } from './csrf.ts'
-import { localeOf } from './request-locale.ts'
+import { chooseLocale } from './request-locale.ts'
 
 interface AuthenticatedRequest extends Authenticated {
   browser?: BrowserSession
@@ -104,7 +104,7 @@ async function makeContext(
   const authenticated = await authenticate(request, reply).catch((error: unknown) => {
     throw toProblem(error, request.id)
   })
-  const locale = localeOf(request, authenticated.browser?.session?.locale)
+  const locale = chooseLocale(request, authenticated.browser?.session?.locale)
   const { raw } = reply
   const hangUp = () => void raw.destroy()
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)

@@ -100,7 +100,7 @@ const MAX_HOSTS = 5
  * may use whatever address leads here.
  */
 function createAddressCheck(baseUrl: string, log: Log): (request: FastifyRequest) => void {
-  const expected = hostOf(baseUrl)
+  const expected = parseHost(baseUrl)
   const told = new Set<string>()
   return (request) => {
     if (request.method !== 'GET' || !isNavigation(request)) return
@@ -119,11 +119,11 @@ function openedAt({ headers, host, protocol }: FastifyRequest): string | undefin
   const forwarded = headers['x-forwarded-host']
   const isProxied = [forwarded, headers['x-forwarded-for'], headers.forwarded, headers.via].some(Boolean)
   if (isProxied && forwarded !== host) return undefined
-  return hostOf(`${protocol}://${host}`)
+  return parseHost(`${protocol}://${host}`)
 }
 
 /** Host and port, with one name for all names of this machine; undefined if the text is no host. */
-function hostOf(url: string): string | undefined {
+function parseHost(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   return new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost').slice(0, 100)
 }

@@ -6,7 +6,7 @@ import { type Locale, matchLocale } from '../../routers/ports/locales.ts'
 export const LOCALE_COOKIE = 'locale'
 
 /** The first supported language that a request names, in header, query, session, cookie or Accept-Language. */
-export function localeOf({ cookies, headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
+export function chooseLocale({ cookies, headers, query }: FastifyRequest, remembered?: string): Locale | undefined {
   const { locale, lang } = (query ?? {}) as { locale?: unknown; lang?: unknown }
   const wishes = [
     headers['x-app-locale'],

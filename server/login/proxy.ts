@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
-import { networkOf } from '../config/settings/addresses.ts'
+import { parseNetwork } from '../config/settings/addresses.ts'
 import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface ProxyOptions {
@@ -63,7 +63,7 @@ function utf8(value: string): string | undefined {
 }
 
 function createTrust(addresses: readonly string[]): (address: string | undefined) => boolean {
-  const networks = addresses.map(networkOf)
+  const networks = addresses.map(parseNetwork)
   return (address) => {
     if (!address || !ipaddr.isValid(address)) return false
     const parsed = ipaddr.process(address)

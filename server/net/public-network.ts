@@ -52,7 +52,7 @@ export class PublicNetwork {
 
   /** Judges every address of a name, and connects to exactly those: a second answer of its DNS server changes nothing. */
   readonly lookup: LookupFunction = (hostname, { all }, done) => {
-    this.#addressesOf(hostname).then(
+    this.#resolveAddresses(hostname).then(
       (addresses) => {
         const [first] = addresses
         if (all || !first) done(null, addresses)
@@ -62,7 +62,7 @@ export class PublicNetwork {
     )
   }
 
-  async #addressesOf(hostname: string) {
+  async #resolveAddresses(hostname: string) {
     const addresses = await this.#resolve(hostname)
     if (addresses.length === 0) throw new OutboundError('no such host')
     // One private address among public ones is an attack or a mistake.

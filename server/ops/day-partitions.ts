@@ -6,7 +6,7 @@ import {
   deleteFromDefault,
   dropPartition,
   listPartitions,
-  partitionOf,
+  namePartition,
 } from '../../entities/sql/day-partitions.ts'
 import { locks } from '../../entities/sql/locks.ts'
 
@@ -41,10 +41,10 @@ async function replacePartitions(client: PoolClient, daily: DailyTable, today: D
   const names = new Set(rows.map(({ name }) => name))
   for (let ahead = 1; ahead <= DAYS_AHEAD; ahead++) {
     const day = daysFrom(today, ahead)
-    if (!names.has(partitionOf(daily, day))) await client.query(createPartition(daily, day))
+    if (!names.has(namePartition(daily, day))) await client.query(createPartition(daily, day))
   }
   // The names of days sort as the days do.
-  const oldest = partitionOf(daily, daysFrom(today, -daily.keptDays))
+  const oldest = namePartition(daily, daysFrom(today, -daily.keptDays))
   for (const name of names) if (/_\d{8}$/.test(name) && name < oldest) await client.query(dropPartition(name))
 }
 

@@ -1,6 +1,6 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { moved, unsubscribed } from '../../facades/realtime/frames.ts'
-import { packetsOf } from '../../facades/realtime/packets.ts'
+import { buildPackets } from '../../facades/realtime/packets.ts'
 import type { Following, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 import type { Connection, Subscription } from './connection.ts'
 
@@ -40,7 +40,7 @@ export class Channel implements StreamFollower {
     if (this.#isRoom && change.kind === 'room-members.deleted') this.#endMembership(Number(change.subject))
     this.lagMs = Math.max(this.lagMs, Date.now() - Date.parse(change.at))
     if (!this.isPresence && this.subscriptions.size > 0)
-      for (const packet of packetsOf(this.name, change)) this.tell(packet)
+      for (const packet of buildPackets(this.name, change)) this.tell(packet)
     if (this.#isRoom && change.kind === 'rooms.deleted') this.#endWhere(() => true)
   }
 

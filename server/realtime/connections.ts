@@ -49,14 +49,14 @@ export class Connections {
   remove(connection: Connection): void {
     const { person, place } = connection
     if (!this.#all.delete(connection) || person === undefined) return
-    void Promise.resolve(place).then((isTaken) => isTaken && this.#options.places.giveBack(placeOf(person)))
+    void Promise.resolve(place).then((isTaken) => isTaken && this.#options.places.giveBack(buildKey(person)))
   }
 
   /** Says whose a connection is; whether they may have one more, at all replicas. Asks once for a connection. */
   async claim(connection: Connection, person: number): Promise<boolean> {
     if (!this.#all.has(connection)) return false
     connection.person = person
-    connection.place ??= this.#options.places.take(placeOf(person), this.#options.maxPerPerson)
+    connection.place ??= this.#options.places.take(buildKey(person), this.#options.maxPerPerson)
     connection.place = await connection.place
     return connection.place
   }
@@ -88,4 +88,4 @@ export class Connections {
   }
 }
 
-const placeOf = (person: number) => `connections:${person}`
+const buildKey = (person: number) => `connections:${person}`

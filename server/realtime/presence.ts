@@ -117,7 +117,7 @@ export class Presence {
 
   async #readList(channel: string, replica: string): Promise<void> {
     if (!this.#rooms.has(channel)) return
-    const text = await this.#kv.get(keyOf(channel, replica)).catch(() => null)
+    const text = await this.#kv.get(buildKey(channel, replica)).catch(() => null)
     const room = this.#rooms.get(channel)
     if (!room || !this.#replicas.has(replica)) return
     if (text === null) return this.#later(`read ${channel} ${replica}`, () => this.#read(channel, replica))
@@ -156,7 +156,7 @@ export class Presence {
     const room = this.#rooms.get(channel)
     if (!room) return
     const members = [...here(room)]
-    const key = keyOf(channel, this.#replicas.own)
+    const key = buildKey(channel, this.#replicas.own)
     try {
       await (members.length > 0 ? this.#kv.set(key, JSON.stringify(members), MEMBERS_TTL_MS) : this.#kv.delete(key))
     } catch {
@@ -181,7 +181,7 @@ export class Presence {
   }
 }
 
-const keyOf = (channel: string, replica: string) => `presence:${channel}:${replica}`
+const buildKey = (channel: string, replica: string) => `presence:${channel}:${replica}`
 
 const here = ({ channel }: Room): Members =>
   new Map([...channel.subscriptions].map(({ person, info }) => [String(person), info]))

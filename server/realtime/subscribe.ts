@@ -80,7 +80,7 @@ export class Subscriber {
       throw new Refused(401, 'The connection is another person’s.')
     if (!(await connections.claim(connection, person)))
       return connection.close(codes.tooManyConnections, 'You have too many connections.')
-    const credential = credentialOf(grant)
+    const credential = nameCredential(grant)
     if (!(await credentials.begin(credential, connection))) throw new Refused(401, 'You are signed out.')
     const mayTell = grant.listens_only !== true
     await this.#admit({
@@ -128,7 +128,7 @@ export class Subscriber {
   }
 }
 
-const credentialOf = ({ session, token }: Grant) => (token === undefined ? `session:${session}` : `token:${token}`)
+const nameCredential = ({ session, token }: Grant) => (token === undefined ? `session:${session}` : `token:${token}`)
 
 /** Said to the connection, as servers of the protocol do, and to the channel, where the library tells who listens. */
 function refuse(connection: Connection, name: string, status: number, message: string): void {

@@ -50,13 +50,13 @@ export class Upgrades {
       if (socket.destroyed) return
       if (this.#isClosed) return end(socket, UNAVAILABLE)
       this.#wss.handleUpgrade(request, socket, head, (ws) => {
-        this.#options.onConnected(ws, this.#refusalOf(request, key))
+        this.#options.onConnected(ws, this.#findRefusal(request, key))
       })
     }
     if (this.#isClosed || !this.#queue.add(connect)) end(socket, UNAVAILABLE)
   }
 
-  #refusalOf({ url = '', headers: { origin } }: IncomingMessage, key: string): Refusal | undefined {
+  #findRefusal({ url = '', headers: { origin } }: IncomingMessage, key: string): Refusal | undefined {
     if (key !== this.#options.key) return { code: codes.unknownKey, message: 'There is no such key.' }
     // Programs send no origin; browsers always do.
     if (origin !== undefined && !this.#options.origins.has(origin))

@@ -19,7 +19,7 @@ export function createCallableModels(sql: Sql): CallableModels {
 
   const look: FindModel = async (...values) => {
     const [model] = await sql(findCallableModel, values)
-    if (model) seen.set(keyOf(values), model)
+    if (model) seen.set(buildKey(values), model)
     return model && { ...model, catalogue: null }
   }
 
@@ -28,7 +28,7 @@ export function createCallableModels(sql: Sql): CallableModels {
     async prepare(work) {
       let isRemembered = false
       const remember: FindModel = async (...values) => {
-        const model = seen.get(keyOf(values))
+        const model = seen.get(buildKey(values))
         isRemembered ||= model !== undefined
         return model ?? look(...values)
       }
@@ -42,7 +42,7 @@ export function createCallableModels(sql: Sql): CallableModels {
   }
 }
 
-const keyOf = (values: Parameters<FindModel>) => JSON.stringify(values)
+const buildKey = (values: Parameters<FindModel>) => JSON.stringify(values)
 
 /** A refusal that comes of the model; those of limits and rates come of others, and must cost little. */
 const mayBeOutdated = (error: unknown) =>

@@ -28,7 +28,7 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
   const key = Buffer.alloc(32)
   Buffer.from(appKey).copy(key)
 
-  const validatorOf = (given: Omit<Contents, '__validator'>, publicKey: string) =>
+  const hashContents = (given: Omit<Contents, '__validator'>, publicKey: string) =>
     createHmac('sha256', `${appKey}-${publicKey}`)
       .update(
         createHash('md5')
@@ -41,7 +41,7 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
     write({ appId, version, extAppUserId }, { publicKey, expiresAt }) {
       const __validUntil = Math.floor(expiresAt.getTime() / 1000)
       const given = { appId, version, extAppUserId, __validUntil }
-      const plain = escapedJson({ ...given, __validator: validatorOf(given, publicKey) })
+      const plain = escapedJson({ ...given, __validator: hashContents(given, publicKey) })
       const iv = drawIv()
       const cipher = createCipheriv('aes-256-gcm', key, iv)
       const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
@@ -57,7 +57,7 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
       const expiresAt = new Date(given.__validUntil * 1000)
       if (expiresAt.getTime() <= Date.now()) return undefined
       const { appId, version, extAppUserId } = given
-      const isFor = (publicKey: string) => isEqual(__validator, validatorOf(given, publicKey))
+      const isFor = (publicKey: string) => isEqual(__validator, hashContents(given, publicKey))
       return { appId, version, extAppUserId, expiresAt, hash: hash('sha256', Buffer.concat(parts), 'base64url'), isFor }
     },
   }

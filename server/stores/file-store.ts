@@ -9,7 +9,7 @@ const FOLDER = 'sealed/'
 const NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** By the first two characters of the name, so that no folder of a disk gets too many files. */
-function keyOf(name: string): string {
+function buildKey(name: string): string {
   if (!NAME.test(name)) throw new Error('this is no name of a file')
   return `${FOLDER}${name.slice(0, 2)}/${name}`
 }
@@ -28,25 +28,25 @@ export function createFileStore(vault: Vault, blobs: Blobs): FileStore {
           yield part
         }
       }
-      await blobs.put(keyOf(name), sealChunks(key, counted()))
+      await blobs.put(buildKey(name), sealChunks(key, counted()))
       return { name, bytes, sealedKey: vault.seal(key.toString('base64url'), FILE_KEY) }
     },
 
     read({ name, bytes, sealedKey }, range = { start: 0, end: Math.max(0, bytes - 1) }) {
       const key = Buffer.from(vault.open(sealedKey, FILE_KEY), 'base64url')
-      const sealed = blobs.get(keyOf(name), sealedRange({ bytes, ...range }))
+      const sealed = blobs.get(buildKey(name), sealedRange({ bytes, ...range }))
       return Readable.from(openChunks({ key, bytes, ...range }, sealed), { objectMode: false })
     },
 
     async remove(names) {
       for (let at = 0; at < names.length; at += BATCH)
-        await Promise.all(names.slice(at, at + BATCH).map(async (name) => blobs.remove(keyOf(name))))
+        await Promise.all(names.slice(at, at + BATCH).map(async (name) => blobs.remove(buildKey(name))))
     },
 
     async *list() {
       for await (const { key, modifiedAt } of blobs.list(FOLDER)) {
         const name = key.slice(key.lastIndexOf('/') + 1)
-        if (NAME.test(name) && keyOf(name) === key) yield { name, modifiedAt }
+        if (NAME.test(name) && buildKey(name) === key) yield { name, modifiedAt }
       }
     },
   }
@@ -114,11 +114,11 @@ interface Opening extends ByteRange {
 /** The sealed bytes that must be read to open a part of a file. */
 function sealedRange({ bytes, start, end }: Omit<Opening, 'key'>): ByteRange {
   const [first, last] = [Math.floor(start / CHUNK), Math.floor(end / CHUNK)]
-  const size = bytes + (lastChunkOf(bytes) + 1) * TAG
+  const size = bytes + (countLastChunk(bytes) + 1) * TAG
   return { start: first * SEALED, end: Math.min((last + 1) * SEALED, size) - 1 }
 }
 
-const lastChunkOf = (bytes: number) => Math.max(0, Math.ceil(bytes / CHUNK) - 1)
+const countLastChunk = (bytes: number) => Math.max(0, Math.ceil(bytes / CHUNK) - 1)
 
 /** Opens a part of a file from the sealed bytes of `sealedRange`. Throws where they are not those that were written. */
 async function* openChunks(
@@ -129,7 +129,7 @@ async function* openChunks(
   let chunk = Math.floor(start / CHUNK)
   for await (const piece of inPieces(sealed)) {
     if (piece.length < TAG) break
-    const plain = open(secret, piece, chunk, chunk === lastChunkOf(bytes))
+    const plain = open(secret, piece, chunk, chunk === countLastChunk(bytes))
     const from = chunk * CHUNK
     yield plain.subarray(Math.max(0, start - from), end + 1 - from)
     chunk++

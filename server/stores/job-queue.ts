@@ -46,7 +46,7 @@ export class DatabaseJobQueue implements JobQueue {
 
   async enqueue<Name extends JobName>(em: EntityManager, name: Name, { input, priority = 0 }: PlannedJob<Name>) {
     await this.prepare()
-    await this.#boss.send(name, input, { ...this.#optionsOf(name), priority, db: within(em, `enqueue-${name}`) })
+    await this.#boss.send(name, input, { ...this.#queueOptions(name), priority, db: within(em, `enqueue-${name}`) })
     const worker = this.#workers.get(name)
     if (worker) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
   }
@@ -54,7 +54,7 @@ export class DatabaseJobQueue implements JobQueue {
   async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {
     await this.prepare()
     const lost = await runStatement(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
-    const jobs = lost.map(({ input }) => ({ ...this.#optionsOf(name), data: input }))
+    const jobs = lost.map(({ input }) => ({ ...this.#queueOptions(name), data: input }))
     if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: within(em, '') })
     return jobs.length
   }
@@ -82,7 +82,7 @@ export class DatabaseJobQueue implements JobQueue {
     this.#workers.set(failed(name), await this.#boss.work(failed(name), bury))
   }
 
-  #optionsOf(name: JobName) {
+  #queueOptions(name: JobName) {
     return { ...terms, ...this.#limits, deadLetter: failed(name) }
   }
 }

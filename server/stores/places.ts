@@ -80,7 +80,7 @@ export function placesInRedis({ redis, connected, replica }: SharedPlaces): Plac
   const prefix = redis.options.keyPrefix ?? ''
 
   const write = async (key: string) => {
-    const [name, count] = [nameOf(key), taken.of(key)]
+    const [name, count] = [buildKey(key), taken.of(key)]
     unwritten.add(key)
     if (count > 0) await redis.multi().hset(name, replica, count).pexpire(name, TTL_MS).exec()
     else await redis.hdel(name, replica)
@@ -103,7 +103,7 @@ export function placesInRedis({ redis, connected, replica }: SharedPlaces): Plac
       await connected()
       const count = taken.of(key)
       const given = [replica, count, max, prefix + replicaKey(''), REPLICA_TTL_MS, TTL_MS]
-      const granted = await redis.eval(TAKE, 2, nameOf(key), replicaKey(replica), ...given).catch(() => count <= max)
+      const granted = await redis.eval(TAKE, 2, buildKey(key), replicaKey(replica), ...given).catch(() => count <= max)
       if (granted) return true
       giveBack(key)
       return false
@@ -113,4 +113,4 @@ export function placesInRedis({ redis, connected, replica }: SharedPlaces): Plac
   }
 }
 
-const nameOf = (key: string) => `places:${key}`
+const buildKey = (key: string) => `places:${key}`

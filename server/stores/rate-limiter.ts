@@ -10,14 +10,14 @@ interface Window {
 /** Counts in this process, for at most `maxKeys` keys: the one not used for longest goes first. */
 export function limiterInProcess(maxKeys = 200_000): RateLimiter {
   const windows = new LRUCache<string, Window>(maxEntries(maxKeys))
-  const nameOf = (key: string, limit: number, seconds: number) => `${limit} ${seconds} ${key}`
+  const buildKey = (key: string, limit: number, seconds: number) => `${limit} ${seconds} ${key}`
   const lasting = (name: string) => {
     const window = windows.get(name)
     return window && window.until > Date.now() ? window : undefined
   }
   return {
     async take(key, limit, seconds = 60, points = 1) {
-      const name = nameOf(key, limit, seconds)
+      const name = buildKey(key, limit, seconds)
       const window = lasting(name) ?? { taken: 0, until: Date.now() + seconds * 1000 }
       window.taken += points
       const left = window.until - Date.now()
@@ -25,10 +25,10 @@ export function limiterInProcess(maxKeys = 200_000): RateLimiter {
       return toAllowance(limit, limit - window.taken, left)
     },
     async giveBack(key, limit, seconds = 60) {
-      const window = lasting(nameOf(key, limit, seconds))
+      const window = lasting(buildKey(key, limit, seconds))
       if (window) window.taken = Math.max(0, window.taken - 1)
     },
-    clear: async (key, limit, seconds = 60) => void windows.delete(nameOf(key, limit, seconds)),
+    clear: async (key, limit, seconds = 60) => void windows.delete(buildKey(key, limit, seconds)),
   }
 }
 

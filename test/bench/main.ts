@@ -17,11 +17,12 @@ import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './re
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import { rooms as roomsSuite } from './rooms.ts'
 import type { Comparison, Suite, World } from './suite.ts'
+import { measureWeb, webHeading } from './web.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
 const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite]
 
-const known = [...suites.map(({ name }) => name), 'realtime', 'neighbour', 'files', 'files-extract', 'worst']
+const known = [...suites.map(({ name }) => name), 'realtime', 'neighbour', 'web', 'files', 'files-extract', 'worst']
 
 const usage = `npm run bench -- [suite...] [--quick] [--check] [--json] [--profile folder]
 Suites: ${known.join(', ')}; all of them when none is named. With --check they are opened, not measured.
@@ -142,6 +143,7 @@ const figures = [
   ...(isWanted('neighbour')
     ? await runFigures(neighbourHeading, (world) => measureNeighbour(world, options.quick ? 3 : 10))
     : []),
+  ...(isWanted('web') ? await runFigures(webHeading, (world) => measureWeb(world, options.quick ? 3 : 5)) : []),
   ...(isWanted('files')
     ? await runFigures(transferHeading, (world) => measureTransfer(world, options.quick ? 5 : 15))
     : []),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { findCommand } from '../../cli/command-tree.ts'
 import { consoleCommands, replacedCommands, sameCommands } from '../../cli/console-commands.ts'
-import { rootOf, svc, svcConsole } from '../../cli/programs.ts'
+import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { host, run } from '../kit/command-line.ts'
 
 /** All names that front ends' operators may have in their scripts. */
@@ -38,7 +38,7 @@ test.each(Object.entries(replacedCommands))(
       stderr: `${name} is replaced. ${sentence}\n`,
     })
     for (const [, line = ''] of sentence.matchAll(/`svc ([^`]+)`/g)) {
-      const { command } = await findCommand(rootOf(svc, {} as never), ['svc'], line.split(' '))
+      const { command } = await findCommand(createRoot(svc, {} as never), ['svc'], line.split(' '))
       expect(command.run, line).toBeTypeOf('function')
     }
   },

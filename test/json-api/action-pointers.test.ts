@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
@@ -20,7 +20,7 @@ async function problemsOf(path: string, body: object) {
   return errors.map(({ code, source }) => [code, source?.pointer])
 }
 
-const actions = routesOf(appRouter).filter(
+const actions = buildRoutes(appRouter).filter(
   ({ method, answers, takesFile }) => method === 'POST' && answers === 'action' && !takesFile,
 )
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { addCatalogue, mediaType, startJsonApi } from '../kit/json-api/client.ts'
 import { bearer, raw } from '../kit/json-api/raw.ts'
@@ -11,7 +11,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 describe('addresses and methods', () => {
   test('every address refuses every method it does not have, and says which it has, whatever the body is', async () => {
     const headers = { ...bearer(svc.people.admin.token), 'content-type': 'text/plain' }
-    for (const [url, routes] of Map.groupBy(routesOf(appRouter), ({ url }) => url)) {
+    for (const [url, routes] of Map.groupBy(buildRoutes(appRouter), ({ url }) => url)) {
       const allowed = routes.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
       allowed.push('OPTIONS')
       const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !allowed.includes(name))
@@ -88,7 +88,7 @@ describe('addresses and methods', () => {
 })
 
 test('every type and every relation has its addresses', () => {
-  const urls = new Set(routesOf(appRouter).map(({ method, url }) => `${method} ${url}`))
+  const urls = new Set(buildRoutes(appRouter).map(({ method, url }) => `${method} ${url}`))
   for (const { type, relations, entity } of resources) {
     expect(urls, type).toContain(`GET /${type}/:id`)
     if (entity) expect(urls, type).toContain(`GET /${type}`)

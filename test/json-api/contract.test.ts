@@ -1,7 +1,7 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.ts'
-import { routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
@@ -36,7 +36,7 @@ describe('every type', () => {
 
   test('every type is registered once', () => {
     expect(new Set(types).size).toBe(types.length)
-    const exposed = routesOf(appRouter).map(({ resource }) => resource)
+    const exposed = buildRoutes(appRouter).map(({ resource }) => resource)
     for (const resource of exposed) expect(resources).toContain(resource)
     expect(new Set(exposed.map(({ type }) => type))).toEqual(new Set(types))
   })
@@ -182,7 +182,7 @@ function statementsOf({ services }: TestApp, resource: Resource, unrestricted: b
 }
 
 test('the surface has the addresses that the declared verbs make', () => {
-  const lines = routesOf(appRouter)
+  const lines = buildRoutes(appRouter)
     .filter(({ procedure }) => procedure)
     .map(({ method, url, procedure }) => `${method} ${url} - ${accessIn(procedure)}`)
   expect(lines.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1))).toMatchInlineSnapshot(`
@@ -333,12 +333,12 @@ test('the surface has the addresses that the declared verbs make', () => {
 })
 
 test('the surface has each address once', () => {
-  const addresses = routesOf(appRouter).map(({ method, url }) => `${method} ${url}`)
+  const addresses = buildRoutes(appRouter).map(({ method, url }) => `${method} ${url}`)
   expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
 })
 
 test('the surface is open to guests only where that is meant', () => {
-  const open = routesOf(appRouter).filter(({ procedure }) => procedure && accessIn(procedure).startsWith('anyone'))
+  const open = buildRoutes(appRouter).filter(({ procedure }) => procedure && accessIn(procedure).startsWith('anyone'))
   expect(open.map(({ url }) => url)).toEqual(
     expect.arrayContaining(['/configs', '/configs/:id', '/configs/public', '/translation-labels/:id']),
   )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Route, routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes, type Route } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
@@ -9,7 +9,7 @@ import { examples, inputsFor } from '../kit/json-api/differential/inputs.ts'
 import type { Outcome } from '../kit/json-api/differential/outcome.ts'
 
 /** Files come and go by JSON:API alone. */
-const routes = routesOf(appRouter).filter(
+const routes = buildRoutes(appRouter).filter(
   ({ procedure, answers, takesFile }) => procedure && answers !== 'file' && !takesFile,
 )
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Route, routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes, type Route } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api/client.ts'
@@ -10,7 +10,7 @@ import { rounds } from '../kit/rounds.ts'
 
 const MINUTES = rounds(300_000, 900_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
-const routes = routesOf(appRouter)
+const routes = buildRoutes(appRouter)
 
 interface Shape {
   data?: unknown

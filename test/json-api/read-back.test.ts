@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
 import { appPublicKey } from '../kit/apps/ext-app.ts'
 import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
 
-const writable = routesOf(appRouter)
+const writable = buildRoutes(appRouter)
   .filter(({ method, answers, procedure }) => method === 'PATCH' && answers === 'one' && procedure)
   .map(({ resource }) => resource)
 

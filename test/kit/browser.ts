@@ -83,11 +83,15 @@ function cheapHash(): Promise<string> {
   return hashed
 }
 
+/** A local account of somebody who has not signed in yet. */
+export async function putAccount(env: TestApp['env'], username: string): Promise<void> {
+  await putHashedAccount(accountsFile(env), { ...identityOf(username), hash: await cheapHash() })
+}
+
 /** A local account, and a person where `known`, who has made their keys unless told otherwise. */
 export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
-  const person = identityOf(username)
-  await putHashedAccount(accountsFile(svc.env), { ...person, hash: await cheapHash() })
-  if (!known) return { id: 0, ...person, token: '' }
+  await putAccount(svc.env, username)
+  if (!known) return { id: 0, ...identityOf(username), token: '' }
   return svc.user({ username, keys })
 }
 

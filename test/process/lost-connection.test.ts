@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { routesOf } from '../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
 import { question } from '../kit/ai/provider.ts'
 import { firstKeys } from '../kit/browser.ts'
@@ -122,7 +122,7 @@ const bySession: [string, (n: number) => Call][] = [
 ]
 
 /** The addresses of resources and of lists of them. */
-const reading = routesOf(appRouter)
+const reading = buildRoutes(appRouter)
   .filter(({ method, procedure, url }) => method === 'GET' && procedure && !url.includes('/actions/'))
   .map(({ url }) => url)
 

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { networkOf } from '../../server/config/settings/addresses.ts'
+import { parseNetwork } from '../../server/config/settings/addresses.ts'
 import { PublicNetwork } from '../../server/net/public-network.ts'
 import { createWebReader } from '../../server/net/web-reader.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -76,7 +76,7 @@ beforeAll(async () => {
   reader = createWebReader({
     userAgent: 'test',
     ports: [80, 443, site.port],
-    openNetworks: [networkOf('127.0.0.2')],
+    openNetworks: [parseNetwork('127.0.0.2')],
     refusedHosts: ['own.test'],
     resolve,
   })

@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { createCommandContext } from '../../cli/command-context.ts'
 import { findCommand, resolve } from '../../cli/command-tree.ts'
 import { checkFlags } from '../../cli/flags.ts'
-import { rootOf, svc } from '../../cli/programs.ts'
+import { createRoot, svc } from '../../cli/programs.ts'
 import { processTerminal } from '../../cli/terminal.ts'
 import { modelConfig } from '../../routers/ports/ai/model-config.ts'
 import { describeSettings } from '../../server/config/setting-table.ts'
@@ -115,7 +115,7 @@ describe('the guides', () => {
     if (/^svc-console$|^curl …/.test(text)) return undefined
     const [, quoted] = /^(?:eval "\$\()?(?:npm run (?:--silent )?)?svc(?: --)? ?(.*?)(?:\)")?$/.exec(text) ?? []
     const words = quoted?.split(' ').filter((word) => word !== '' && word !== 'help')
-    const root = rootOf(svc, createCommandContext({ terminal: processTerminal(), json: false }))
+    const root = createRoot(svc, createCommandContext({ terminal: processTerminal(), json: false }))
     const known = words && findCommand(root, ['svc'], words)
     return (
       known

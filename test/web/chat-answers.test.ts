@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   answers,
+  beginStream,
   breaksOff,
   callsTool,
+  chunk,
   configFor,
+  endStream,
   inTurn,
   neverEnds,
   refuses,
@@ -26,7 +29,12 @@ describeWith('chromium')('the answers of a chat', () => {
     upstream = resources.use(await startProvider())
     const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
     const models = [
-      { id: 'mock-1', label: 'First', tools: ['mail_echo'] },
+      {
+        id: 'mock-1',
+        label: 'First',
+        tools: ['mail_echo'],
+        pricing: { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 1000 },
+      },
       { id: 'mock-2', label: 'Second' },
     ]
     const provider = { models, circuit: { failures: 1_000_000 } }
@@ -145,7 +153,104 @@ describeWith('chromium')('the answers of a chat', () => {
     await article('The mail is sent.').waitFor()
     await chat.answered()
     await page.reload()
-    await page.getByText('Used mail_echo').waitFor()
+    await page.getByText('Used mail_echo').click()
+    const step = page.locator('details.tool')
+    expect(await step.getByText('to Bob').count()).toBe(1)
+    expect(await step.getByText('Result').count()).toBe(1)
+    expect(await step.textContent()).toContain('Mail')
+    await expectAccessible(page)
+  })
+
+  test('a tool that is refused says so, and one that is allowed in a conversation is asked about once', async () => {
+    const { page } = chat
+    upstream.behave = callsTool('mail_echo', '{"text":"to Eve"}', 'Then not.')
+    await chat.ask('Write to Eve')
+    await page.getByRole('button', { name: 'No', exact: true }).click()
+    await article('Then not.').waitFor()
+    await chat.answered()
+    await page.getByText('mail_echo was not allowed').waitFor()
+
+    upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'Sent to Bob.')
+    await page.goto('/chat')
+    await chat.ask('Write to Bob')
+    await page.getByRole('button', { name: 'In this conversation' }).click()
+    await article('Sent to Bob.').waitFor()
+    await chat.answered()
+    // The provider calls no tool where one has answered already.
+    upstream.behave = (asked, response) => {
+      const { messages } = asked.body
+      const last = { ...asked, body: { ...asked.body, messages: messages.slice(-1) } }
+      return callsTool('mail_echo', '{"text":"again"}', 'Sent once more.')(last, response)
+    }
+    await chat.ask('And again')
+
+    await article('Sent once more.').waitFor()
+    await chat.answered()
+    expect(await page.getByText('Used mail_echo').count()).toBe(2)
+  })
+
+  test('thoughts are folded away, and sources stand below the answer', async () => {
+    const { page } = chat
+    upstream.behave = (_, response) => {
+      beginStream(response)
+      response.write(chunk({ delta: { reasoning_content: 'First I **think**.' } }))
+      response.write(chunk({ delta: { content: 'It is e4.' } }))
+      const citation = { url: 'https://chess.example.org/e4', title: 'Openings', start_index: 0, end_index: 5 }
+      response.write(chunk({ delta: { annotations: [{ type: 'url_citation', url_citation: citation }] } }))
+      endStream(response)
+    }
+    await chat.ask('Which move?')
+    await article('It is e4.').waitFor()
+    await chat.answered()
+
+    const thoughts = page.locator('details.thoughts')
+    expect(await thoughts.locator('.thoughts-text').isVisible()).toBe(false)
+    await thoughts.getByText(/^Thought for/).click()
+    expect(await thoughts.locator('strong').textContent()).toBe('think')
+    const source = page.getByRole('region', { name: 'Sources' }).getByRole('link', { name: 'Openings' })
+    expect(await source.getAttribute('href')).toBe('https://chess.example.org/e4')
+    await expectAccessible(page)
+  })
+
+  test('what an answer took and cost is told on demand', async () => {
+    const { page } = chat
+    await chat.ask('How much?')
+    await article('Good day.').waitFor()
+    await chat.answered()
+    expect(await page.getByText('tokens read').count()).toBe(0)
+
+    await page.getByRole('button', { name: 'More' }).last().click()
+
+    await page.getByText('7 tokens read, 3 written, €0.01').waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'More' }).last().click()
+    await page.getByText('7 tokens read, 3 written, €0.01').waitFor()
+  })
+
+  test('an answer is read aloud by the voice of the browser, without its marks, until it is stopped', async () => {
+    const { page } = chat
+    upstream.behave = answers('It is **bold**.\n\n```js\ncode\n```')
+    await chat.ask('Say it')
+    await article('It is bold').waitFor()
+    await chat.answered()
+    // A browser without a window has no voice.
+    await page.evaluate(`Object.defineProperty(window, 'speechSynthesis', { value: {
+      speaking: false, said: [],
+      speak({ text }) { this.speaking = true; this.said.push(text) },
+      cancel() { this.speaking = false },
+    } })`)
+    const readAloud = async () => {
+      await page.getByRole('button', { name: 'More' }).last().click()
+      await page.getByRole('menuitem', { name: 'Read aloud' }).click()
+    }
+
+    await readAloud()
+    expect(await page.evaluate('[speechSynthesis.speaking, ...speechSynthesis.said]')).toEqual([
+      true,
+      expect.stringMatching(/^It is bold\.\s*$/),
+    ])
+    await readAloud()
+    expect(await page.evaluate('[speechSynthesis.speaking, speechSynthesis.said.length]')).toEqual([false, 1])
   })
 
   test('what is written survives a reload, in each conversation its own, and never in clear text', async () => {

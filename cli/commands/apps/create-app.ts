@@ -6,7 +6,7 @@ import { UsageError } from '../../errors.ts'
 import { lifetime } from '../../lifetime.ts'
 import { optionalFlag, type Prompts } from '../../prompts.ts'
 import { typedNumber } from '../../typed-number.ts'
-import { credentialExpires, pemOf } from './rotate-app.ts'
+import { credentialExpires, toPem } from './rotate-app.ts'
 
 const words = z.string().transform((text) => text.split(',').map((part) => part.trim()))
 const abilities = words.pipe(z.array(z.enum(appAbilities)))
@@ -49,11 +49,11 @@ export const createApp = (context: CommandContext) =>
       const { name, url, options } = await prompts.readAll({
         name: () => prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said }),
         url: () => prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said }),
-        options: () => optionsOf(prompts, args),
+        options: () => readOptions(prompts, args),
       })
       const given = { name, url, redirectUrls: [url], ...options }
       const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(given))
-      const key = privateKey ? `\n\nPrivate key:\n\n${pemOf(privateKey)}` : ''
+      const key = privateKey ? `\n\nPrivate key:\n\n${toPem(privateKey)}` : ''
       const text = `App ${id} is made. Copy this now, it is not shown again.\n\nCredential:\n\n${credential}${key}`
       context.print({ record: { id, name, credential, ...(privateKey && { privateKey }) }, text })
     },
@@ -71,7 +71,7 @@ interface Options {
   expires?: string | undefined
 }
 
-async function optionsOf(prompts: Prompts, { redirect, description, logo, ...args }: Options) {
+async function readOptions(prompts: Prompts, { redirect, description, logo, ...args }: Options) {
   const { asked, held, until } = await prompts.readAll({
     asked: () => optionalFlag('abilities', abilities, args.abilities, '--abilities'),
     held: () => optionalFlag('linkDays', days, args.days, '--days'),

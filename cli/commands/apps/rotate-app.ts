@@ -16,7 +16,7 @@ export const credentialExpires = {
 const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_080))
 
 /** A key as people keep it, of the text that apps read: its first part is the PEM in base64. */
-export const pemOf = (key: string) =>
+export const toPem = (key: string) =>
   Buffer.from(key.split('|', 1)[0] ?? '', 'base64')
     .toString()
     .trimEnd()
@@ -59,7 +59,7 @@ async function rotateKey(context: CommandContext, { id, key, yes }: KeyChange): 
   if (!yes) await context.prompts.consent('--yes', `End all links of app ${id}, so that it asks people again?`)
   const publicKey = key === 'new' ? null : key
   const { privateKey } = await context.open(({ host }) => host.extApps.update({ id, publicKey }))
-  const told = privateKey ? ` Copy its private key now, it is not shown again:\n\n${pemOf(privateKey)}` : ''
+  const told = privateKey ? ` Copy its private key now, it is not shown again:\n\n${toPem(privateKey)}` : ''
   const text = `App ${id} has another key, and no links.${told}`
   context.print({ record: { id, ...(privateKey && { privateKey }) }, text })
 }

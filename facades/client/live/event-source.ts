@@ -76,7 +76,7 @@ class EventConnection {
     const headers = { accept: 'text/event-stream', ...begin }
     const response = await call(this.#service, this.#path, { input: this.#options.input, signal, headers })
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
-    if (response.ok && isStream && response.body) return eventsOf(response.body)
+    if (response.ok && isStream && response.body) return readEvents(response.body)
     assertMayReturn(await failureIn(response))
     throw new Error(`The stream could not be opened: ${response.status}`)
   }
@@ -106,9 +106,9 @@ interface ServerSentEvent {
 const MAX_EVENT = 1024 * 1024
 
 /** Reads the events of an answer as they come. */
-async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
+async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
   let rest = ''
-  for await (const text of textsOf(body)) {
+  for await (const text of readTexts(body)) {
     const blocks = (rest + text).split(/\r?\n\r?\n/)
     rest = blocks.pop() ?? ''
     if (rest.length > MAX_EVENT) throw new Error('An event is too large.')
@@ -117,7 +117,7 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Serve
 }
 
 /** Not every browser can iterate over a body. */
-async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+async function* readTexts(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
   try {

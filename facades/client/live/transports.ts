@@ -55,7 +55,7 @@ interface PusherPosition {
   seq: number
 }
 
-const positionOf = ({ epoch, seq }: PusherPosition) => `${epoch}:${seq}`
+const findPosition = ({ epoch, seq }: PusherPosition) => `${epoch}:${seq}`
 
 /** Listens by a channel of pusher-js, such as `private-Rooms.{slug}` or `private-User.{id}`. */
 export function overPusher(pusher: PusherClient, name: string, { retryDelay = patiently } = {}): Transport {
@@ -66,14 +66,14 @@ export function overPusher(pusher: PusherClient, name: string, { retryDelay = pa
       const handlers = {
         'pusher:subscription_succeeded': (data: PusherPosition) => {
           attempt = 0
-          listener.subscribed(positionOf(data))
+          listener.subscribed(findPosition(data))
         },
         change: ({ epoch, ...change }: Change & { epoch: string }) =>
-          listener.changed(positionOf({ epoch, seq: change.seq }), change),
-        position: (data: PusherPosition) => listener.subscribed(positionOf(data)),
+          listener.changed(findPosition({ epoch, seq: change.seq }), change),
+        position: (data: PusherPosition) => listener.subscribed(findPosition(data)),
         'pusher:subscription_error': ({ status = 0 }: { status?: number }) => {
           clearTimeout(timer)
-          if ([401, 403, 404].includes(status)) return listener.ended(new StreamEnded(codeOf(status)))
+          if ([401, 403, 404].includes(status)) return listener.ended(new StreamEnded(readCode(status)))
           // The library itself does not try again.
           attempt += 1
           timer = setTimeout(() => pusher.subscribe(name), retryDelay(attempt))
@@ -90,4 +90,4 @@ export function overPusher(pusher: PusherClient, name: string, { retryDelay = pa
   }
 }
 
-const codeOf = (status: number) => (status === 401 ? 'signed_out' : 'not_found')
+const readCode = (status: number) => (status === 401 ? 'signed_out' : 'not_found')

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
-import { type Described, listOf, objectOf, text } from './schema.ts'
+import { type Described, describeList, describeObject, text } from './schema.ts'
 
 /** How an endpoint refuses. */
 export interface Refusals {
@@ -41,7 +41,7 @@ export const asIs = (input: Described) => input
 /** How endpoints without a protocol of their own tell what went wrong. */
 export const refusal = {
   name: 'refusal',
-  schema: objectOf(
+  schema: describeObject(
     {
       success: { type: 'boolean', const: false },
       message: text,
@@ -50,7 +50,7 @@ export const refusal = {
       errors: {
         type: 'object',
         description: 'What is wrong with each field of the body, at 422.',
-        additionalProperties: listOf(text),
+        additionalProperties: describeList(text),
       },
     },
     ['errors'],

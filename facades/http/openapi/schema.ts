@@ -9,13 +9,16 @@ export interface ObjectSchema extends Described {
 }
 
 /** An object with these members, all of which are there unless said otherwise. */
-export const objectOf = (properties: Record<string, Described>, optional: readonly string[] = []): ObjectSchema => {
+export const describeObject = (
+  properties: Record<string, Described>,
+  optional: readonly string[] = [],
+): ObjectSchema => {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { type: 'object', ...(required.length > 0 && { required }), properties }
 }
 
 export const nullable = (schema: Described): Described => ({ anyOf: [schema, { type: 'null' }] })
-export const listOf = (items: Described): Described => ({ type: 'array', items })
+export const describeList = (items: Described): Described => ({ type: 'array', items })
 export const constant = (value: string): Described => ({ type: 'string', const: value })
 
 export const text: Described = { type: 'string' }

@@ -1,16 +1,16 @@
 import type { Relation } from '../../../routers/resource/declare.ts'
-import { constant, listOf, nullable, type ObjectSchema, objectOf, text } from '../../http/openapi/schema.ts'
+import { constant, describeList, describeObject, nullable, type ObjectSchema, text } from '../../http/openapi/schema.ts'
 import type { ServedRoute } from '../exposed-routes.ts'
 import { formType, mediaType } from '../wire.ts'
 import type { Components } from './components.ts'
-import { inputOf } from './inputs.ts'
+import { describeInput } from './inputs.ts'
 import type { AnswerSchemas } from './schemas.ts'
 
 /** Given by address and headers. */
 const elsewhere = ['id', 'ifVersion']
 
 /** Leaves out, or keeps alone, members of an object. */
-function partOf(schema: ObjectSchema, isPart: (name: string) => boolean): ObjectSchema {
+function pickPart(schema: ObjectSchema, isPart: (name: string) => boolean): ObjectSchema {
   const { properties = {}, required = [], ...rest } = schema
   const part = Object.entries(properties).filter(([name]) => isPart(name))
   const needed = required.filter(isPart)
@@ -34,36 +34,36 @@ export class BodySchemas {
     const { method, answers, relation, takesFile } = route
     if (method === 'GET' || answers === 'nothing') return undefined
     if (answers === 'linkage' && relation)
-      return { [mediaType]: objectOf({ data: listOf(this.#answers.identifier(relation.of.to)) }) }
-    const input = inputOf(this.#components, route)
+      return { [mediaType]: describeObject({ data: describeList(this.#answers.identifier(relation.of.to)) }) }
+    const input = describeInput(this.#components, route)
     if (takesFile) return { [formType]: this.#form(input) }
     return answers === 'action' ? this.#action(route, input) : { [mediaType]: this.#resource(route, input) }
   }
 
   #action({ resource }: ServedRoute, input: ObjectSchema) {
-    const plain = this.#components.members.schema(partOf(input, (name) => name !== 'id'))
-    const document = objectOf({ data: objectOf({ type: constant(resource.type), attributes: plain }) })
+    const plain = this.#components.members.schema(pickPart(input, (name) => name !== 'id'))
+    const document = describeObject({ data: describeObject({ type: constant(resource.type), attributes: plain }) })
     return { [mediaType]: document, 'application/json': plain }
   }
 
   /** The name is that of the file. */
   #form(input: ObjectSchema): ObjectSchema {
-    const { properties = {} } = this.#components.members.schema(partOf(input, (name) => name !== 'name'))
+    const { properties = {} } = this.#components.members.schema(pickPart(input, (name) => name !== 'name'))
     const file = { type: 'string', format: 'binary', description: 'The file, as the last part of the form.' }
-    return objectOf({ ...properties, file }, Object.keys(properties))
+    return describeObject({ ...properties, file }, Object.keys(properties))
   }
 
   #resource({ resource, method }: ServedRoute, input: ObjectSchema): ObjectSchema {
     const { type, relations } = resource
     const { members } = this.#components
-    const own = partOf(input, (name) => !elsewhere.includes(name) && !(name in relations))
+    const own = pickPart(input, (name) => !elsewhere.includes(name) && !(name in relations))
     const attributes = members.schema(own, type)
-    const { properties = {}, required = [] } = partOf(input, (name) => name in relations)
+    const { properties = {}, required = [] } = pickPart(input, (name) => name in relations)
     const links = Object.keys(properties).map((name) => [
       members.write(name),
       this.#link(relations[name] as Relation, properties[name]),
     ])
-    const relationships = objectOf(
+    const relationships = describeObject(
       Object.fromEntries(links),
       Object.keys(properties)
         .filter((name) => !required.includes(name))
@@ -76,8 +76,8 @@ export class BodySchemas {
       ...(links.length > 0 && { relationships }),
     }
     const optional = Object.entries({ attributes, relationships }).filter(([, { required }]) => !required)
-    return objectOf({
-      data: objectOf(
+    return describeObject({
+      data: describeObject(
         parts,
         optional.map(([name]) => name),
       ),
@@ -88,7 +88,7 @@ export class BodySchemas {
     const identifier = this.#answers.identifier(to)
     const isNullable = JSON.stringify(input).includes('"null"')
     const { description } = input ?? {}
-    const data = many ? listOf(identifier) : isNullable ? nullable(identifier) : identifier
-    return { ...(description !== undefined && { description }), ...objectOf({ data }) }
+    const data = many ? describeList(identifier) : isNullable ? nullable(identifier) : identifier
+    return { ...(description !== undefined && { description }), ...describeObject({ data }) }
   }
 }

@@ -6,7 +6,7 @@ import { servedRoutes } from '../exposed-routes.ts'
 import { declaredMembers, type Members } from '../members.ts'
 import { BodySchemas } from './bodies.ts'
 import { Components } from './components.ts'
-import { operationOf, type Writing } from './operations.ts'
+import { describeOperation, type Writing } from './operations.ts'
 import { AnswerSchemas } from './schemas.ts'
 
 export interface JsonApiDescription {
@@ -29,7 +29,7 @@ export function describeJsonApi(
   const paths: Record<string, Described> = {}
   for (const route of servedRoutes(router, members)) {
     const path = names.basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(writing, route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(writing, route) }
   }
   return { components, tags: resources.map(({ type, about }) => ({ name: type, description: about })), paths }
 }

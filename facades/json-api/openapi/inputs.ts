@@ -6,7 +6,7 @@ import type { ServedRoute } from '../exposed-routes.ts'
 import type { Components } from './components.ts'
 
 /** The input of the procedure that a route calls, as one object. */
-export function inputOf(components: Components, { procedure }: ServedRoute): ObjectSchema {
+export function describeInput(components: Components, { procedure }: ServedRoute): ObjectSchema {
   const parts = inputsOf(procedure).map((schema) => components.fromZod(schema, 'input'))
   return {
     ...parts.at(-1),
@@ -17,11 +17,11 @@ export function inputOf(components: Components, { procedure }: ServedRoute): Obj
 
 /** Whether a route changes a row only in the version that the caller has seen. */
 export const insistsOn = (components: Components, route: ServedRoute) =>
-  'ifVersion' in (inputOf(components, route).properties ?? {})
+  'ifVersion' in (describeInput(components, route).properties ?? {})
 
 /** The schema of the input that a route makes from its query string. */
-export function queryOf(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
+export function describeQuery(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
   const { method, relation } = route
   if (method !== 'GET') return {}
-  return relation ? components.fromZod(relatedInput(relation.of, target), 'input') : inputOf(components, route)
+  return relation ? components.fromZod(relatedInput(relation.of, target), 'input') : describeInput(components, route)
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type Access, metaOf } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { oneOf, sentenceFor } from '../../../routers/resource/words.ts'
+import { sentenceFor, writeSingular } from '../../../routers/resource/words.ts'
 import { type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
 import { accessSentence } from '../../http/procedures.ts'
 import { routeAccess, type ServedRoute } from '../exposed-routes.ts'
@@ -10,33 +10,33 @@ import { isRepeatable } from '../routes.ts'
 import { mediaType } from '../wire.ts'
 import type { BodySchemas } from './bodies.ts'
 import type { Components } from './components.ts'
-import { inputOf, insistsOn, queryOf } from './inputs.ts'
+import { describeInput, describeQuery, insistsOn } from './inputs.ts'
 import { type AnswerSchemas, reachedFrom } from './schemas.ts'
 
 /** What a route does, in a few words that no other route has. */
-function summaryOf({ procedure, resource, relation, answers, method }: ServedRoute): string {
+function writeSummary({ procedure, resource, relation, answers, method }: ServedRoute): string {
   const { about, exposes } = metaOf(procedure)
   if (!relation || method !== 'GET') return (about ?? (exposes ? sentenceFor(exposes) : '')).replace(/\.$/, '')
   const linkage = answers === 'linkage' ? 'links to the ' : ''
-  return `Read the ${linkage}${relation.name} of ${oneOf(resource.type)}`
+  return `Read the ${linkage}${relation.name} of ${writeSingular(resource.type)}`
 }
 
 type Resources = ReadonlyMap<string, Resource>
 
 /** The parameters of a route: of its address, its query and its headers. */
-function parametersOf(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
-  const { properties = {} } = inputOf(components, route)
+function describeParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
+  const { properties = {} } = describeInput(components, route)
   return [
     ...pathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),
     ...queryParameters(components, route, target, resources),
-    ...headersOf(components, route),
+    ...describeHeaders(components, route),
   ]
 }
 
 const pathParameters = ({ url }: ServedRoute) => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
 
 function queryParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
-  const { properties = {} } = queryOf(components, route, target)
+  const { properties = {} } = describeQuery(components, route, target)
   const accepted = acceptedBy(route)
   const lists = ['include', 'sort'].filter((name) => accepted.includes(name) && offers(properties[name]))
   const groups = ['filter', 'page'].filter((name) => accepted.includes(name))
@@ -99,7 +99,7 @@ const headers = {
     'A word of your own: who sends the same request again with it within a day gets the first answer; of a large one only status and `Location`.',
 } as const
 
-function headersOf(components: Components, route: ServedRoute) {
+function describeHeaders(components: Components, route: ServedRoute) {
   const takes = {
     'If-None-Match': route.method === 'GET',
     'If-Match': insistsOn(components, route),
@@ -122,19 +122,19 @@ export interface Writing {
 const header = (description: string) => ({ description, schema: text })
 
 /** A route as the document describes it. */
-export function operationOf(writing: Writing, route: ServedRoute): Described {
+export function describeOperation(writing: Writing, route: ServedRoute): Described {
   const { components, resources, bodies } = writing
   const { resource, relation } = route
   const access = routeAccess(route)
   const target = (relation && resources.get(relation.of.to)) ?? resource
   const body = bodies.of(route)
   return {
-    operationId: idOf(route),
-    summary: summaryOf(route),
+    operationId: buildOperationId(route),
+    summary: writeSummary(route),
     description: accessSentence(access),
     tags: [resource.type],
-    security: securityOf(access),
-    parameters: parametersOf(components, route, target, resources),
+    security: describeSecurity(access),
+    parameters: describeParameters(components, route, target, resources),
     ...(body && {
       requestBody: {
         required: Object.values(body).at(-1)?.required !== undefined,
@@ -146,14 +146,14 @@ export function operationOf(writing: Writing, route: ServedRoute): Described {
 }
 
 /** The ability that a token needs stands in the description: only OAuth has scopes that linters know. */
-export const securityOf = ({ callers, sessionOnly }: Access): Described[] => [
+export const describeSecurity = ({ callers, sessionOnly }: Access): Described[] => [
   ...(sessionOnly ? [] : [{ bearer: [] }]),
   { session: [] },
   ...(callers === 'anyone' ? [{}] : []),
 ]
 
 /** The procedure's name, with the relation where one procedure reads all of them. */
-function idOf({ name, answers, relation, method }: ServedRoute): string {
+function buildOperationId({ name, answers, relation, method }: ServedRoute): string {
   const [topic] = name.split('.')
   return relation && method === 'GET' ? `${topic}.${answers}.${relation.name}` : name
 }
@@ -162,7 +162,7 @@ function success({ answers: schemas }: Writing, route: ServedRoute, target: Reso
   const { answers, creates, method } = route
   if (answers === 'file') return fileAnswer
   const read = method === 'GET'
-  const schema = answers === 'nothing' ? undefined : schemaOf(schemas, route, target)
+  const schema = answers === 'nothing' ? undefined : chooseSchema(schemas, route, target)
   const status = creates ? 201 : 200
   const headers = {
     ...(answers !== 'nothing' && { ETag: header('Stands for exactly this answer.') }),
@@ -185,7 +185,7 @@ const fileAnswer: Described = {
   304: { description: STATUS_CODES[304] },
 }
 
-function schemaOf(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): Described {
+function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): Described {
   const isMany = answers === 'page' || relation?.of.many
   if (answers === 'action') return schemas.action(target)
   if (answers === 'linkage') return schemas.linkage(relation?.of as Relation, method === 'GET')

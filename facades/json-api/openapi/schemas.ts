@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { constant, type Described, listOf, nullable, objectOf, text } from '../../http/openapi/schema.ts'
+import { constant, type Described, describeList, describeObject, nullable, text } from '../../http/openapi/schema.ts'
 import { jsonapi } from '../wire.ts'
 import type { Components } from './components.ts'
 
@@ -9,7 +9,7 @@ type Resources = ReadonlyMap<string, Resource>
 const whole = { type: 'integer', minimum: 0 }
 
 /** How far a stream of the change log is. */
-const position = objectOf({ stream: text, epoch: text, seq: whole })
+const position = describeObject({ stream: text, epoch: text, seq: whole })
 
 /** The types that include paths of a type reach. */
 export function reachedFrom(of: Resource, resources: Resources): Resource[] {
@@ -44,7 +44,7 @@ export class AnswerSchemas {
   }
 
   collection(of: Resource): Described {
-    return this.#document(of, 'collection', listOf(this.resource(of)))
+    return this.#document(of, 'collection', describeList(this.resource(of)))
   }
 
   /** Links alone, in pages where they are read. */
@@ -53,20 +53,20 @@ export class AnswerSchemas {
     if (!many) return this.#components.use('schemas', `${to}.linkage`, () => this.#top(nullable(identifier)))
     const kind = isRead ? 'linkage-page' : 'linkage-list'
     const paged = isRead ? this.#resources.get(to) : undefined
-    return this.#components.use('schemas', `${to}.${kind}`, () => this.#top(listOf(identifier), paged))
+    return this.#components.use('schemas', `${to}.${kind}`, () => this.#top(describeList(identifier), paged))
   }
 
   /** What an action answers with is its own matter. */
   action(of: Resource): Described {
-    const data = { anyOf: [this.resource(of), listOf(this.resource(of)), { type: 'null' }] }
-    return objectOf({ jsonapi: this.#version(), data, meta: { type: 'object' } }, ['data', 'meta'])
+    const data = { anyOf: [this.resource(of), describeList(this.resource(of)), { type: 'null' }] }
+    return describeObject({ jsonapi: this.#version(), data, meta: { type: 'object' } }, ['data', 'meta'])
   }
 
   /** The members that every answer to a write has. */
   changed(answer?: Described): Described {
     const { syncLogMember } = this.#components.names
     const log = this.#components.use('schemas', 'changed', () =>
-      objectOf({ jsonapi: this.#version(), meta: objectOf({ [syncLogMember]: listOf(position) }) }),
+      describeObject({ jsonapi: this.#version(), meta: describeObject({ [syncLogMember]: describeList(position) }) }),
     )
     return answer ? { allOf: [answer, log] } : log
   }
@@ -74,17 +74,19 @@ export class AnswerSchemas {
   errors(): Described {
     return this.#components.use('schemas', 'errors', () => {
       const source = { type: 'object', properties: { pointer: text, parameter: text, header: text } }
-      const meta = objectOf({ requestId: text, position: text }, ['position'])
-      const error = objectOf({ status: text, code: text, title: text, detail: text, source, meta }, [
+      const meta = describeObject({ requestId: text, position: text }, ['position'])
+      const error = describeObject({ status: text, code: text, title: text, detail: text, source, meta }, [
         'detail',
         'source',
       ])
-      return objectOf({ jsonapi: this.#version(), errors: listOf(error) })
+      return describeObject({ jsonapi: this.#version(), errors: describeList(error) })
     })
   }
 
   identifier(type: string): Described {
-    return this.#components.use('schemas', `${type}.identifier`, () => objectOf({ type: constant(type), id: text }))
+    return this.#components.use('schemas', `${type}.identifier`, () =>
+      describeObject({ type: constant(type), id: text }),
+    )
   }
 
   resource(of: Resource): Described {
@@ -101,9 +103,9 @@ export class AnswerSchemas {
         id: text,
         attributes: this.#attributes(of),
         ...(relations.length > 0 && { relationships }),
-        links: objectOf({ self: text }),
+        links: describeObject({ self: text }),
       }
-      return { description: of.about, ...objectOf(parts, ['relationships']) }
+      return { description: of.about, ...describeObject(parts, ['relationships']) }
     })
   }
 
@@ -118,9 +120,11 @@ export class AnswerSchemas {
   }
 
   #relationship({ to, many }: Relation): Described {
-    const links = this.#components.use('schemas', 'relationship-links', () => objectOf({ self: text, related: text }))
+    const links = this.#components.use('schemas', 'relationship-links', () =>
+      describeObject({ self: text, related: text }),
+    )
     const identifier = this.identifier(to)
-    return objectOf({ links, data: many ? listOf(identifier) : nullable(identifier) }, many ? ['data'] : [])
+    return describeObject({ links, data: many ? describeList(identifier) : nullable(identifier) }, many ? ['data'] : [])
   }
 
   #document(of: Resource, kind: string, data: Described): Described {
@@ -128,30 +132,39 @@ export class AnswerSchemas {
       const included = reachedFrom(of, this.#resources).map((type) => this.resource(type))
       const top = this.#top(data, kind === 'collection' ? of : undefined)
       if (included.length > 0)
-        top.properties['included'] = listOf(included.length === 1 ? (included[0] as Described) : { anyOf: included })
+        top.properties['included'] = describeList(
+          included.length === 1 ? (included[0] as Described) : { anyOf: included },
+        )
       return top
     })
   }
 
   #top(data: Described, paged?: Resource) {
-    const { links, meta } = paged?.page ? this.#page() : { links: objectOf({ self: text }), meta: undefined }
+    const { links, meta } = paged?.page ? this.#page() : { links: describeObject({ self: text }), meta: undefined }
     const properties = { jsonapi: this.#version(), links, data, ...(meta && { meta }) }
-    return { ...objectOf(properties), properties: properties as Record<string, Described> }
+    return { ...describeObject(properties), properties: properties as Record<string, Described> }
   }
 
   #page() {
     const links = this.#components.use('schemas', 'page-links', () =>
-      objectOf({ self: text, first: text, prev: nullable(text), next: nullable(text), last: text }),
+      describeObject({ self: text, first: text, prev: nullable(text), next: nullable(text), last: text }),
     )
     const meta = this.#components.use('schemas', 'page-meta', () =>
-      objectOf({
-        page: objectOf({ currentPage: whole, from: whole, to: whole, perPage: whole, lastPage: whole, total: whole }),
+      describeObject({
+        page: describeObject({
+          currentPage: whole,
+          from: whole,
+          to: whole,
+          perPage: whole,
+          lastPage: whole,
+          total: whole,
+        }),
       }),
     )
     return { links, meta }
   }
 
   #version(): Described {
-    return this.#components.use('schemas', 'jsonapi', () => objectOf({ version: constant(jsonapi.version) }))
+    return this.#components.use('schemas', 'jsonapi', () => describeObject({ version: constant(jsonapi.version) }))
   }
 }

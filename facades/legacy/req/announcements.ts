@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { bodyIn, errorHandler } from './errors.ts'
 
@@ -82,7 +82,7 @@ const olderRow = ({ id, isForced, isGlobal, startsAt, expiresAt, ...rest }: Row)
 /** What stands for something that is not there, or whose id can be none. */
 async function orElse<T, E>(work: Promise<T>, instead: E): Promise<T | E> {
   return work.catch((error: unknown) => {
-    if (['not_found', 'invalid'].includes(failureOf(error).code)) return instead
+    if (['not_found', 'invalid'].includes(toFailure(error).code)) return instead
     throw error
   })
 }

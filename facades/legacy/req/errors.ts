@@ -1,9 +1,9 @@
 import { TRPCError } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { type DetailedIssue, fewIssues, issuesOf } from '../../../routers/core/issues/issues.ts'
+import { type DetailedIssue, fewIssues, readIssues } from '../../../routers/core/issues/issues.ts'
 import { errorKind, Problem } from '../../../routers/core/problems.ts'
-import { type Failure, failureOf } from '../../http/failure.ts'
+import { type Failure, toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'
 
 /** What these routes call the members of an input, by the first word of their path. */
@@ -28,10 +28,10 @@ export function inShape<S extends z.ZodType>(schema: S, body: unknown): z.output
 export function errorHandler(words: Words, own: (failure: Failure) => object = () => ({})) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     if (isNavigation(request)) throw thrown
-    const failure = failureOf(inPath(thrown, request))
+    const failure = toFailure(inPath(thrown, request))
     const { status, code, message, error } = failure
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    const issues = fewIssues(issuesOf(error))
+    const issues = fewIssues(readIssues(error))
     const entry = { status: String(status), code, title: errorKind(code).title, meta: { requestId: request.id } }
     const errors =
       issues.length > 0
@@ -49,8 +49,8 @@ function fieldOf(issue: DetailedIssue, words: Words) {
 
 /** What cannot be in an address is not there. */
 function inPath(thrown: unknown, { params }: FastifyRequest): unknown {
-  const failure = failureOf(thrown)
+  const failure = toFailure(thrown)
   const names = Object.keys((params ?? {}) as object)
   const isInPath = ({ path: [first] }: DetailedIssue) => names.some((name) => String(first).startsWith(name))
-  return failure.code === 'invalid' && issuesOf(failure.error).some(isInPath) ? new Problem('not_found') : thrown
+  return failure.code === 'invalid' && readIssues(failure.error).some(isInPath) ? new Problem('not_found') : thrown
 }

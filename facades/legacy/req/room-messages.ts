@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { issuesOf } from '../../../routers/core/issues/issues.ts'
+import { readIssues } from '../../../routers/core/issues/issues.ts'
 import { Problem } from '../../../routers/core/problems.ts'
 import { readRequest } from '../../ai/body.ts'
 import { remapIssues } from '../../ai/error-paths.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { validationError } from '../errors.ts'
@@ -120,7 +120,7 @@ const request = z.object({
 /** Has a model answer in a room; the answer comes as a message behind this one. */
 export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler((thrown, sent, reply) => {
-    const failure = failureOf(thrown)
+    const failure = toFailure(thrown)
     if (failure.status !== 422 || isNavigation(sent) || isOfAddress(thrown)) throw thrown
     return reply.code(422).send(validationError(failure, sent.id))
   })
@@ -137,7 +137,7 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
         await at.api.rooms.ask({ id: at.room.id, ...asked })
         return { success: true }
       } catch (error) {
-        if (!issuesOf(error).some(({ path: [root] }) => root === 'model')) throw remapIssues(error, fieldInRoomAt)
+        if (!readIssues(error).some(({ path: [root] }) => root === 'model')) throw remapIssues(error, fieldInRoomAt)
         return reply.code(400).send({ success: false, error: NO_MODEL, code: 'invalid', requestId: sent.id })
       }
     },
@@ -154,7 +154,7 @@ const NO_MODEL = 'The requested model is not available.'
 
 const wrongSlug = () => new Problem('invalid', { issues: [{ path: ['slug'], message: 'must be that of the address' }] })
 
-const isOfAddress = (thrown: unknown) => issuesOf(thrown).some(({ path: [root] }) => root === 'slug')
+const isOfAddress = (thrown: unknown) => readIssues(thrown).some(({ path: [root] }) => root === 'slug')
 
 const names: Record<string, string> = { key: 'key', thread: 'threadIndex', replaces: 'messageId' }
 

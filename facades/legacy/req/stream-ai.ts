@@ -9,7 +9,7 @@ import { remapIssues } from '../../ai/error-paths.ts'
 import { set } from '../../ai/parameters.ts'
 import type { CoreRequest, StreamPart, WholeAnswer } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { answerErrors } from '../errors.ts'
 import { flag, pictureAddress } from './shapes.ts'
@@ -36,7 +36,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     try {
       return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
     } catch (error) {
-      if (!providersFailures.includes(failureOf(error).code)) throw remapIssues(error, fieldAt)
+      if (!providersFailures.includes(toFailure(error).code)) throw remapIssues(error, fieldAt)
       return inTheirWords(error)
     }
   })
@@ -49,7 +49,7 @@ const providersFailures: readonly string[] = [
 
 /** These front ends read what a provider did wrong from an answer with 200. */
 function failed(thrown: unknown, requestId: string) {
-  const { code, message } = failureOf(thrown)
+  const { code, message } = toFailure(thrown)
   return { success: false, error: message, code, requestId }
 }
 
@@ -194,7 +194,7 @@ class AiLines implements Frames<StreamPart> {
   }
 
   failed(thrown: unknown): string {
-    const { code, message } = failureOf(thrown)
+    const { code, message } = toFailure(thrown)
     const error = { type: 'error', content: message, isDone: true, code, requestId: this.#requestId }
     return `${this.#begin()}${JSON.stringify(error)}\n`
   }

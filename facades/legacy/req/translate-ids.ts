@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Problem } from '../../../routers/core/problems.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import type { ContextOf } from '../../http/procedures.ts'
 import { inShape } from './errors.ts'
 import { type InRoom, type RoomRequest, roomOf } from './find.ts'
@@ -91,7 +91,7 @@ const roomIn = (request: FastifyRequest, reply: FastifyReply, contextOf: Context
 async function messageById(at: RoomRequest | undefined, id: number, [field, what]: [string, string]): Promise<Message> {
   const message = await at?.api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
     // An id that no row can have is of no message, too.
-    if (['not_found', 'invalid'].includes(failureOf(error).code)) return undefined
+    if (['not_found', 'invalid'].includes(toFailure(error).code)) return undefined
     throw error
   })
   const isHere = (message?.relations?.['room'] as { id: string } | undefined)?.id === at?.room.id

@@ -1,6 +1,6 @@
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
 import { finishReasons, type Heading, toCitations, toToolCall, toUsage } from './chat-response.ts'
 
@@ -32,6 +32,7 @@ export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): F
         case 'tool-start':
         case 'tool-run':
         case 'tool-use':
+        case 'tool-result':
           // Nobody is asked here, and told of no tools that others run.
           return ''
         case 'finish':
@@ -41,7 +42,7 @@ export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): F
       }
     },
     done: () => 'data: [DONE]\n\n',
-    failed: (thrown) => frame({ error: toOpenAiError(failureOf(thrown)) }),
+    failed: (thrown) => frame({ error: toOpenAiError(toFailure(thrown)) }),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Reasoning, Source } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { StreamPart } from '../../ai/types.ts'
 import type { Frames } from '../../http/event-stream.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
 import { approvalRequestItem, begunCallItem, mcpCallItem } from './responses-approvals.ts'
 import {
@@ -59,7 +59,7 @@ export class ResponseEvents implements Frames<StreamPart> {
   }
 
   failed(thrown: unknown): string {
-    const error = toOpenAiError(failureOf(thrown), 'responses')
+    const error = toOpenAiError(toFailure(thrown), 'responses')
     const { code, message } = error
     const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
     // Some programs read the one, some the other.
@@ -88,6 +88,7 @@ export class ResponseEvents implements Frames<StreamPart> {
       case 'tool-run':
         return this.#close() + this.#ran(part)
       case 'tool-use':
+      case 'tool-result':
         return ''
       case 'source':
         return this.#cited(part)

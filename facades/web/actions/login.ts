@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../routers/core/context.ts'
 import { isAccountProblem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
-import { failureOf } from '../../http/failure.ts'
+import { toFailure } from '../../http/failure.ts'
 import { routeTo } from '../../http/procedures.ts'
 import { setCsrfToken } from './csrf-token.ts'
 import type { ReqOptions } from './options.ts'
@@ -62,7 +62,7 @@ async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: ()
   try {
     return reply.redirect((await step()).redirectUri)
   } catch (thrown) {
-    const { status, code, error } = failureOf(thrown)
+    const { status, code, error } = toFailure(thrown)
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     return reply.redirect(`/login?error=${code}`)
   }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { issuesOf } from '../../../routers/core/issues/issues.ts'
-import { type Failure, failureOf } from '../../http/failure.ts'
+import { readIssues } from '../../../routers/core/issues/issues.ts'
+import { type Failure, toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { type FieldErrors, fieldErrors } from '../../http/validation-messages.ts'
 
@@ -16,7 +16,7 @@ export interface Refusal {
 /** Makes an error handler that answers with a body of the surface's own shape. */
 export function errorHandler(bodyOf: (refusal: Refusal) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const failure = failureOf(thrown)
+    const failure = toFailure(thrown)
     const { status, code, message, error } = failure
     // The error handler of the whole service answers a navigation with a page.
     if (isNavigation(request)) throw thrown
@@ -27,6 +27,6 @@ export function errorHandler(bodyOf: (refusal: Refusal) => object) {
 }
 
 function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
-  const issues = status === 422 ? issuesOf(error) : []
+  const issues = status === 422 ? readIssues(error) : []
   return issues.length > 0 ? { errors: fieldErrors(issues) } : {}
 }

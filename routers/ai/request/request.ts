@@ -161,7 +161,7 @@ export const request = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'Whether a stream tells by `tool-use` of each tool that the service or the provider runs for the answer.',
+      'Whether a stream tells by `tool-use` of each tool that the service or the provider runs for the answer, and by `tool-result` what came of those of the service.',
     ),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),

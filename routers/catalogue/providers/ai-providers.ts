@@ -71,12 +71,12 @@ async function replaceServers({ em, id, vault }: Saving, value: unknown): Promis
     return kept.has(server) || !keepsKey(server) ? [] : [keyMissing(server, at, own)]
   })
   if (issues.length > 0) throw new Problem('invalid', { issues })
-  const keyOf = (server: Written) =>
+  const buildKey = (server: Written) =>
     kept.get(server) ?? (server.apiKey && !keepsKey(server) ? vault.seal(server.apiKey, FURTHER_API_KEY) : null)
   await em.nativeDelete(ProviderServer, { provider: id, fromFile: false })
   await em.insertMany(
     ProviderServer,
-    list.filter(isOwn).map((server) => ({ provider: id, apiUrl: server.apiUrl, apiKey: keyOf(server) })),
+    list.filter(isOwn).map((server) => ({ provider: id, apiUrl: server.apiUrl, apiKey: buildKey(server) })),
   )
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Issue, MAX_ISSUES, Problem } from '../problems.ts'
-import { isMissing, phraseOf } from './phrases.ts'
+import { isMissing, writePhrase } from './phrases.ts'
 
 /** An issue with what zod says of it beside the sentence. */
 export interface DetailedIssue extends Issue {
@@ -18,14 +18,14 @@ export interface DetailedIssue extends Issue {
 z.config({
   customError: (issue) => {
     Object.assign(issue, { generic: true, missing: isMissing(issue) })
-    return phraseOf(issue)
+    return writePhrase(issue)
   },
 })
 
 export const isGeneric = (issue: z.core.$ZodIssue | Issue): boolean => (issue as DetailedIssue).generic === true
 
 /** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
-export function issuesOf(error: unknown): DetailedIssue[] {
+export function readIssues(error: unknown): DetailedIssue[] {
   if (error instanceof Problem) return error.issues.flatMap(byMember)
   const { code, cause } = error as { code?: unknown; cause?: unknown }
   if (code !== 'BAD_REQUEST' || !(cause instanceof z.ZodError)) return []

@@ -9,7 +9,7 @@ export function isMissing({ code, input, discriminator }: RawIssue): boolean {
 }
 
 /** What is wrong, to stand behind the name of the value. None for members that are not known, which are told one by one. */
-export function phraseOf(issue: RawIssue): string | undefined {
+export function writePhrase(issue: RawIssue): string | undefined {
   if (issue.code === 'unrecognized_keys') return undefined
   // An empty text or list says as little as none.
   if (isMissing(issue) || isEmpty(issue)) return 'is required'
@@ -24,8 +24,8 @@ type IssueOf<Code> = Extract<z.core.$ZodIssue, { code: Code }>
 
 const phrases: Phrases = {
   invalid_type: ({ expected }) => named(kinds, expected),
-  invalid_value: ({ values }) => oneOf(values),
-  invalid_union: ({ options }) => (Array.isArray(options) ? oneOf(options) : undefined),
+  invalid_value: ({ values }) => listChoices(values),
+  invalid_union: ({ options }) => (Array.isArray(options) ? listChoices(options) : undefined),
   invalid_format: ({ format }) => named(formats, format),
   too_small: ({ origin, minimum, inclusive, exact }) =>
     bounded(origin, minimum, exact ? 'exactly' : inclusive ? 'at least' : 'more than'),
@@ -35,7 +35,7 @@ const phrases: Phrases = {
 }
 
 /** The values there are, which may be one. */
-export const oneOf = (values: readonly unknown[]): string =>
+export const listChoices = (values: readonly unknown[]): string =>
   `must be one of ${values.filter((value) => value !== undefined).join(', ')}`
 
 const named = (names: Partial<Record<string, string>>, name: string) => names[name] && `must be ${names[name]}`

@@ -19,13 +19,13 @@ type PictureSize = z.output<typeof pictureSize>
 
 type Parts = Pick<Services, 'storage' | 'log'>
 
-const keyOf = (uuid: string) => `${FOLDER}${uuid}.webp`
+const buildKey = (uuid: string) => `${FOLDER}${uuid}.webp`
 
 /** The storage key of a picture, by its identifier such as `profile_avatars-{uuid}`. */
-export const keyOfPicture = (identifier: string): string => keyOf(identifier.slice(identifier.indexOf('-') + 1))
+export const keyOfPicture = (identifier: string): string => buildKey(identifier.slice(identifier.indexOf('-') + 1))
 
 /** It is drawn in `ai-user.svg`, and not stored with the others. */
-export const BUILT_IN_KEY = keyOf(BUILT_IN_PICTURE)
+export const BUILT_IN_KEY = buildKey(BUILT_IN_PICTURE)
 
 const readBuiltInAiPicture = (): Promise<Uint8Array> => readFile(new URL('ai-user.webp', import.meta.url))
 
@@ -33,10 +33,10 @@ const readBuiltInAiPicture = (): Promise<Uint8Array> => readFile(new URL('ai-use
 export async function storePicture(parts: Parts, image: Uint8Array): Promise<string> {
   const square = await reencode(image, large)
   const smallSquare = await reencode(square, small)
-  const key = keyOf(randomUUID())
+  const key = buildKey(randomUUID())
   try {
     await parts.storage.put(key, square)
-    await parts.storage.put(smallOf(key), smallSquare)
+    await parts.storage.put(toSmallKey(key), smallSquare)
   } catch (error) {
     await deletePictures(parts, [key])
     throw error
@@ -45,18 +45,18 @@ export async function storePicture(parts: Parts, image: Uint8Array): Promise<str
 }
 
 /** The key of the small square of a picture. */
-export const smallOf = (key: string) => key.replace(/\.webp$/, '-small.webp')
+export const toSmallKey = (key: string) => key.replace(/\.webp$/, '-small.webp')
 
 /** One that was stored before there were sizes has only the large one. */
 export async function readPicture({ storage }: Pick<Services, 'storage'>, key: string, size: PictureSize) {
   if (key === BUILT_IN_KEY) return readBuiltInAiPicture()
-  return size === 'large' ? storage.get(key) : storage.get(smallOf(key)).catch(() => storage.get(key))
+  return size === 'large' ? storage.get(key) : storage.get(toSmallKey(key)).catch(() => storage.get(key))
 }
 
 /** Deletes pictures that no row names any more, in all their sizes. What stays is logged, and found by the hourly sweep. */
 export async function deletePictures({ storage, log }: Parts, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
-    const outcomes = await Promise.allSettled([smallOf(key), key].map((file) => storage.delete(file)))
+    const outcomes = await Promise.allSettled([toSmallKey(key), key].map((file) => storage.delete(file)))
     for (const outcome of outcomes)
       if (outcome.status === 'rejected') log.warn({ error: outcome.reason }, 'a picture could not be deleted')
   }

@@ -31,17 +31,17 @@ export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): 
     take: (attempt) =>
       attempt.browserId === undefined
         ? takeStranger(attempt)
-        : limiter.take(countOf(attempt), perAccount, windowSeconds),
+        : limiter.take(toCount(attempt), perAccount, windowSeconds),
     async giveBack(attempt) {
-      await Promise.all([limiter.giveBack(countOf(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+      await Promise.all([limiter.giveBack(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
     async succeed(attempt) {
-      await Promise.all([limiter.clear(countOf(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+      await Promise.all([limiter.clear(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
   }
 }
 
-const countOf = ({ account, browserId }: LoginAttempt) =>
+const toCount = ({ account, browserId }: LoginAttempt) =>
   browserId === undefined ? accountKey(account) : `login:browser:${digest(`${browserId} ${account}`)}`
 
 /** No username can be read in the store. */

@@ -47,20 +47,20 @@ class Unfolding {
     if (typeof schema !== 'object' || schema === null) return schema
     if (++this.#schemas > MAX_SCHEMAS) throw new Error('the schema is too large')
     const { $ref: reference, ...rest } = schema as Schema
-    const members = this.#membersOf(rest, open)
+    const members = this.#convertMembers(rest, open)
     if (typeof reference !== 'string') return members
     const target = open.includes(reference) ? {} : this.#unfold(this.#find(reference), [...open, reference])
     return Object.keys(members).length > 0 ? { allOf: [target, members] } : target
   }
 
-  #membersOf(schema: Schema, open: readonly string[]): Schema {
+  #convertMembers(schema: Schema, open: readonly string[]): Schema {
     const members = Object.entries(schema).filter(([name]) => !unchecked.has(name))
     // What else there may be, only the patterns know.
     const known = schema['patternProperties'] ? members.filter(([name]) => name !== 'additionalProperties') : members
-    return Object.fromEntries(known.map(([name, member]) => [name, this.#memberOf(name, member, open)]))
+    return Object.fromEntries(known.map(([name, member]) => [name, this.#convertMember(name, member, open)]))
   }
 
-  #memberOf(name: string, member: unknown, open: readonly string[]): unknown {
+  #convertMember(name: string, member: unknown, open: readonly string[]): unknown {
     // Values that are compared are no schemas.
     if (name === 'enum' || name === 'const') return member
     if (name !== 'properties' || typeof member !== 'object' || member === null) return this.#unfold(member, open)

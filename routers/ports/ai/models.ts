@@ -150,7 +150,19 @@ export interface ToolUse {
   /** Of the call. */
   id: string
   name: string
+  /** The arguments as JSON, as the model wrote them. */
+  input: string
   by: 'service' | 'provider'
+}
+
+/** What came of a call that the service has run for the answer, as the model is told it. */
+export interface ToolResult {
+  type: 'tool-result'
+  /** Of the call. */
+  id: string
+  name: string
+  output: string
+  isError: boolean
 }
 
 /** A piece of an answer as it comes; a call of a tool comes as a whole. */
@@ -163,6 +175,7 @@ export type AnswerPart =
   | ToolStart
   | ToolRun
   | ToolUse
+  | ToolResult
   | { type: 'finish'; reason: FinishReason; stopSequence?: string | undefined }
 
 /** Why a provider refuses, as far as anybody can do something about it: its caller, who runs the service, or time. */

@@ -26,7 +26,7 @@ import { exposes } from '../../resource/exposure.ts'
 import { creation, rowAction } from '../../verbs/action.ts'
 import { unknown } from '../../verbs/lock.ts'
 import { reads } from '../../verbs/read.ts'
-import { seesAll, viewerOf } from '../../verbs/viewer.ts'
+import { seesAll, toViewer } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
 import { deleteAttachment } from './remove.ts'
@@ -36,7 +36,7 @@ import { upload, uploadInput } from './upload.ts'
 /** Attachments that the caller sees, in the order of the uuids; throws where one is not there. */
 async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<AttachmentName[]> {
   if (uuids.length === 0) return []
-  const values = namesByUuid.values({ ...viewerOf(ctx), filters: { uuids } })
+  const values = namesByUuid.values({ ...toViewer(ctx), filters: { uuids } })
   const found = new Map((await ctx.services.sql(namesByUuid.statement, values)).map((name) => [name.uuid, name]))
   const issues = uuids.flatMap((uuid, index) =>
     found.has(uuid.toLowerCase()) ? [] : [unknown(attachments.type, ['attachments', index])],
@@ -81,7 +81,7 @@ async function settle(ctx: Context, id: number, { state, failure, truncated, not
 /** What models read of a file, as a file of plain text; there is none before it is ready. */
 async function downloadText(ctx: Context, id: string): Promise<FileContent> {
   const { sql, vault } = ctx.services
-  const values = textById.values({ ...viewerOf(ctx), ids: [attachments.ids.keyOf(id)] })
+  const values = textById.values({ ...toViewer(ctx), ids: [attachments.ids.keyOf(id)] })
   const [found] = await sql(textById.statement, values)
   if (!found) throw new Problem('not_found')
   const text = await openText(vault, found, found.sealed)
@@ -112,7 +112,7 @@ function storedContent(ctx: Context, identifier: string): Promise<FileContent> {
 }
 
 async function openContent(ctx: Context, by: CompiledStatement<FileOfAttachment>, which: ParameterValues) {
-  const [found] = await ctx.services.sql(by.statement, by.values({ ...viewerOf(ctx), ...which }))
+  const [found] = await ctx.services.sql(by.statement, by.values({ ...toViewer(ctx), ...which }))
   if (!found) throw new Problem('not_found')
   const { uuid, name, mime, bytes, sealedKey } = found
   const file = { name: uuid, bytes, sealedKey }
@@ -131,7 +131,7 @@ async function pictureContent(ctx: Context, category: keyof typeof seenPictures,
 async function isSeen(ctx: Context, category: keyof typeof seenPictures, key: string): Promise<boolean> {
   const { all, scoped } = seenPictures[category]
   const { statement, values } = seesAll(ctx) ? all : scoped
-  return (await ctx.services.sql(statement, values({ ...viewerOf(ctx), filters: { key } }))).length > 0
+  return (await ctx.services.sql(statement, values({ ...toViewer(ctx), filters: { key } }))).length > 0
 }
 
 const id = attachments.ids.schema

@@ -5,7 +5,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { unknown } from '../../verbs/lock.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { attachments } from './attachments.ts'
 
 interface Linking {
@@ -19,7 +19,7 @@ interface Linking {
 /** Makes the caller's files part of a message that was just written. One that is not theirs, or belongs to a message, is not there. */
 export async function linkToMessage(ctx: Context, { em, changes, room, message, ids }: Linking): Promise<void> {
   if (ids.length === 0) return
-  const linked = await runStatement(em, linkAttachments, [message, room, viewerOf(ctx).viewer, ids.map(Number)])
+  const linked = await runStatement(em, linkAttachments, [message, room, toViewer(ctx).viewer, ids.map(Number)])
   assertAllLinked(linked, ids)
   for (const { id } of linked) changes.add([`room:${room}`], 'created', attachments.type, id)
 }

@@ -11,7 +11,7 @@ import {
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { roomText } from '../rooms.ts'
 import { assertWithinQuota, lockOwn, noteConversation, readConversation, slug } from './conversation.ts'
 
@@ -38,7 +38,7 @@ export async function createConversation(
   ctx: Context,
   { name, systemPrompt }: z.output<typeof newConversation>,
 ): Promise<ConversationRow> {
-  const { viewer } = viewerOf(ctx)
+  const { viewer } = toViewer(ctx)
   const created = randomSlug()
   await changing(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [viewer])

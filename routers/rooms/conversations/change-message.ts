@@ -13,7 +13,7 @@ import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { assertFewMessages, assertWithinQuota, type Changing, lockOwn, noteConversation } from './conversation.ts'
 import { dropFiles, linkFiles, settleFiles } from './files.ts'
 import {
@@ -114,7 +114,7 @@ function noteMessage(
   verb: 'created' | 'updated' | 'deleted',
   { slug, number }: MessageName,
 ): void {
-  at.changes.add([`user:${viewerOf(ctx).viewer}`], verb, 'conversation-messages', `${slug}/${number}`)
+  at.changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversation-messages', `${slug}/${number}`)
   noteConversation(ctx, at, 'updated', slug)
 }
 

@@ -11,7 +11,7 @@ import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 
 export const slug = z.string().min(1).max(100).describe('What the conversation is called in addresses.')
 
@@ -25,14 +25,14 @@ export const noSuchConversation = () => new Problem('not_found', { detail: 'Ther
 
 /** A conversation of the caller; those of others are not there. */
 export async function readConversation(ctx: Context, slug: string): Promise<ConversationRow> {
-  const [found] = await ctx.services.sql(findConversation, [slug, viewerOf(ctx).viewer])
+  const [found] = await ctx.services.sql(findConversation, [slug, toViewer(ctx).viewer])
   if (!found) throw noSuchConversation()
   return found
 }
 
 /** Locks a conversation of the caller, and the caller before it: they go past no quota by two requests at once. */
 export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
-  const [locked] = await runStatement(em, lockConversation, [slug, viewerOf(ctx).viewer])
+  const [locked] = await runStatement(em, lockConversation, [slug, toViewer(ctx).viewer])
   if (!locked) throw noSuchConversation()
   return locked
 }
@@ -40,7 +40,7 @@ export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Pr
 /** Throws where the caller, who is locked, would have more than they may. Whoever has too much may still have less. */
 export async function assertWithinQuota(ctx: Context, em: EntityManager, more: { bytes: number; conversations?: 1 }) {
   const { perPerson, bytesPerPerson } = ctx.services.settings.conversations
-  const [kept] = await runStatement(em, measureConversations, [viewerOf(ctx).viewer])
+  const [kept] = await runStatement(em, measureConversations, [toViewer(ctx).viewer])
   const { count = 0, bytes = 0 } = kept ?? {}
   if (more.conversations && count >= perPerson) throw full(`A person has at most ${perPerson} conversations.`)
   if (more.bytes > 0 && bytes + more.bytes > bytesPerPerson)
@@ -56,7 +56,7 @@ export function assertFewMessages(ctx: Context, count: number): void {
 /** How much the caller has, and may have. */
 export async function readQuota(ctx: Context) {
   const { perPerson, bytesPerPerson, messages, messageSize } = ctx.services.settings.conversations
-  const [kept] = await ctx.services.sql(measureConversations, [viewerOf(ctx).viewer])
+  const [kept] = await ctx.services.sql(measureConversations, [toViewer(ctx).viewer])
   return {
     conversations: { most: perPerson, kept: kept?.count ?? 0 },
     bytes: { most: bytesPerPerson, kept: kept?.bytes ?? 0 },
@@ -76,5 +76,5 @@ export function noteConversation(
   verb: 'created' | 'updated' | 'deleted',
   slug: string,
 ): void {
-  changes.add([`user:${viewerOf(ctx).viewer}`], verb, 'conversations', slug)
+  changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversations', slug)
 }

@@ -9,7 +9,7 @@ import {
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { lockOwn, noSuchConversation, noteConversation, readConversation } from './conversation.ts'
 
 /** For so long what was thrown away can be taken back; front ends offer it for a shorter time. */
@@ -30,7 +30,7 @@ export async function discard(ctx: Context, slug: string): Promise<{ slug: strin
 /** Takes a conversation back that was thrown away and is not deleted yet. */
 export async function restore(ctx: Context, slug: string): Promise<ConversationRow> {
   await changing(ctx, async (em, changes) => {
-    const [restored] = await runStatement(em, restoreConversation, [slug, viewerOf(ctx).viewer])
+    const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
     if (!restored) throw noSuchConversation()
     noteConversation(ctx, { em, changes }, 'created', slug)
   })

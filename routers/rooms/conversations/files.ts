@@ -5,7 +5,7 @@ import {
 } from '../../../entities/rooms/attachment.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { attachments } from '../attachments/attachments.ts'
 import { assertAllLinked } from '../attachments/link.ts'
 import { remove } from '../attachments/remove.ts'
@@ -14,7 +14,7 @@ import type { Changing } from './conversation.ts'
 /** Makes files of the caller part of a message of theirs. One that is not theirs, or belongs to another message, is not there. */
 export async function linkFiles(ctx: Context, { em, changes }: Changing, message: number, ids: readonly string[]) {
   if (ids.length === 0) return
-  const { viewer } = viewerOf(ctx)
+  const { viewer } = toViewer(ctx)
   const linked = await runStatement(em, linkToConversation, [message, viewer, ids.map(Number)])
   assertAllLinked(linked, ids)
   for (const { id } of linked) changes.add([`user:${viewer}`], 'created', attachments.type, id)

@@ -12,7 +12,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { time } from '../../resource/declare.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { content } from '../message-content.ts'
 import { name, randomSlug } from './change-conversation.ts'
 import { assertFewMessages, assertWithinQuota, noteConversation } from './conversation.ts'
@@ -59,7 +59,7 @@ type ConversationImport = z.output<typeof conversationImport>
 export function importConversation(ctx: Context, given: ConversationImport): Promise<{ slug: string; isNew: boolean }> {
   for (const message of given.messages) assertMessageFits(ctx, { ...message, attachments: [] })
   return changing(ctx, async (em, changes) => {
-    const { viewer } = viewerOf(ctx)
+    const { viewer } = toViewer(ctx)
     await runStatement(em, lockPerson, [viewer])
     const [known] = await runStatement(em, findImportedConversation, [viewer, given.importId])
     if (known && !known.isDiscarded) return { slug: known.slug, isNew: false }
@@ -76,7 +76,7 @@ async function insertConversation(
   { importId, name, createdAt, updatedAt }: ConversationImport,
 ): Promise<ImportedConversation> {
   await assertWithinQuota(ctx, em, { conversations: 1, bytes: 0 })
-  const values = [viewerOf(ctx).viewer, randomSlug(), name, importId, createdAt, updatedAt]
+  const values = [toViewer(ctx).viewer, randomSlug(), name, importId, createdAt, updatedAt]
   const [inserted] = await runStatement(em, insertImportedConversation, values)
   if (!inserted) throw new Error('A conversation was not inserted.')
   return inserted

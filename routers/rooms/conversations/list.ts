@@ -5,7 +5,7 @@ import {
   findConversationMessages,
 } from '../../../entities/rooms/conversation-message.sql.ts'
 import type { Context } from '../../core/context.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { readConversation, slug } from './conversation.ts'
 import { LAST, messageNumber, parseNumber } from './number.ts'
 import { folderName } from './organize.ts'
@@ -47,7 +47,7 @@ export async function listOwn(
 ): Promise<Part<ConversationRow>> {
   const [time = LATEST, id = HIGHEST] = after?.split('-').map(Number) ?? []
   const rows = await ctx.services.sql(listConversations, [
-    ...[viewerOf(ctx).viewer, time, Math.min(id, HIGHEST), size + 1],
+    ...[toViewer(ctx).viewer, time, Math.min(id, HIGHEST), size + 1],
     ...[isPinned, folder, name === undefined ? undefined : patternFor(name), folder === null],
   ])
   const data = rows.slice(0, size)

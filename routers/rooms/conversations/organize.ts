@@ -11,7 +11,7 @@ import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { viewerOf } from '../../verbs/viewer.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { full, lockOwn, noteConversation, readConversation, slug } from './conversation.ts'
 
 /** Of folders, and of pinned conversations. */
@@ -38,7 +38,7 @@ export async function organize(
   await changing(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
     await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
-    const [kept] = await runStatement(em, countOrganized, [viewerOf(ctx).viewer])
+    const [kept] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
     const { folders = 0, pinned = 0 } = kept ?? {}
     if (isPinned && pinned > MOST) throw full(`A person pins at most ${MOST} conversations.`)
     if (folder && folders > MOST) throw full(`A person has at most ${MOST} folders.`)
@@ -48,7 +48,7 @@ export async function organize(
 }
 
 export const listFolders = (ctx: Context): Promise<ConversationFolder[]> =>
-  ctx.services.sql(listConversationFolders, [viewerOf(ctx).viewer])
+  ctx.services.sql(listConversationFolders, [toViewer(ctx).viewer])
 
 /** Gives a folder another name, under which there may be one already. */
 export async function changeFolder(
@@ -56,7 +56,7 @@ export async function changeFolder(
   { name, newName }: z.output<typeof folderChange>,
 ): Promise<ConversationFolder[]> {
   await changing(ctx, async (em, changes) => {
-    const changed = await runStatement(em, renameConversationFolder, [viewerOf(ctx).viewer, name, newName])
+    const changed = await runStatement(em, renameConversationFolder, [toViewer(ctx).viewer, name, newName])
     if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
     for (const { slug } of changed) noteConversation(ctx, { em, changes }, 'updated', slug)
   })

@@ -2,7 +2,7 @@ import { type FileRow, filesByName, stillThere } from '../../../entities/rooms/a
 import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/views/picture.sql.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
-import { listPictures, smallOf } from '../../identity/pictures/picture-files.ts'
+import { listPictures, toSmallKey } from '../../identity/pictures/picture-files.ts'
 import { FILE_KEY } from '../../ports/vault.ts'
 import { attachments } from '../attachments/attachments.ts'
 import { GRACE_MS } from './cleanup.ts'
@@ -223,7 +223,7 @@ const comparePictures = (parts: PictureParts): StoredSet<PictureRow> => ({
   async examine({ name }) {
     const fault = await parts.storage.check(name)
     if (fault) return fault
-    const ofSmall = await parts.storage.check(smallOf(name))
+    const ofSmall = await parts.storage.check(toSmallKey(name))
     return ofSmall === 'no-file' ? undefined : ofSmall
   },
 

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4ToolCall,
 } from '@ai-sdk/provider'
 import { sampleValue } from './sample-value.ts'
-import { asksForShowcase, showcase } from './showcase.ts'
+import { asksForShowcase, showcase, showcaseAfter, showcaseBefore } from './showcase.ts'
 
 const label = 'This is the demo model of svc, not an AI.'
 
@@ -34,8 +34,9 @@ type Answer = ReturnType<typeof answer>
 function* pieces({ content, finishReason, usage }: Answer): Generator<LanguageModelV4StreamPart> {
   yield { type: 'stream-start', warnings: [] }
   for (const part of content) {
-    if (part.type === 'tool-call') yield part
     if (part.type === 'text') yield* textPieces(part.text)
+    else if (part.type === 'reasoning') yield* thoughtPieces(part.text)
+    else if (part.type === 'tool-call' || part.type === 'source') yield part
   }
   yield { type: 'finish', finishReason, usage }
 }
@@ -46,11 +47,19 @@ function* textPieces(text: string): Generator<LanguageModelV4StreamPart> {
   yield { type: 'text-end', id: '0' }
 }
 
+function* thoughtPieces(delta: string): Generator<LanguageModelV4StreamPart> {
+  yield { type: 'reasoning-start', id: 'thought' }
+  yield { type: 'reasoning-delta', id: 'thought', delta }
+  yield { type: 'reasoning-end', id: 'thought' }
+}
+
 /** Calls a tool that must be called, or whose name is in the question; else repeats the question. */
 function answer(options: LanguageModelV4CallOptions) {
   const call = toolCall(options)
   const { text, isCut } = within(sayingOf(options), options)
-  const content: LanguageModelV4Content[] = [call ?? { type: 'text', text }]
+  const said: LanguageModelV4Content = { type: 'text', text }
+  const isShown = options.responseFormat?.type !== 'json' && asksForShowcase(question(options.prompt))
+  const content = call ? [call] : isShown ? [...showcaseBefore, said, ...showcaseAfter] : [said]
   const unified = call ? ('tool-calls' as const) : isCut ? ('length' as const) : ('stop' as const)
   return { content, finishReason: { unified, raw: unified }, usage: usageOf(options.prompt, call?.input ?? text) }
 }

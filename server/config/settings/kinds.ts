@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { networkOf } from './addresses.ts'
+import { parseNetwork } from './addresses.ts'
 
 /** A key of our own making. */
 export const secret = z.string().min(32, 'must have at least 32 characters; `openssl rand -base64 48` makes a good one')
@@ -51,7 +51,7 @@ const passes = (check: (value: string) => unknown) => (value: string) => {
 }
 
 export const networks = list.refine(
-  (all) => all.every(passes(networkOf)),
+  (all) => all.every(passes(parseNetwork)),
   'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
 )
 

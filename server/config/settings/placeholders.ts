@@ -18,7 +18,7 @@ const isWeak = (value: string) => weak.test(value) || new Set(value).size <= 8
 const notJudged = ['APP_PREVIOUS_KEYS']
 
 /** What of a setting is secret: of an address only its password. */
-function secretPartsOf(value: unknown): string[] {
+function listSecretParts(value: unknown): string[] {
   const text = String(value ?? '')
   if (!/^\w+:\/\//.test(text)) return [text]
   if (!URL.canParse(text)) return []
@@ -40,7 +40,7 @@ export function placeholderRules(shape: Record<string, z.ZodType>) {
   return secrets.map((name) => {
     const isRefused = (value: string) => isPlaceholder(value) || (ownKeys.includes(name) && isWeak(value))
     return z.refine<Record<string, unknown>>(
-      (env) => env['NODE_ENV'] !== 'production' || !secretPartsOf(env[name]).filter(Boolean).some(isRefused),
+      (env) => env['NODE_ENV'] !== 'production' || !listSecretParts(env[name]).filter(Boolean).some(isRefused),
       { path: [name], message: 'is a placeholder, not a secret', when: () => true },
     )
   })

@@ -119,11 +119,11 @@ class DocumentWriter {
 
   /** Marks of the notes that a node refers to, and the comments on it. */
   #references({ notes = [], comments = [] }: Node): string {
-    const marks = notes.map((note) => `[^${this.#numberOf(note)}]`)
+    const marks = notes.map((note) => `[^${this.#numberNote(note)}]`)
     return [...marks, ...comments.map((comment) => ` ${this.#comment(comment)}`)].join('')
   }
 
-  #numberOf(note: Node): number {
+  #numberNote(note: Node): number {
     const known = this.#notes.indexOf(note)
     return known >= 0 ? known + 1 : this.#notes.push(note)
   }

@@ -33,7 +33,7 @@ const elements = (document: Document, ...names: string[]): Element[] =>
 function number(paragraph: Element, numbers: WordNumbers): void {
   const properties = childOf(paragraph, 'w:pPr')
   const isDeleted = childOf(childOf(properties, 'w:rPr'), 'w:del') !== undefined
-  const label = isDeleted ? undefined : numbers.labelOf(properties)
+  const label = isDeleted ? undefined : numbers.writeLabel(properties)
   for (const numbered of childrenOf(properties, 'w:numPr')) DomUtils.removeElement(numbered)
   if (label === undefined || !properties) return
   const run = parseXml(`<w:r>${textElement(`${label} `)}</w:r>`).children[0]

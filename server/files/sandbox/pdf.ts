@@ -40,14 +40,14 @@ async function readPage(document: Document, number: number, text: Collector): Pr
 
 async function* writtenOn(page: Page): AsyncGenerator<string, void> {
   const chunks = page.streamTextContent().getReader()
-  for (let chunk = await chunks.read(); !chunk.done; chunk = await chunks.read()) yield* chunk.value.items.map(textOf)
+  for (let chunk = await chunks.read(); !chunk.done; chunk = await chunks.read()) yield* chunk.value.items.map(readItem)
   yield* (await page.getAnnotations()).map(writtenIn)
 }
 
 /** What a font does not name is a character of no meaning. */
 const UNKNOWN = /[\ufffd\ue000-\uf8ff]/g
 
-const textOf = (item: object): string =>
+const readItem = (item: object): string =>
   'str' in item ? `${item.str}${'hasEOL' in item && item.hasEOL ? '\n' : ''}` : ''
 
 interface Annotation {

@@ -44,7 +44,7 @@ export class WordNumbers {
   }
 
   /** "§ 3", "1.2.", or "-" before a paragraph with these properties; undefined where nothing stands. */
-  labelOf(properties: Element | undefined): string | undefined {
+  writeLabel(properties: Element | undefined): string | undefined {
     const own = childOf(properties, 'w:numPr')
     const style = attributeOf(childOf(properties, 'w:pStyle'))
     const list = attributeOf(childOf(own, 'w:numId')) ?? this.#listOfStyle(style)?.list

@@ -16,13 +16,13 @@ const PROBE = Buffer.alloc(4096)
 
 /** Files below a folder, at paths that are their keys. */
 export function localBlobs(folder: string): Blobs {
-  const pathOf = (key: string) => {
+  const toPath = (key: string) => {
     assertKey(key)
     return join(folder, key)
   }
   return {
     async put(key, bytes) {
-      const path = pathOf(key)
+      const path = toPath(key)
       await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(explainFullDisk)
       const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
@@ -33,7 +33,7 @@ export function localBlobs(folder: string): Blobs {
       })
     },
     async replace(key, bytes) {
-      const [path, draft] = [pathOf(key), pathOf(`${DRAFTS}${randomUUID()}`)]
+      const [path, draft] = [toPath(key), toPath(`${DRAFTS}${randomUUID()}`)]
       await mkdir(dirname(draft), { recursive: true, mode: 0o700 }).catch(explainFullDisk)
       try {
         await writeFile(draft, bytes, { flag: 'wx', mode: 0o600, flush: true })
@@ -45,12 +45,12 @@ export function localBlobs(folder: string): Blobs {
     },
     async *get(key, range) {
       try {
-        yield* createReadStream(pathOf(key), range) as AsyncIterable<Buffer>
+        yield* createReadStream(toPath(key), range) as AsyncIterable<Buffer>
       } catch (error) {
         throw isAbsent(error) ? new NoSuchBlob('there is no such file', { cause: error }) : error
       }
     },
-    remove: async (key) => rm(pathOf(key), { force: true }),
+    remove: async (key) => rm(toPath(key), { force: true }),
     list: (below) => listFiles(folder, below),
     check: oneAtATime(() => probe(folder)),
     close: async () => {},

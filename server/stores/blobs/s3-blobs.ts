@@ -160,7 +160,7 @@ interface SendOptions {
 
 async function send(http: HttpClient, request: OutgoingRequest, { abortSignal }: SendOptions = {}) {
   const { method, headers, body = null } = request
-  const response = await http.send(addressOf(request), {
+  const response = await http.send(buildAddress(request), {
     method: method as Dispatcher.HttpMethod,
     headers,
     body,
@@ -169,7 +169,7 @@ async function send(http: HttpClient, request: OutgoingRequest, { abortSignal }:
   return { response }
 }
 
-function addressOf({ protocol, hostname, port, path, query }: OutgoingRequest): string {
+function buildAddress({ protocol, hostname, port, path, query }: OutgoingRequest): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) for (const each of [value ?? ''].flat()) search.append(name, each)
   return `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}?${search}`

@@ -40,7 +40,7 @@ export class LimitCache {
     const claims = requests.map((request) => this.#limits.claimsOf(request))
     const missing = new Map<string, Claim<ActiveLimit>>()
     for (const claim of claims.flat()) {
-      const key = keyOf(claim.limit.id, claim.subjectId)
+      const key = buildKey(claim.limit.id, claim.subjectId)
       if (!this.#counters.has(key)) missing.set(key, claim)
     }
     const opened = await this.#open(missing)
@@ -48,7 +48,7 @@ export class LimitCache {
     for (const some of claims) {
       const own: CounterClaim[] = []
       for (const claim of some) {
-        const key = keyOf(claim.limit.id, claim.subjectId)
+        const key = buildKey(claim.limit.id, claim.subjectId)
         const counter = opened.get(key) ?? this.#counters.get(key)
         if (counter === undefined) return undefined
         own.push({ ...claim, counter })
@@ -63,15 +63,15 @@ export class LimitCache {
     const opened = new Map<string, number>()
     if (missing.size === 0) return opened
     const found = await this.#sql(findCounters, toColumns(missing.values()))
-    for (const row of found) missing.delete(keyOf(row.limitId, row.subjectId))
+    for (const row of found) missing.delete(buildKey(row.limitId, row.subjectId))
     // Those that are there would be locked, and in another order than calls lock them.
     if (missing.size > 0) {
       await this.#sql(openCounters, toColumns(missing.values()))
       found.push(...(await this.#sql(findCounters, toColumns(missing.values()))))
     }
     for (const { id, limitId, subjectId, remainingMs } of found) {
-      opened.set(keyOf(limitId, subjectId), id)
-      this.#counters.set(keyOf(limitId, subjectId), id, { ttl: Math.max(1, remainingMs) })
+      opened.set(buildKey(limitId, subjectId), id)
+      this.#counters.set(buildKey(limitId, subjectId), id, { ttl: Math.max(1, remainingMs) })
     }
     return opened
   }
@@ -82,4 +82,4 @@ function toColumns(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], sub
   return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
 }
 
-const keyOf = (limitId: number, subjectId: string) => `${limitId} ${subjectId}`
+const buildKey = (limitId: number, subjectId: string) => `${limitId} ${subjectId}`

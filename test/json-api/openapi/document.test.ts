@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
-import { routesOf } from '../../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../../facades/json-api/routes.ts'
 import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import type { Resource } from '../../../routers/resource/declare.ts'
@@ -46,7 +46,7 @@ test('the OpenAPI document refers only to what is in it', () => {
 })
 
 test('the OpenAPI document has every route that a procedure serves, and no other', () => {
-  const served = routesOf(appRouter).filter(({ procedure }) => procedure)
+  const served = buildRoutes(appRouter).filter(({ procedure }) => procedure)
   const expected = served.map(({ method, url }) => `${method} ${url.replace(/:(\w+)/, '{$1}')}`)
 
   expect(operations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(expected.toSorted())

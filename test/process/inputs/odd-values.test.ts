@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { abilities } from '../../../entities/identity/access-token.ts'
-import { routesOf } from '../../../facades/json-api/routes.ts'
+import { buildRoutes } from '../../../facades/json-api/routes.ts'
 import { createContext } from '../../../routers/core/context.ts'
 import { accessOf } from '../../../routers/core/trpc.ts'
 import { appRouter, createCaller } from '../../../routers/index.ts'
@@ -129,7 +129,7 @@ describe('a NUL character, half of a character, a number beyond its column and a
 
   test('as an id in any address of JSON:API is not found', async () => {
     const ids = ['%00', '%ED%A0%80', '2147483648', '9007199254740992', '100000000000000000000', '__proto__', '1e20']
-    const routes = routesOf(appRouter).filter(
+    const routes = buildRoutes(appRouter).filter(
       ({ url, method, procedure }) =>
         url.includes('/:id') && method === 'GET' && !(procedure && accessOf(procedure).sessionOnly),
     )

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, test, vi } from 'vitest'
 import { inputsOf } from '../../../facades/http/procedures.ts'
-import { type Route, routesOf } from '../../../facades/json-api/routes.ts'
+import { buildRoutes, type Route } from '../../../facades/json-api/routes.ts'
 import { appRouter } from '../../../routers/index.ts'
 import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
 import { namesOf } from '../../kit/inputs/schemas.ts'
@@ -26,7 +26,7 @@ async function send(method: string, path: string, body?: string) {
   return { status: answer.status, text: await answer.text() }
 }
 
-const writes = routesOf(appRouter).filter(({ method }) => method !== 'GET')
+const writes = buildRoutes(appRouter).filter(({ method }) => method !== 'GET')
 
 /** Where in a document the worst can stand, with the names that are known there. */
 function placesOf({ resource: { type, attributes, relations }, action, procedure }: Route) {
@@ -93,7 +93,7 @@ test('very many query parameters get a short answer at every route of JSON:API',
     `fields[users]=${Array(6000).fill('a').join()}`,
     `sort=${'x'.repeat(MAX_URL)}`,
   ]
-  for (const { method, url, answers } of someOf(routesOf(appRouter), 30)) {
+  for (const { method, url, answers } of someOf(buildRoutes(appRouter), 30)) {
     for (const search of searches) {
       const answer = await send(method, `${base + url.replace(':id', '1')}?${search}`)
       svc.assertModest(answer, `${method} ${url} ${answers} ${search.slice(0, 20)}`)

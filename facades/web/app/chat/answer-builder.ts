@@ -1,4 +1,5 @@
 import type { StreamPart } from '../shared/api/client.ts'
+import { wasRefused } from './approvals.ts'
 import { type Answer, emptyAnswer, type ToolStep } from './message-content.ts'
 
 /** Puts an answer together from the parts of a stream. */
@@ -20,7 +21,7 @@ export class AnswerBuilder {
     if (part.type === 'delta') this.#change({ text: this.#answer.text + part.text })
     else if (part.type === 'reasoning') this.#think(part.text, part.signature)
     else if (part.type === 'source') this.#addSource(part)
-    else if (part.type === 'usage') this.#change({ usage: usageOf(part), cut: part.cut })
+    else if (part.type === 'usage') this.#change({ usage: addUsage(this.#answer.usage, part), cut: part.cut })
     else this.#addTool(part)
   }
 
@@ -58,9 +59,9 @@ export class AnswerBuilder {
   }
 
   #addTool(part: StreamPart): void {
-    const step = stepOf(part)
-    if (!step) return
     const { tools } = this.#answer
+    const step = stepOf(part, tools)
+    if (!step) return
     const isKnown = tools.some(({ id }) => id === step.id)
     this.#change({
       tools: isKnown ? tools.map((each) => (each.id === step.id ? { ...each, ...step } : each)) : [...tools, step],
@@ -68,24 +69,53 @@ export class AnswerBuilder {
   }
 }
 
-function stepOf(part: StreamPart): ToolStep | undefined {
-  if (part.type === 'tool-use') return { id: part.id, name: part.name, server: '', state: 'done' }
+/** What a part says of a call. Of one that is asked about, the service tells that it begins, and asks under another id. */
+function stepOf(part: StreamPart, tools: readonly ToolStep[]): ToolStep | undefined {
+  if (part.type === 'tool-use') return beginOf(part)
+  if (part.type === 'tool-result') return endOf(part, tools)
   if (part.type !== 'approval' && part.type !== 'tool-start' && part.type !== 'tool-run') return undefined
   const { id, tool: name, server, input, signature } = part
   const step = { id, name, server, input, signature }
-  if (part.type === 'approval') return { ...step, state: 'waiting' }
   if (part.type === 'tool-start') return { ...step, state: 'running' }
-  return { ...step, state: part.isError ? 'failed' : 'done', output: part.output }
+  if (part.type === 'tool-run') return { ...step, state: part.isError ? 'failed' : 'done', output: part.output }
+  const begun = tools.find((each) => each.name === name && each.state === 'running' && each.question === undefined)
+  return { ...step, id: begun?.id ?? id, question: id, state: 'waiting' }
 }
 
-const usageOf = ({
-  inputTokens,
-  outputTokens,
-  cachedTokens,
-  reasoningTokens,
-}: Extract<StreamPart, { type: 'usage' }>) => ({
-  inputTokens,
-  outputTokens,
-  cachedTokens,
-  reasoningTokens,
+const beginOf = ({ id, name, input, by }: Extract<StreamPart, { type: 'tool-use' }>): ToolStep => ({
+  id,
+  name,
+  server: '',
+  input: parse(input),
+  state: by === 'provider' ? 'done' : 'running',
 })
+
+function endOf(
+  { id, name, output, isError }: Extract<StreamPart, { type: 'tool-result' }>,
+  tools: readonly ToolStep[],
+): ToolStep {
+  const begun = tools.find((each) => each.id === id)
+  const state = wasRefused(begun?.question) ? 'refused' : isError ? 'failed' : 'done'
+  return { server: '', ...begun, id, name, output, state }
+}
+
+/** The arguments of a call, which need not be JSON. */
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
+}
+
+/** What an answer took, with what its beginning took where it was gone on with. */
+function addUsage(before: Answer['usage'], part: Extract<StreamPart, { type: 'usage' }>): NonNullable<Answer['usage']> {
+  const cost = part.cost && { ...part.cost, micros: part.cost.micros + (before?.cost?.micros ?? 0) }
+  return {
+    inputTokens: part.inputTokens + (before?.inputTokens ?? 0),
+    outputTokens: part.outputTokens + (before?.outputTokens ?? 0),
+    cachedTokens: part.cachedTokens + (before?.cachedTokens ?? 0),
+    reasoningTokens: part.reasoningTokens + (before?.reasoningTokens ?? 0),
+    ...(cost && { cost }),
+  }
+}

@@ -54,7 +54,7 @@ export function choicesTo(messages: readonly OpenedMessage[], number: string): C
 }
 
 /** `12` is the message `12.000`. */
-const numberOf = (parent: number) => `${parent}.000`
+export const numberOf = (parent: number) => `${parent}.000`
 
 /** The number by which the last of these is named as the message that another follows. */
 export const parentFor = (steps: readonly Step[]): number =>

@@ -1,4 +1,4 @@
-import { t, timeText } from '../shared/text/labels.ts'
+import { language, t, timeText } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
@@ -12,18 +12,17 @@ import { quoteInComposer } from './quote.ts'
 interface MessageActionsProps {
   step: Step
   models: readonly ChatModel[]
-  edit: () => void
+  edit?: () => void
 }
 
 /** What can be done with a message. */
 export function MessageActions({ step, models, edit }: MessageActionsProps) {
   const { message } = step
-  const isQuestion = message.role === 'user'
   return (
     <div className="message-actions">
       <Versions step={step} />
       <CopyButton text={message.answer.text} label={t('app.message.copy')} />
-      {isQuestion ? (
+      {edit ? (
         <IconButton icon="edit" label={t('app.message.edit')} onClick={edit} />
       ) : (
         <AnswerMenu message={message} models={models} />
@@ -91,10 +90,17 @@ const Facts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) =
       <>
         <br />
         {t('app.message.tokens', { input: answer.usage.inputTokens, output: answer.usage.outputTokens })}
+        {answer.usage.cost && `, ${costText(answer.usage.cost)}`}
       </>
     )}
   </>
 )
+
+const MICRO = 1_000_000
+
+/** With as many digits as tell something of a small sum. */
+const costText = ({ micros, currency }: { micros: number; currency: string }) =>
+  new Intl.NumberFormat(language, { style: 'currency', currency, maximumSignificantDigits: 3 }).format(micros / MICRO)
 
 /** Reads by the voice of the browser; once more, and it stops. */
 function readAloud(text: string): void {

@@ -14,6 +14,8 @@ export interface ToolStep {
   server: string
   /** The arguments; undefined where nobody is told them. */
   input?: unknown
+  /** Of the question whether it may be called, where one was asked. */
+  question?: string | undefined
   state: 'running' | 'waiting' | 'done' | 'failed' | 'refused'
   output?: string
   signature?: string | undefined
@@ -29,7 +31,15 @@ export interface Answer {
   tools: ToolStep[]
   /** Why it is not whole. */
   cut?: Cut | 'stopped' | 'interrupted' | undefined
-  usage?: { inputTokens: number; outputTokens: number; cachedTokens: number; reasoningTokens: number } | undefined
+  usage?:
+    | {
+        inputTokens: number
+        outputTokens: number
+        cachedTokens: number
+        reasoningTokens: number
+        cost?: { micros: number; currency: string }
+      }
+    | undefined
 }
 
 export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tools: [] }

@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
-import type { Step } from './branches.ts'
-import { Message, TurnMessage } from './message.tsx'
+import { numberOf, type Step } from './branches.ts'
+import { AnswerMessage, QuestionMessage } from './message.tsx'
 import type { ChatModel } from './models.ts'
 import type { Turn } from './turn.ts'
 
@@ -33,16 +33,7 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
               {t('app.messages.earlier')}
             </button>
           )}
-          {steps.map((step, index) => (
-            <Message
-              key={step.message.number}
-              step={step}
-              models={models}
-              isWanted={step.message.number === wanted}
-              isLast={turn === undefined && index === steps.length - 1}
-            />
-          ))}
-          {turn && <TurnMessage turn={turn} models={models} />}
+          {rowsOf({ steps, turn, wanted, models })}
         </div>
         <div ref={spacer} />
       </div>
@@ -53,6 +44,17 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
       )}
     </div>
   )
+}
+
+/** An answer has its key by what it follows, which is known before it is stored. */
+const rowsOf = ({ steps, turn, wanted, models }: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
+  const rows = steps.map((step, index) => {
+    const { message, follows } = step
+    const shared = { step, models, isWanted: message.number === wanted }
+    if (message.role === 'user') return <QuestionMessage key={message.number} {...shared} />
+    return <AnswerMessage key={`after ${follows}`} {...shared} isLast={!turn && index === steps.length - 1} />
+  })
+  return turn ? [...rows, <AnswerMessage key={`after ${numberOf(turn.parent)}`} turn={turn} models={models} />] : rows
 }
 
 /**

@@ -6,6 +6,7 @@ import { AttachedFiles } from './attached-files.tsx'
 import type { Step } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { MessageActions } from './message-actions.tsx'
+import { type Answer, emptyAnswer } from './message-content.ts'
 import { type ChatModel, modelLabel } from './models.ts'
 import { QuestionEditor } from './question-editor.tsx'
 import type { Turn } from './turn.ts'
@@ -15,51 +16,82 @@ interface MessageProps {
   models: readonly ChatModel[]
   /** Whether it is the one that was searched for. */
   isWanted: boolean
-  /** Whether it is the last one, which can be gone on with. */
-  isLast: boolean
 }
 
-/** A message as it is stored. */
-export const Message = memo(({ step, models, isWanted, isLast }: MessageProps) => {
+/** A question as it is stored. */
+export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) => {
   const { message } = step
-  const { role, answer, isUnreadable } = message
+  const { number, answer, isUnreadable, attachments } = message
   const [isEditing, setEditing] = useState(false)
-  const name = role === 'user' ? t('app.message.you') : modelLabel(message.model ?? '', models)
+  const name = t('app.message.you')
   return (
-    <article
-      id={message.number}
-      className={isWanted ? `message ${role} found` : `message ${role}`}
-      aria-label={t('app.message.by', { name })}
-    >
+    <article id={number} className={classOf('user', isWanted)} aria-label={t('app.message.by', { name })}>
       <h2>{name}</h2>
-      {isUnreadable && <p className="hint">{t('app.message.unreadable')}</p>}
-      <AttachedFiles files={message.attachments} />
+      {isUnreadable && <Unreadable />}
+      <AttachedFiles files={attachments} />
       {isEditing && <QuestionEditor message={message} close={() => setEditing(false)} />}
-      {!isEditing && role === 'user' && answer.text !== '' && (
+      {!isEditing && answer.text !== '' && (
         <p className="question" dir="auto">
           {answer.text}
         </p>
       )}
-      {role === 'assistant' && <AnswerBody answer={answer} isComplete={message.isComplete} isLast={isLast} />}
       {!isEditing && <MessageActions step={step} models={models} edit={() => setEditing(true)} />}
     </article>
   )
 })
 
-/** An answer as it comes. */
-export const TurnMessage = ({ turn, models }: { turn: Turn; models: readonly ChatModel[] }) => {
-  const name = modelLabel(turn.model, models)
-  const isFailed = turn.phase === 'failed'
-  const isGrowing = turn.phase === 'waiting' || turn.phase === 'answering'
+interface AnswerMessageProps {
+  /** It as it is stored. */
+  step?: Step
+  /** It as it comes. */
+  turn?: Turn
+  models: readonly ChatModel[]
+  isWanted?: boolean
+  /** Whether it is the last one, which can be gone on with. */
+  isLast?: boolean
+}
+
+/** An answer: the same element while it comes and when it is stored, so that nothing is drawn anew at its end. */
+export const AnswerMessage = memo(({ step, turn, models, isWanted = false, isLast = false }: AnswerMessageProps) => {
+  const { answer, model, isComplete } = shownAnswer(step, turn)
+  const name = modelLabel(model, models)
+  const isGrowing = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
   return (
-    <article className="message assistant" aria-label={t('app.message.by', { name })} aria-busy={!isFailed}>
+    <article
+      id={step?.message.number}
+      className={classOf('assistant', isWanted)}
+      aria-label={t('app.message.by', { name })}
+      aria-busy={turn && turn.phase !== 'failed'}
+    >
       <h2>{name}</h2>
-      {turn.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
-      <AnswerBody answer={turn.answer} isComplete={turn.answer.cut === undefined} isGrowing={isGrowing} />
-      {isFailed && <Failure error={turn.error} />}
+      {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
+      {step?.message.isUnreadable && <Unreadable />}
+      <AnswerBody answer={answer} isComplete={isComplete} isGrowing={isGrowing} isLast={isLast} />
+      {turn?.phase === 'failed' && <Failure error={turn.error} />}
+      {step && <MessageActions step={step} models={models} />}
     </article>
   )
+})
+
+interface ShownAnswer {
+  answer: Answer
+  model: string
+  isComplete: boolean
 }
+
+const shownAnswer = (step: Step | undefined, turn: Turn | undefined): ShownAnswer =>
+  turn
+    ? { ...turn, isComplete: turn.answer.cut === undefined }
+    : {
+        answer: step?.message.answer ?? emptyAnswer,
+        model: step?.message.model ?? '',
+        isComplete: step?.message.isComplete ?? true,
+      }
+
+const classOf = (role: 'user' | 'assistant', isWanted: boolean) =>
+  isWanted ? `message ${role} found` : `message ${role}`
+
+const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
 
 /** Says what went wrong where it went wrong, and what to do. */
 function Failure({ error }: { error: unknown }) {

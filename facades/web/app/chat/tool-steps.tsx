@@ -1,8 +1,8 @@
 import { useState } from 'react'
-import { api } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
+import { answerQuestion } from './approvals.ts'
 import type { ToolStep } from './message-content.ts'
 
 /** The tools that were called for an answer, and the questions whether one may be. */
@@ -40,11 +40,11 @@ const Data = ({ title, value }: { title: string; value: unknown }) => (
 )
 
 /** Asks whether a tool may be called, and shows all of what it would be told. */
-function Approval({ tool: { id, name, server, input } }: { tool: ToolStep }) {
+function Approval({ tool: { id, question = id, name, server, input } }: { tool: ToolStep }) {
   const [given, setGiven] = useState<'open' | 'given' | { error: unknown }>('open')
   const answer = async (allow: boolean, remember = false) => {
     setGiven('given')
-    await api.ai.approve.mutate({ id, allow, remember }).catch((error: unknown) => setGiven({ error }))
+    await answerQuestion(question, { allow, remember }).catch((error: unknown) => setGiven({ error }))
   }
   const isGiven = given === 'given'
   return (

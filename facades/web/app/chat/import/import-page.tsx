@@ -156,7 +156,7 @@ const problemLabels = {
   cut: 'app.import.problem.cut',
   damaged: 'app.import.problem.damaged',
   otherFile: 'app.import.problem.otherFile',
-  other: 'app.import.problem.other',
+  other: 'app.import.problem.entry',
   tooLong: 'app.import.problem.tooLong',
   tooMuch: 'app.import.problem.tooMuch',
   packed: 'app.import.problem.packed',
