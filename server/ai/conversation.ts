@@ -87,14 +87,14 @@ export class Conversation {
     const { adapter } = this.#call.model
     this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => sanitizeParts(part, adapter)) })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
-    const results = content.map(toToolResult)
+    const results = content.map(reportResult)
     const added = [said.text, ...said.calls.map(({ input }) => input), ...results.map(({ output }) => output)]
     this.#addedTokens += tokensIn(added.join('')) + said.foundTokens
     return results
   }
 }
 
-const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
+const reportResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
   type: 'tool-result',
   id,
   name,

@@ -212,6 +212,27 @@ describeWith('chromium')('the answers of a chat', () => {
     await expectAccessible(page)
   })
 
+  test('an answer stays the same element when it ends, and so does one that fails halfway', async () => {
+    const { page } = chat
+    const { promise: isMarked, resolve } = Promise.withResolvers<void>()
+    upstream.behave = async (_, response) => {
+      beginStream(response)
+      response.write(chunk({ delta: { content: 'Begun' } }))
+      await isMarked
+      response.destroy()
+    }
+    await chat.ask('Mark it')
+    await article('Begun').waitFor()
+    await page.evaluate("document.querySelector('article.assistant .markdown').dataset.mark = 'same'")
+
+    resolve()
+
+    await page.getByRole('button', { name: 'Try again' }).waitFor()
+    await page.getByText('This answer was interrupted.').waitFor()
+    expect(await page.locator('article.assistant').count()).toBe(1)
+    expect(await page.locator('[data-mark="same"]').textContent()).toBe('Begun')
+  })
+
   test('what an answer took and cost is told on demand', async () => {
     const { page } = chat
     await chat.ask('How much?')
@@ -277,9 +298,11 @@ describeWith('chromium')('the answers of a chat', () => {
     await using own = await openChat(svc, 'ben')
     const { page } = own
     const cookies = await page.context().cookies()
+    await page.getByRole('textbox', { name: 'Message' }).fill('Not lost')
     await page.context().clearCookies()
 
-    await own.ask('Not lost')
+    // Something else may have met the end of the session before.
+    await page.evaluate("document.querySelector('.composer').requestSubmit()")
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor()
     await expectAccessible(page)
     await page.context().addCookies(cookies)

@@ -1,9 +1,7 @@
-import { Dialog } from '@base-ui/react/dialog'
-import { type FormEvent, useState } from 'react'
 import { api, queryClient } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { conversationKey } from './conversations.ts'
 import { type ChatOptions, useOptions, writeOptions } from './options.ts'
 
@@ -13,48 +11,25 @@ export interface ChatOptionsProps {
   systemPrompt: string
 }
 
-/** How a conversation is led. */
-export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
-  return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog">
-          <Dialog.Title>{t('app.options')}</Dialog.Title>
-          <OptionsForm slug={slug} systemPrompt={systemPrompt} close={close} />
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  )
-}
-
 const efforts = ['low', 'medium', 'high'] as const
 const levels = ['', ...efforts] as const
 
-function OptionsForm({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
+/** How a conversation is led. */
+export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
   const { conversationKey: key } = useSession()
   const options = useOptions(slug)
-  const [error, setError] = useState<unknown>()
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget)
+  const save = async (form: FormData) => {
     writeOptions(slug, optionsIn(form))
     const prompt = String(form.get('prompt') ?? '').trim()
-    try {
-      if (slug !== undefined && prompt !== systemPrompt) {
-        const sealed = prompt === '' ? null : await key.seal(prompt)
-        queryClient.setQueryData(
-          conversationKey(slug),
-          await api.conversations.update.mutate({ slug, systemPrompt: sealed }),
-        )
-      }
-      close()
-    } catch (failure) {
-      setError(failure)
-    }
+    if (slug === undefined || prompt === systemPrompt) return
+    const sealed = prompt === '' ? null : await key.seal(prompt)
+    queryClient.setQueryData(
+      conversationKey(slug),
+      await api.conversations.update.mutate({ slug, systemPrompt: sealed }),
+    )
   }
   return (
-    <form className="options" onSubmit={submit}>
+    <FormDialog title={t('app.options')} save={save} close={close}>
       {slug !== undefined && (
         <div className="field">
           <label htmlFor="system-prompt">{t('app.options.prompt')}</label>
@@ -69,18 +44,7 @@ function OptionsForm({ slug, systemPrompt, close }: ChatOptionsProps & { close: 
         </div>
       )}
       <ParameterFields options={options} />
-      {error !== undefined && (
-        <p className="wrong" role="alert">
-          {errorText(error)}
-        </p>
-      )}
-      <p className="actions">
-        <Dialog.Close className="quiet-button">{t('page.cancel')}</Dialog.Close>
-        <button type="submit" className="button">
-          {t('app.save')}
-        </button>
-      </p>
-    </form>
+    </FormDialog>
   )
 }
 

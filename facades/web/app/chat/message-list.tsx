@@ -46,15 +46,21 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
   )
 }
 
-/** An answer has its key by what it follows, which is known before it is stored. */
+/** An answer has its key by what it follows, which is known before it is stored. One that failed may be stored in part. */
 const rowsOf = ({ steps, turn, wanted, models }: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
+  const open = turn && numberOf(turn.parent)
+  const failure = turn?.phase === 'failed' ? turn.error : undefined
   const rows = steps.map((step, index) => {
     const { message, follows } = step
     const shared = { step, models, isWanted: message.number === wanted }
     if (message.role === 'user') return <QuestionMessage key={message.number} {...shared} />
-    return <AnswerMessage key={`after ${follows}`} {...shared} isLast={!turn && index === steps.length - 1} />
+    const isLast = !turn && index === steps.length - 1
+    const ended = follows === open ? failure : undefined
+    return <AnswerMessage key={`after ${follows}`} {...shared} failure={ended} isLast={isLast} />
   })
-  return turn ? [...rows, <AnswerMessage key={`after ${numberOf(turn.parent)}`} turn={turn} models={models} />] : rows
+  const isStored = steps.some(({ message, follows }) => message.role === 'assistant' && follows === open)
+  if (!turn || isStored) return rows
+  return [...rows, <AnswerMessage key={`after ${open}`} turn={turn} failure={failure} models={models} />]
 }
 
 /**

@@ -45,6 +45,8 @@ interface AnswerMessageProps {
   step?: Step
   /** It as it comes. */
   turn?: Turn
+  /** Why it ended, where it failed. */
+  failure?: unknown
   models: readonly ChatModel[]
   isWanted?: boolean
   /** Whether it is the last one, which can be gone on with. */
@@ -52,26 +54,28 @@ interface AnswerMessageProps {
 }
 
 /** An answer: the same element while it comes and when it is stored, so that nothing is drawn anew at its end. */
-export const AnswerMessage = memo(({ step, turn, models, isWanted = false, isLast = false }: AnswerMessageProps) => {
-  const { answer, model, isComplete } = shownAnswer(step, turn)
-  const name = modelLabel(model, models)
-  const isGrowing = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
-  return (
-    <article
-      id={step?.message.number}
-      className={classOf('assistant', isWanted)}
-      aria-label={t('app.message.by', { name })}
-      aria-busy={turn && turn.phase !== 'failed'}
-    >
-      <h2>{name}</h2>
-      {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
-      {step?.message.isUnreadable && <Unreadable />}
-      <AnswerBody answer={answer} isComplete={isComplete} isGrowing={isGrowing} isLast={isLast} />
-      {turn?.phase === 'failed' && <Failure error={turn.error} />}
-      {step && <MessageActions step={step} models={models} />}
-    </article>
-  )
-})
+export const AnswerMessage = memo(
+  ({ step, turn, failure, models, isWanted = false, isLast = false }: AnswerMessageProps) => {
+    const { answer, model, isComplete } = shownAnswer(step, turn)
+    const name = modelLabel(model, models)
+    const isGrowing = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
+    return (
+      <article
+        id={step?.message.number}
+        className={classOf('assistant', isWanted)}
+        aria-label={t('app.message.by', { name })}
+        aria-busy={turn && turn.phase !== 'failed'}
+      >
+        <h2>{name}</h2>
+        {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
+        {step?.message.isUnreadable && <Unreadable />}
+        <AnswerBody answer={answer} isComplete={isComplete} isGrowing={isGrowing} isLast={isLast} />
+        {failure !== undefined && <Failure error={failure} />}
+        {step && <MessageActions step={step} models={models} />}
+      </article>
+    )
+  },
+)
 
 interface ShownAnswer {
   answer: Answer

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { type DragEvent, useId, useRef } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { errorText } from '../../shared/api/error-text.ts'
@@ -131,7 +130,6 @@ function ImportProgress({ state }: { state: ImportState }) {
         </p>
       )}
       {problems.length > 0 && <Problems problems={problems} unlisted={unlisted} />}
-      {!isRunning && stored > 0 && <Link to="/chat">{t('app.chat.new')}</Link>}
     </section>
   )
 }
