@@ -44,7 +44,7 @@ describeWith('chromium')('around a chat', () => {
       pasted.items.add(new File([new Uint8Array([77, 90, 0, 1, 255, 0, 254, 3])], 'program.exe', { type: 'application/x-msdownload' }))
       field.dispatchEvent(new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true }))
     })()`)
-    await expect.poll(() => files.getByText('Ready').count()).toBe(2)
+    await files.getByText('Ready').nth(1).waitFor()
     await files.getByText('Files of this kind are not taken.').waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Remove program.exe' }).click()
