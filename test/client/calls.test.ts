@@ -115,17 +115,7 @@ const mistakes = [
   `client.tokens.list.query()`,
 ]
 
-const liveFiles = [
-  'follow',
-  'index',
-  'over-events',
-  'over-pusher',
-  'position',
-  'server-sent',
-  'service',
-  'told',
-  'transport',
-]
+const liveFiles = ['event-source', 'follow', 'index', 'position', 'service', 'transport', 'transports']
 
 const cryptoFiles = [
   ...['derive', 'encoding', 'invitation-link', 'keychain', 'keys', 'passkey', 'pieces', 'room-files', 'room-keys'],
