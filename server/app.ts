@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { anthropic } from '../facades/anthropic/index.ts'
 import { docs } from '../facades/docs/index.ts'
 import { health } from '../facades/health.ts'
-import { bodyLimitsOf } from '../facades/http/body-limits.ts'
+import { readBodyLimits } from '../facades/http/body-limits.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
 import { type WireNames, wireNames } from '../facades/http/names.ts'
 import { noteMethods } from '../facades/http/other-methods.ts'
@@ -51,7 +51,7 @@ export interface AppOptions {
 /** All faces of the service on one HTTP server, which does not listen yet. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { env, services, authenticator, log, drain } = options
-  const bodyLimits = bodyLimitsOf(env)
+  const bodyLimits = readBodyLimits(env)
   const app = createServer(env, log, bodyLimits)
   const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
@@ -91,7 +91,7 @@ async function serveBrowsers(
   { contextOf, peekContextOf, surface }: BrowserFaces,
 ): Promise<OlderRoute[]> {
   const { env } = options
-  const shared = { contextOf, bodyLimits: bodyLimitsOf(env) }
+  const shared = { contextOf, bodyLimits: readBodyLimits(env) }
   const older: OlderRoute[] = []
   const noteRoute = (route: OlderRoute) => older.push(route)
   await app.register(async (inBrowser) => {
@@ -114,7 +114,7 @@ async function signSubscriptions(
   options: AppOptions,
   { tokenContextOf, peekContextOf }: Contexts,
 ): Promise<void> {
-  const bodyLimits = bodyLimitsOf(options.env)
+  const bodyLimits = readBodyLimits(options.env)
   const signing = { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits }
   await app.register(broadcastingAuth, signing)
   await app.register(async (inBrowser) => {

@@ -65,10 +65,9 @@ export async function sendAnswer<Part>(
   try {
     if (!frames) return await whole()
     const parts = await stream()
-    const first = await parts.next()
     setRateLimitHeaders(reply, ctx.hints.rateLimit)
     reply.headers(limitHeaders(ctx.hints))
-    return await eventStream(reply, { first, parts, frames, heartbeat })
+    return await eventStream(reply, { parts, frames, heartbeat })
   } finally {
     if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
   }

@@ -12,7 +12,7 @@ interface ConfiguredSizes {
 const KB = 1024
 
 /** Bytes of a body, by what it carries. A character that is written as \uXXXX takes six. */
-export const bodyLimitsOf = ({
+export const readBodyLimits = ({
   AI_MAX_BODY,
   AI_MAX_BODY_WITH_FILES,
   MAX_AVATAR_FILE_SIZE,

@@ -12,8 +12,7 @@ export interface Frames<Part> {
 }
 
 interface EventStreamOptions<Part> {
-  /** Already read, so that a failure before it could still be an ordinary answer. */
-  first: IteratorResult<Part, void>
+  /** A stream that its procedure has begun: a failure before its first part was an ordinary answer. */
   parts: AsyncGenerator<Part, void>
   frames: Frames<Part>
   /** In milliseconds. */
@@ -23,7 +22,7 @@ interface EventStreamOptions<Part> {
 /** Sends the parts of an answer as server-sent events, as a face writes them. */
 export async function eventStream<Part>(
   reply: FastifyReply,
-  { first, parts, frames, heartbeat }: EventStreamOptions<Part>,
+  { parts, frames, heartbeat }: EventStreamOptions<Part>,
 ): Promise<FastifyReply> {
   reply.hijack()
   const { raw } = reply
@@ -40,8 +39,8 @@ export async function eventStream<Part>(
   )
   const closed = closing(reply)
   try {
-    for (let step = first; !step.done; step = await parts.next()) {
-      out.write(frames.part(step.value))
+    for await (const part of parts) {
+      out.write(frames.part(part))
       if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
     }
     out.write(frames.done())
@@ -49,7 +48,6 @@ export async function eventStream<Part>(
     out.write(frames.failed(thrown))
   } finally {
     clearInterval(heartbeatTimer)
-    await parts.return()
     out.end()
   }
   return reply

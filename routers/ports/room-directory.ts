@@ -9,7 +9,7 @@ export interface OwnRoom {
 /** The rooms of people: by slug, kept in the process as long as nothing changes them, and those to ask in. */
 export interface RoomDirectory {
   /** As they were read at `since` or later, in milliseconds of `performance.now()`; without it as they are known. */
-  roomsOf(person: number, since?: number): Promise<ReadonlyMap<string, OwnRoom>>
+  findRooms(person: number, since?: number): Promise<ReadonlyMap<string, OwnRoom>>
   /** Those in which a person may have models answer, as they are now. */
   roomsToAsk(person: number): Promise<readonly RoomToAsk[]>
   /** Whether these are still what is known of the person. */

@@ -16,7 +16,7 @@ export async function loadLabels(folder: string | undefined): Promise<Record<Loc
   const files = folder ? await readdir(folder) : []
   const loaded = await Promise.all(
     availableLocales.map(async (locale) => {
-      const own = filesOf(locale, files).map((file) => readLabels(join(String(folder), file), file))
+      const own = listFiles(locale, files).map((file) => readLabels(join(String(folder), file), file))
       return [locale, Object.assign({}, builtInLabels[locale], ...(await Promise.all(own)))]
     }),
   )
@@ -24,7 +24,7 @@ export async function loadLabels(folder: string | undefined): Promise<Record<Loc
 }
 
 /** In the order in which each stands over those before it. */
-function filesOf(locale: Locale, files: readonly string[]): string[] {
+function listFiles(locale: Locale, files: readonly string[]): string[] {
   const last = `custom_${locale}.json`
   const groups = files.filter((file) => /^.+_([a-z]{2}_[A-Z]{2})\.(json|html)$/.exec(file)?.[1] === locale)
   const ordered = [`${locale}.json`, ...groups.filter((file) => file !== last).sort(), last]

@@ -54,7 +54,7 @@ export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
   }
 
   return {
-    roomsOf(person, since = 0) {
+    findRooms(person, since = 0) {
       const known = entries.get(person)
       return (known && known.begun >= since ? known : read(person)).reading
     },

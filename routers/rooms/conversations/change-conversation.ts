@@ -42,7 +42,7 @@ export async function createConversation(
   const created = randomSlug()
   await changing(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [viewer])
-    await assertWithinQuota(ctx, em, { conversations: 1, bytes: sizeOf(systemPrompt) })
+    await assertWithinQuota(ctx, em, { conversations: 1, bytes: countBytes(systemPrompt) })
     await runStatement(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
     noteConversation(ctx, { em, changes }, 'created', created)
   })
@@ -57,7 +57,7 @@ export async function changeConversation(
   await changing(ctx, async (em, changes) => {
     const { id, promptBytes } = await lockOwn(ctx, em, slug)
     if (name === undefined && systemPrompt === undefined) return
-    if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: sizeOf(systemPrompt) - promptBytes })
+    if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: countBytes(systemPrompt) - promptBytes })
     await runStatement(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
     noteConversation(ctx, { em, changes }, 'updated', slug)
   })
@@ -76,4 +76,4 @@ export async function removeConversation(ctx: Context, slug: string): Promise<{ 
   return { slug }
 }
 
-const sizeOf = (text: string | null) => Buffer.byteLength(text ?? '')
+const countBytes = (text: string | null) => Buffer.byteLength(text ?? '')

@@ -19,7 +19,7 @@ import { dropFiles, linkFiles, settleFiles } from './files.ts'
 import {
   assertAnswerHasModel,
   assertMessageFits,
-  bytesOf,
+  countBytes,
   type MessageChange,
   type NewMessage,
 } from './message-input.ts'
@@ -32,7 +32,7 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
   const id = await changing(ctx, async (em, changes) => {
     const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
     assertFewMessages(ctx, messageCount + 1)
-    await assertWithinQuota(ctx, em, { bytes: bytesOf(message) })
+    await assertWithinQuota(ctx, em, { bytes: countBytes(message) })
     await assertFollows(em, conversation, message)
     const { id, number } = await insert(em, conversation, message)
     await linkFiles(ctx, { em, changes }, id, attachments)
@@ -50,7 +50,7 @@ async function assertFollows(em: EntityManager, conversation: number, { parent }
 
 async function insert(em: EntityManager, conversation: number, message: NewMessage) {
   const { thread, role, model, content, metadata, isComplete, parent } = message
-  const values = [conversation, thread, role, model, content, textOf(metadata), isComplete, bytesOf(message), parent]
+  const values = [conversation, thread, role, model, content, toText(metadata), isComplete, countBytes(message), parent]
   const [written] = await runStatement(em, insertConversationMessage, values)
   if (!written)
     throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })
@@ -69,9 +69,9 @@ export async function changeMessage(
     const after = { ...before, ...definedIn(given), attachments }
     assertMessageFits(ctx, after)
     assertAnswerHasModel(after)
-    await assertWithinQuota(ctx, em, { bytes: bytesOf(after) - bytesOf(before) })
+    await assertWithinQuota(ctx, em, { bytes: countBytes(after) - countBytes(before) })
     const { id, role, model, content, metadata, isComplete } = after
-    const values = [id, role, model, content, textOf(metadata), isComplete, bytesOf(after)]
+    const values = [id, role, model, content, toText(metadata), isComplete, countBytes(after)]
     await runStatement(em, updateConversationMessage, values)
     await settleFiles(ctx, { em, changes }, { id, files }, attachments)
     noteMessage(ctx, { em, changes }, 'updated', { slug, number })
@@ -118,7 +118,7 @@ function noteMessage(
   noteConversation(ctx, at, 'updated', slug)
 }
 
-const textOf = (metadata: unknown) => (metadata ? JSON.stringify(metadata) : null)
+const toText = (metadata: unknown) => (metadata ? JSON.stringify(metadata) : null)
 
 const definedIn = <T extends object>(given: T) =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {

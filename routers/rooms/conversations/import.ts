@@ -16,7 +16,7 @@ import { toViewer } from '../../verbs/viewer.ts'
 import { content } from '../message-content.ts'
 import { name, randomSlug } from './change-conversation.ts'
 import { assertFewMessages, assertWithinQuota, noteConversation } from './conversation.ts'
-import { assertMessageFits, bytesOf, hasModel, NO_MODEL, parts } from './message-input.ts'
+import { assertMessageFits, countBytes, hasModel, NO_MODEL, parts } from './message-input.ts'
 import { LAST } from './number.ts'
 
 /** Of one call. */
@@ -92,7 +92,7 @@ async function append(
   const numbered = messages.map((message, index) => {
     const seq = after + index + 1
     if (message.parent >= seq) throw invalidAt('messages', 'follow only earlier ones')
-    return { ...message, seq, bytes: bytesOf({ ...message, metadata: null }) }
+    return { ...message, seq, bytes: countBytes({ ...message, metadata: null }) }
   })
   const missing = numbered.filter(({ seq }) => seq > lastSeq)
   assertFewMessages(ctx, lastSeq + missing.length)

@@ -83,5 +83,10 @@ export function assertMessageFits(ctx: Context, message: MessageParts): void {
   if (message.content === null && message.attachments.length === 0) throw noContent()
 }
 
-export const bytesOf = ({ content, metadata }: { content: string | null; metadata: MessageMetadata | null }): number =>
-  (content?.length ?? 0) + (metadata ? Buffer.byteLength(JSON.stringify(metadata)) : 0)
+export const countBytes = ({
+  content,
+  metadata,
+}: {
+  content: string | null
+  metadata: MessageMetadata | null
+}): number => (content?.length ?? 0) + (metadata ? Buffer.byteLength(JSON.stringify(metadata)) : 0)

@@ -43,7 +43,7 @@ export async function admit(
 
 /** Reads again where something has changed while the answer came. */
 async function currentRooms(directory: RoomDirectory, person: number, since: number) {
-  let rooms = await directory.roomsOf(person, since)
-  while (!directory.isCurrent(person, rooms)) rooms = await directory.roomsOf(person, since)
+  let rooms = await directory.findRooms(person, since)
+  while (!directory.isCurrent(person, rooms)) rooms = await directory.findRooms(person, since)
   return rooms
 }

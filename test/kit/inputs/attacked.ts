@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { abilities } from '../../../entities/identity/access-token.ts'
-import { bodyLimitsOf } from '../../../facades/http/body-limits.ts'
+import { readBodyLimits } from '../../../facades/http/body-limits.ts'
 import { bodyLimitOf, procedureAt } from '../../../facades/http/procedures.ts'
 import { startApp } from '../app.ts'
 import { signIn, type TestBrowser } from '../browser.ts'
@@ -37,7 +37,7 @@ export async function startAttacked() {
     judged,
     asGuest,
     /** Bytes of a body for a procedure. */
-    limitOf: (name: string) => bodyLimitOf(procedureAt(name), bodyLimitsOf(svc.env)),
+    limitOf: (name: string) => bodyLimitOf(procedureAt(name), readBodyLimits(svc.env)),
     /** Holds what was answered, and how much was judged for it. */
     assertModest({ status, text }: Answer, what: string): void {
       expect([200, 400, 401, 403, 404, 409, 415, 422, 431], `${what}: ${text.slice(0, 200)}`).toContain(status)

@@ -1,6 +1,6 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import fastify from 'fastify'
-import { bodyLimitsOf } from '../../../facades/http/body-limits.ts'
+import { readBodyLimits } from '../../../facades/http/body-limits.ts'
 import { wireNames } from '../../../facades/http/names.ts'
 import { jsonApi } from '../../../facades/json-api/index.ts'
 import type { Members } from '../../../facades/json-api/members.ts'
@@ -24,7 +24,7 @@ export async function serveJsonApi(svc: TestApp, { services = svc.services, ...o
     ...options,
     prefix: basePath,
     baseUrl: '',
-    bodyLimits: bodyLimitsOf(svc.env),
+    bodyLimits: readBodyLimits(svc.env),
     contextOf: async (request) => {
       const { authorization } = request.headers
       const found = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
