@@ -98,6 +98,7 @@ describeWith('chromium')('a session', () => {
     await using chat = await openChat(svc, 'ada')
     const { page } = chat
     await page.getByRole('textbox', { name: 'Message' }).fill('Half a thought')
+    await expect.poll(() => page.getByRole('button', { name: 'Send', exact: true }).isEnabled()).toBe(true)
     await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
 
     await page.getByRole('button', { name: 'Send', exact: true }).click()
