@@ -12,7 +12,8 @@ import type { SiteView } from './site.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
 const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
-const addresses = ['/chat', '/chat/:slug', '/settings', ...settings.map((section) => `/settings/${section}`)]
+const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings']
+const addresses = [...subjects, ...settings.map((section) => `/settings/${section}`)]
 
 /** Everything from this origin; what would make code of a text needs a type that is made for the address of one worker. */
 const policy: Readonly<Record<string, string>> = {
@@ -22,7 +23,8 @@ const policy: Readonly<Record<string, string>> = {
   'img-src': "'self' data: blob:",
   'font-src': "'self'",
   'connect-src': "'self'",
-  'frame-src': "'self'",
+  // Of blobs, PDF files that were opened here.
+  'frame-src': "'self' blob:",
   'form-action': "'self'",
   'base-uri': "'none'",
   'frame-ancestors': "'none'",

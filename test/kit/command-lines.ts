@@ -79,6 +79,7 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^runuser -u svc -- npm run svc -- /, 'deployment/systemd.test.ts runs the command as the user of the unit'],
   [/^curl -N /, 'test/realtime/curl.test.ts types them'],
   [/^npm run conformance -- /, 'test/json-api/conformance/command.test.ts: the addresses are examples'],
+  [/^npm run dev$/, 'test/web/app-source.test.ts starts the service with what it adds'],
   [/^npm (test|ci|pack|start)\b|^setsid npm start$/, 'test/process and test/client run what these scripts run'],
   [/^npm run (check|fix|readme|soak|bench|conformance)$/, '.ci/run, or they rewrite the checkout'],
   [/^\.ci\/run$|^npx vitest |^TEST_POSTGRES=/, 'they run tests'],

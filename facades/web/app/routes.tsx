@@ -16,6 +16,28 @@ const importing = createRoute({
   component: lazyRouteComponent(() => import('./chat/import/import-page.tsx'), 'ImportPage'),
 })
 
+const rooms = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/rooms',
+  component: lazyRouteComponent(() => import('./rooms/rooms-page.tsx'), 'RoomsPage'),
+})
+
+/** An invitation by link; no room has so short a slug. */
+const joining = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/rooms/join',
+  component: lazyRouteComponent(() => import('./rooms/join-page.tsx'), 'JoinPage'),
+})
+
+const room = createRoute({ getParentRoute: () => rootRoute, path: '/rooms/$slug', component: ExistingRoom })
+
+const RoomPage = lazyRouteComponent(() => import('./rooms/room-page.tsx'), 'RoomPage')
+
+function ExistingRoom() {
+  const { slug } = room.useParams()
+  return <RoomPage slug={slug} key={slug} />
+}
+
 function ExistingChat() {
   const { slug } = chat.useParams()
   return <ChatPage slug={slug} key={slug} />
@@ -39,7 +61,7 @@ const settingsSection = createRoute({
 })
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([newChat, importing, chat, settings, settingsSection]),
+  routeTree: rootRoute.addChildren([newChat, importing, chat, rooms, joining, room, settings, settingsSection]),
   defaultErrorComponent: PageFailure,
 })
 

@@ -14,10 +14,18 @@ const KEPT = 'way on'
 
 /** Keeps in this tab where the sign-in leads to: an address of a page of consent can be longer than the server carries along. */
 export function keepWayOn(): void {
+  keepFragment()
   const search = new URLSearchParams(location.search)
   const way = onThisService(search.get('redirectUri'))
   if (way !== undefined) sessionStorage.setItem(KEPT, way)
   else if (!search.has('error')) arrived()
+}
+
+/** Browsers hand on the secret of an invitation to the sign-in page: it goes out of the address, and waits in this tab. */
+function keepFragment(): void {
+  if (!location.hash.startsWith('#invitation-')) return
+  sessionStorage.setItem('way on fragment', location.hash)
+  history.replaceState(history.state, '', location.pathname + location.search)
 }
 
 /** Forgets it. */

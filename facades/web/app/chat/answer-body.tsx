@@ -1,10 +1,9 @@
-import { Link } from '../shared/markdown/link.tsx'
-import { hostOf } from '../shared/markdown/links.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
+import { Sources } from '../shared/markdown/sources.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { useChatActions } from './chat-state.ts'
-import type { Answer, Source } from './message-content.ts'
+import type { Answer } from './message-content.ts'
 import { ToolSteps } from './tool-steps.tsx'
 
 interface AnswerBodyProps {
@@ -43,22 +42,6 @@ function Thoughts({ answer: { thoughts, thinkingSeconds, text }, isGrowing }: { 
     </details>
   )
 }
-
-const Sources = ({ sources }: { sources: readonly Source[] }) =>
-  sources.length > 0 && (
-    <section className="sources" aria-label={t('app.sources')}>
-      <ol>
-        {sources.map(({ url, title }) => (
-          <li key={url}>
-            <Link href={url} words={title ?? hostOf(url)}>
-              {title ?? hostOf(url)}
-            </Link>{' '}
-            <span className="hint">{hostOf(url)}</span>
-          </li>
-        ))}
-      </ol>
-    </section>
-  )
 
 /** Says that an answer is not whole, and offers to go on. */
 function Cut({ cut, isLast }: { cut: NonNullable<Answer['cut']>; isLast: boolean }) {

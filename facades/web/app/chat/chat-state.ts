@@ -3,6 +3,7 @@ import { useLocation } from '@tanstack/react-router'
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { answer, ask, type Chat, continueAnswer, type Question } from './ask.ts'
@@ -10,7 +11,6 @@ import { type Choices, choicesTo, type Step, stepsOf, stepsUpTo } from './branch
 import { conversationKey } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { messagesOf, useMessages } from './messages.ts'
-import { type ChatModel, useChosenModel, useModels } from './models.ts'
 import { turns, useTurn } from './turn.ts'
 
 /** What can be done in a conversation. */

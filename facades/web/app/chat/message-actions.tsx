@@ -1,3 +1,4 @@
+import type { ChatModel } from '../shared/models/models.ts'
 import { language, t, timeText } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
@@ -6,7 +7,6 @@ import { MenuButton } from '../shared/ui/menu-button.tsx'
 import type { Step } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import type { OpenedMessage } from './message-content.ts'
-import type { ChatModel } from './models.ts'
 import { quoteInComposer } from './quote.ts'
 
 interface MessageActionsProps {

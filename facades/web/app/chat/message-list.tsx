@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { numberOf, type Step } from './branches.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
-import type { ChatModel } from './models.ts'
 import type { Turn } from './turn.ts'
 
 /** Whoever is so near to the end reads what comes. */

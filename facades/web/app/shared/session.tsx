@@ -1,26 +1,40 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext } from 'react'
+import type { Key } from '../../browser/crypto.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
-import { type ConversationKey, Locked, openConversationKey } from './crypto/conversation-key.ts'
+import { type ConversationKey, findPasskeyKey, Locked, openConversationKey } from './crypto/conversation-key.ts'
 
-/** Who is signed in, and the key of their conversations where this browser has it. */
-class Session {
+interface SessionKeys {
+  passkeyKey: Key
+  conversationKey: ConversationKey
+}
+
+/** Who is signed in, and their keys where this browser has them. What needs a key and finds none gives way to the page for the passkey. */
+export class Session {
   readonly connection: Connection
-  readonly #key: ConversationKey | undefined
+  readonly #keys: SessionKeys | undefined
 
-  constructor(connection: Connection, key: ConversationKey | undefined) {
+  constructor(connection: Connection, keys: SessionKeys | undefined) {
     this.connection = connection
-    this.#key = key
+    this.#keys = keys
   }
 
   get isLocked(): boolean {
-    return this.#key === undefined
+    return this.#keys === undefined
   }
 
-  /** What needs it and finds it locked gives way to the page where the passkey is entered. */
+  /** Opens the keychain. */
+  get passkeyKey(): Key {
+    return this.#unlocked().passkeyKey
+  }
+
   get conversationKey(): ConversationKey {
-    if (!this.#key) throw new Locked()
-    return this.#key
+    return this.#unlocked().conversationKey
+  }
+
+  #unlocked(): SessionKeys {
+    if (!this.#keys) throw new Locked()
+    return this.#keys
   }
 }
 
@@ -43,7 +57,9 @@ async function openSession(): Promise<Session> {
     api.connections.get.query({ id: brand }),
     api.userKeychainValues.list.query({}),
   ])
-  return new Session(connection, await openConversationKey(connection, items))
+  const passkeyKey = await findPasskeyKey(connection)
+  const conversationKey = passkeyKey && (await openConversationKey(passkeyKey, items))
+  return new Session(connection, conversationKey && { passkeyKey, conversationKey })
 }
 
 /** Reads again who is signed in, after they changed. */

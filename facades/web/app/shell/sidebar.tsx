@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router'
+import { Link, useLocation } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
 import { useSession } from '../shared/session.tsx'
@@ -27,10 +27,14 @@ export function Sidebar() {
   ) : null
 }
 
+const RoomList = lazy(async () => ({ default: (await import('../rooms/room-list.tsx')).RoomList }))
+
 function SidebarContent() {
   const { connection, isLocked } = useSession()
   const { setOpen } = useSidebar()
   const close = () => setOpen(false)
+  const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })
+  const List = isInRooms ? RoomList : ConversationList
   return (
     <>
       <div className="sidebar-head">
@@ -42,10 +46,20 @@ function SidebarContent() {
           <Icon name="plus" /> {t('app.chat.new')}
         </Link>
       </div>
+      <nav className="subjects" aria-label={t('app.navigation')}>
+        <Link to="/chat" aria-current={isInRooms ? undefined : 'page'}>
+          {t('app.chats')}
+        </Link>
+        <Link to="/rooms" aria-current={isInRooms ? 'page' : undefined}>
+          {t('app.rooms')}
+        </Link>
+      </nav>
       {isLocked ? (
         <p className="conversations hint">{t('app.settings.locked')}</p>
       ) : (
-        <ConversationList onChoose={close} />
+        <Suspense>
+          <List onChoose={close} />
+        </Suspense>
       )}
       {siteLinks.length > 0 && (
         <nav className="site-links" aria-label={t('page.site')}>

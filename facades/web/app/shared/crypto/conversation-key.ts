@@ -33,13 +33,16 @@ export class ConversationKey {
   }
 }
 
-/** The key of all private conversations, from the keychain, by the passkey's key where this browser keeps it. */
+/** The key of the passkey, which opens the keychain, where this browser keeps it. */
+export const findPasskeyKey = ({ userinfo }: Connection): Promise<Key | undefined> =>
+  find(`${userinfo?.id}-${userinfo?.hash}`)
+
+/** The key of all private conversations, from the keychain. */
 export async function openConversationKey(
-  { userinfo }: Connection,
+  passkeyKey: Key,
   keychain: readonly KeychainEntry[],
 ): Promise<ConversationKey | undefined> {
-  const passkeyKey = await find(`${userinfo?.id}-${userinfo?.hash}`)
   const entry = keychain.find(({ keyType }) => keyType === 'ai_conv')
-  if (!passkeyKey || !entry) return undefined
+  if (!entry) return undefined
   return new ConversationKey(await importKey(await unsealEntry(passkeyKey, entry)))
 }

@@ -7,17 +7,22 @@ interface FormDialogProps {
   title: string
   /** The fields. */
   children: ReactNode
-  /** Takes what stands in them; what it throws is shown, and the dialog stays. */
-  save: (form: FormData) => Promise<void>
+  /** Takes what stands in them; what it throws is shown, and the dialog stays. Without it, the dialog is only closed. */
+  save?: (form: FormData) => Promise<unknown>
+  /** The label of the button that saves. */
+  action?: string
+  isDangerous?: boolean
   close: () => void
 }
 
-/** Asks for something, and saves it. */
-export function FormDialog({ title, children, save, close }: FormDialogProps) {
-  const [error, setError] = useState<unknown>()
+/** Asks for something, and saves it once. */
+export function FormDialog({ title, children, save, action, isDangerous = false, close }: FormDialogProps) {
+  const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    await save(new FormData(event.currentTarget)).then(close, setError)
+    if (!save || state === 'working') return
+    setState('working')
+    await save(new FormData(event.currentTarget)).then(close, (error: unknown) => setState({ error }))
   }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
@@ -27,12 +32,18 @@ export function FormDialog({ title, children, save, close }: FormDialogProps) {
           <Dialog.Title>{title}</Dialog.Title>
           <form className="dialog-form" onSubmit={submit}>
             {children}
-            {error !== undefined && <FormError error={error} />}
+            {typeof state === 'object' && <FormError error={state.error} />}
             <p className="actions">
-              <Dialog.Close className="quiet-button">{t('page.cancel')}</Dialog.Close>
-              <button type="submit" className="button">
-                {t('app.save')}
-              </button>
+              <Dialog.Close className="quiet-button">{t(save ? 'page.cancel' : 'app.close')}</Dialog.Close>
+              {save && (
+                <button
+                  type="submit"
+                  className={isDangerous ? 'danger-button' : 'button'}
+                  disabled={state === 'working'}
+                >
+                  {action ?? t('app.save')}
+                </button>
+              )}
             </p>
           </form>
         </Dialog.Popup>

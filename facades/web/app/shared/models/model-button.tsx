@@ -1,6 +1,6 @@
 import { lazy, Suspense, useState } from 'react'
-import { t } from '../shared/text/labels.ts'
-import { Icon } from '../shared/ui/icon.tsx'
+import { t } from '../text/labels.ts'
+import { Icon } from '../ui/icon.tsx'
 import type { ModelPickerProps } from './model-picker.tsx'
 
 /** Loaded when somebody wants to choose: most people ask the model that they asked before. */

@@ -1,5 +1,5 @@
-import { t } from '../shared/text/labels.ts'
-import { IconButton } from '../shared/ui/icon-button.tsx'
+import { t } from '../text/labels.ts'
+import { IconButton } from '../ui/icon-button.tsx'
 import { type Upload, useReadState } from './uploads.ts'
 
 /** The files that go along with the next question, with how far they have come. */

@@ -1,6 +1,6 @@
 import { Combobox } from '@base-ui/react/combobox'
-import { t } from '../shared/text/labels.ts'
-import { Icon } from '../shared/ui/icon.tsx'
+import { t } from '../text/labels.ts'
+import { Icon } from '../ui/icon.tsx'
 import { type ChatModel, factsOf } from './models.ts'
 
 export interface ModelPickerProps {

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import type { ConversationKey } from '../crypto/conversation-key.ts'
 
 const SEAL_MS = 250
 

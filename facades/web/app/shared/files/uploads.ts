@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { api } from '../shared/api/client.ts'
-import { useSession } from '../shared/session.tsx'
-import { t } from '../shared/text/labels.ts'
+import { api } from '../api/client.ts'
+import { useSession } from '../session.tsx'
+import { t } from '../text/labels.ts'
 
 /** A file on its way to the service, or there already. */
 export interface Upload {
@@ -23,8 +23,11 @@ interface FileRules {
 
 const { api: jsonApi = '' } = document.documentElement.dataset
 
-/** The files that go along with the next question. */
-export function useUploads() {
+/** Seals a file before it is sent. */
+export type SealFile = (file: File) => Promise<Blob>
+
+/** The files that go along with the next message; sealed, where a way to do so is given. */
+export function useUploads(seal?: SealFile) {
   const { connection } = useSession()
   const [uploads, setUploads] = useState<Upload[]>([])
   const requests = useRef(new Map<number, XMLHttpRequest>())
@@ -41,7 +44,7 @@ export function useUploads() {
       return change(key, { refusal: t('app.files.tooLarge', { size: megabytes(maxFileSize) }) })
     requests.current.set(
       key,
-      sendFile(file, (changes) => change(key, changes)),
+      sendFile(file, seal, (changes) => change(key, changes)),
     )
   }
   const remove = (key: number) => {
@@ -61,18 +64,23 @@ export function useUploads() {
 const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
 
 /** `fetch` tells nothing of what was sent already. */
-function sendFile(file: File, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
+function sendFile(file: File, seal: SealFile | undefined, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
   const request = new XMLHttpRequest()
-  const form = new FormData()
-  form.append('name', file.name)
-  form.append('file', file, file.name)
   request.open('POST', `${jsonApi}/attachments/actions/upload`)
   request.setRequestHeader('accept', 'application/vnd.api+json')
   request.responseType = 'json'
   request.upload.onprogress = ({ loaded, total }) => change({ progress: total > 0 ? loaded / total : 0 })
   request.onload = () => change(outcomeOf(request))
   request.onerror = () => change({ refusal: t('page.error.offline') })
-  request.send(form)
+  const send = (content: Blob) => {
+    const form = new FormData()
+    form.append('name', file.name)
+    if (seal) form.append('clientEncrypted', 'true')
+    form.append('file', content, file.name)
+    if (request.readyState === XMLHttpRequest.OPENED) request.send(form)
+  }
+  if (seal) void seal(file).then(send, () => change({ refusal: t('app.files.refused') }))
+  else send(file)
   return request
 }
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, type Model } from '../shared/api/client.ts'
-import { language, t } from '../shared/text/labels.ts'
+import { api, type Model } from '../api/client.ts'
+import { language, t } from '../text/labels.ts'
 
 /** A model with what people are told of it. */
 export interface ChatModel extends Model {

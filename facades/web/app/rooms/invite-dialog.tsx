@@ -1,0 +1,168 @@
+import { useQuery } from '@tanstack/react-query'
+import { generate } from 'lean-qr'
+import { useDeferredValue, useId, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { type FoundPerson, findPeople, invitePerson, makeLink } from './invitations.ts'
+import { type Role, roles } from './room.ts'
+import { useRoom } from './room-context.ts'
+
+/** The service searches for no less. */
+const MIN_CHARACTERS = 3
+
+/** Invites people by their names, or whoever has a link. */
+export function InviteDialog({ close }: { close: () => void }) {
+  const [role, setRole] = useState<Role>('editor')
+  const id = useId()
+  return (
+    <FormDialog title={t('app.rooms.invite')} close={close}>
+      <div className="field">
+        <label htmlFor={id}>{t('app.rooms.role')}</label>
+        <select id={id} value={role} onChange={({ target }) => setRole(target.value as Role)}>
+          {roles.map((each) => (
+            <option key={each} value={each}>
+              {t(`app.role.${each}`)}
+            </option>
+          ))}
+        </select>
+        <p className="hint">{t(`app.role.${role}.about`)}</p>
+      </div>
+      <ByName role={role} />
+      <ByLink role={role} />
+    </FormDialog>
+  )
+}
+
+function ByName({ role }: { role: Role }) {
+  const id = useId()
+  const [text, setText] = useState('')
+  const wanted = useDeferredValue(text.trim())
+  const { data: found, error } = useQuery({
+    queryKey: ['people', wanted],
+    enabled: wanted.length >= MIN_CHARACTERS,
+    queryFn: () => findPeople(wanted),
+  })
+  return (
+    <div className="field">
+      <label htmlFor={id}>{t('app.rooms.findPeople')}</label>
+      <input
+        id={id}
+        type="search"
+        className="text-field"
+        value={text}
+        maxLength={254}
+        autoComplete="off"
+        placeholder={t('app.rooms.findPeopleHint')}
+        onChange={({ target }) => setText(target.value)}
+        onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+      />
+      {error && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      {found?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
+      <ul className="members found-people">
+        {(found ?? []).map((person) => (
+          <PersonRow key={person.id} person={person} role={role} />
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
+  const { session, view } = useRoom()
+  const [state, setState] = useState<'ready' | 'working' | 'invited' | 'waiting' | { error: unknown }>('ready')
+  const invite = async () => {
+    if (!view.room) return
+    setState('working')
+    try {
+      setState((await invitePerson(session, view.room, person, role)) ? 'invited' : 'waiting')
+    } catch (error) {
+      setState({ error })
+    }
+  }
+  const { displayName: name, username } = person
+  return (
+    <li>
+      <span className="member-name">
+        <span dir="auto">{name}</span>
+        <span className="hint">@{username}</span>
+        {state === 'waiting' && <span className="hint">{t('app.rooms.withoutKeys')}</span>}
+        {typeof state === 'object' && (
+          <span className="wrong" role="alert">
+            {errorText(state.error)}
+          </span>
+        )}
+      </span>
+      {state === 'invited' ? (
+        <span className="hint" role="status">
+          {t('app.rooms.isInvited')}
+        </span>
+      ) : (
+        <button
+          type="button"
+          className="quiet-button"
+          disabled={state === 'working' || state === 'waiting'}
+          aria-label={t('app.rooms.invitePerson', { name })}
+          onClick={() => void invite()}
+        >
+          {t('app.rooms.invite')}
+        </button>
+      )}
+    </li>
+  )
+}
+
+function ByLink({ role }: { role: Role }) {
+  const { session, view } = useRoom()
+  const [link, setLink] = useState<string>()
+  const [error, setError] = useState<unknown>()
+  const make = () => {
+    if (view.room) makeLink(session, view.room, role).then(setLink, setError)
+  }
+  return (
+    <div className="field">
+      <span className="label">{t('app.rooms.link')}</span>
+      {error !== undefined && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      {link === undefined ? (
+        <button type="button" className="quiet-button" onClick={make}>
+          {t('app.rooms.makeLink')}
+        </button>
+      ) : (
+        <>
+          <p className="link-row">
+            <input className="text-field" readOnly value={link} aria-label={t('app.rooms.link')} />
+            <CopyButton text={link} label={t('app.rooms.copyLink')} />
+          </p>
+          <QrCode text={link} />
+        </>
+      )}
+      <p className="hint">{t('app.rooms.linkHint')}</p>
+    </div>
+  )
+}
+
+/** A text to be read by a camera, dark on light in both schemes. */
+function QrCode({ text }: { text: string }) {
+  const code = generate(text)
+  const cells = Array.from({ length: code.size * code.size }, (_, at) => [at % code.size, Math.floor(at / code.size)])
+  const path = cells.flatMap(([x = 0, y = 0]) => (code.get(x, y) ? `M${x + MARGIN} ${y + MARGIN}h1v1h-1z` : []))
+  const size = code.size + 2 * MARGIN
+  return (
+    <svg className="qr-code" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={t('app.rooms.qrCode')}>
+      <rect width={size} height={size} fill="#fff" />
+      <path d={path.join('')} fill="#000" shapeRendering="crispEdges" />
+    </svg>
+  )
+}
+
+/** Cameras need some light around it. */
+const MARGIN = 3

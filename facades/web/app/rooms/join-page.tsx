@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { readInvitationFragment } from '../../browser/crypto.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { forgetLinkSecret, linkSecret } from '../shared/link-secret.ts'
+import { useSession } from '../shared/session.tsx'
+import { t, timeText } from '../shared/text/labels.ts'
+import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { acceptInvitation, previewInvitation } from './invitations.ts'
+import { keyringOf } from './keyring.ts'
+import './rooms.css'
+
+/** An invitation by link: shows to what, before it is accepted. */
+export function JoinPage() {
+  const [link] = useState(readLink)
+  return (
+    <main id="main" className="chat room-page">
+      <header className="chat-head">
+        <SidebarButton />
+        <h1>{t('app.invitations.one')}</h1>
+      </header>
+      <div className="empty join">{link ? <Preview {...link} /> : <p>{t('app.invitations.noLink')}</p>}</div>
+    </main>
+  )
+}
+
+function readLink() {
+  try {
+    return readInvitationFragment(linkSecret() ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+function Preview({ id, secret }: { id: string; secret: string }) {
+  const session = useSession()
+  // Whoever has not entered their passkey does so first.
+  keyringOf(session)
+  const navigate = useNavigate()
+  const { data, error } = useQuery({
+    queryKey: ['invitation', id],
+    queryFn: () => previewInvitation(id, secret),
+    retry: false,
+  })
+  const [failure, setFailure] = useState<unknown>()
+  const accept = async () => {
+    const slug = await acceptInvitation(session, id, secret)
+    forgetLinkSecret()
+    await navigate({ to: '/rooms/$slug', params: { slug }, replace: true })
+  }
+  if (error) return <p role="alert">{t('app.invitations.gone')}</p>
+  if (!data) return <p className="hint">{t('page.working')}</p>
+  return (
+    <>
+      <p dir="auto">{data.roomName}</p>
+      <p className="hint">
+        {t('app.invitations.from', {
+          name: data.inviterName ?? t('app.rooms.somebody'),
+          role: t(`app.role.${data.role}`),
+        })}{' '}
+        {t('app.invitations.until', { at: timeText(new Date(data.expiresAt)) })}
+      </p>
+      {failure !== undefined && (
+        <p className="notice wrong" role="alert">
+          {errorText(failure)}
+        </p>
+      )}
+      <p className="actions">
+        <Link to="/rooms" className="quiet-button">
+          {t('app.invitations.later')}
+        </Link>
+        <button type="button" className="button" onClick={() => void accept().catch(setFailure)}>
+          {t('app.invitations.accept')}
+        </button>
+      </p>
+    </>
+  )
+}

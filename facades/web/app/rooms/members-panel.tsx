@@ -1,0 +1,206 @@
+import { useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { t, timeText } from '../shared/text/labels.ts'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { Icon } from '../shared/ui/icon.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import { forgetWaiting, listWaiting } from './invitations.ts'
+import { type Member, type Role, relatedId, roles } from './room.ts'
+import { useRoom } from './room-context.ts'
+import { invitedTo, memberName, peopleIn } from './room-members.ts'
+import { endMembership } from './rooms.ts'
+import { SidePanel } from './side-panel.tsx'
+
+const InviteDialog = lazy(async () => ({ default: (await import('./invite-dialog.tsx')).InviteDialog }))
+
+interface MembersPanelProps {
+  here: ReadonlySet<string> | undefined
+  close: () => void
+}
+
+/** Who is in the room, who is invited, and what they may do. */
+export function MembersPanel({ here, close }: MembersPanelProps) {
+  const { session, view, own } = useRoom()
+  const [isInviting, setInviting] = useState(false)
+  const [, setForgotten] = useState(0)
+  const navigate = useNavigate()
+  const { room, members } = view
+  const [people, invited] = [peopleIn(members), invitedTo(members)]
+  const isAdmin = room?.role === 'admin'
+  const waiting = room && isAdmin ? listWaiting(session, room.id) : []
+  return (
+    <SidePanel title={t('app.rooms.members')} close={close}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      <div className="panel-body" tabIndex={0}>
+        {isAdmin && (
+          <p>
+            <button type="button" className="quiet-button" onClick={() => setInviting(true)}>
+              <Icon name="plus" /> {t('app.rooms.invite')}
+            </button>
+          </p>
+        )}
+        <ul className="members" aria-label={t('app.rooms.members')}>
+          {people.map((member) => (
+            <MemberRow
+              key={member.id}
+              member={member}
+              isHere={here?.has(relatedId(member, 'user') ?? '') ?? false}
+              isOwn={member.id === own?.id}
+              left={() => void navigate({ to: '/rooms' })}
+            />
+          ))}
+        </ul>
+        {invited.length + waiting.length > 0 && (
+          <>
+            <h3>{t('app.rooms.invited')}</h3>
+            <ul className="members" aria-label={t('app.rooms.invited')}>
+              {invited.map((invitation) => (
+                <InvitedRow key={invitation.id} invitation={invitation} />
+              ))}
+              {waiting.map(({ username }) => (
+                <li key={username}>
+                  <span className="member-name">
+                    {username}
+                    <span className="hint">{t('app.rooms.withoutKeys')}</span>
+                  </span>
+                  <IconButton
+                    icon="close"
+                    label={t('app.rooms.withdraw', { name: username })}
+                    onClick={() => {
+                      forgetWaiting(session, room?.id ?? '', username)
+                      setForgotten((count) => count + 1)
+                    }}
+                  />
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </div>
+      {isInviting && (
+        <Suspense>
+          <InviteDialog close={() => setInviting(false)} />
+        </Suspense>
+      )}
+    </SidePanel>
+  )
+}
+
+interface MemberRowProps {
+  member: Member
+  isHere: boolean
+  isOwn: boolean
+  left: () => void
+}
+
+function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
+  const { view } = useRoom()
+  const [isAsked, setAsked] = useState(false)
+  const isAdmin = view.room?.role === 'admin'
+  const name = memberName(member)
+  const end = async () => {
+    await endMembership(member)
+    if (isOwn) left()
+  }
+  return (
+    <li>
+      <span className={isHere ? 'presence here' : 'presence'} />
+      <span className="member-name">
+        <span dir="auto">
+          {name} {isOwn && <span className="hint">{t('app.rooms.you')}</span>}
+          {isHere && <span className="off-screen">{t('app.rooms.isHere')}</span>}
+        </span>
+        <span className="hint">@{member.username}</span>
+      </span>
+      {isAdmin && !isOwn ? <RoleField member={member} /> : <span className="hint">{t(`app.role.${member.role}`)}</span>}
+      {isOwn && (
+        <button type="button" className="plain-button" onClick={() => setAsked(true)}>
+          {t('app.rooms.leave')}
+        </button>
+      )}
+      {isAdmin && !isOwn && (
+        <IconButton icon="close" label={t('app.rooms.remove', { name })} onClick={() => setAsked(true)} />
+      )}
+      {isAsked && <EndDialog name={isOwn ? undefined : name} end={end} close={() => setAsked(false)} />}
+    </li>
+  )
+}
+
+/** Changes what somebody may do. */
+function RoleField({ member }: { member: Member }) {
+  const [error, setError] = useState<unknown>()
+  const change = (role: Role) => api.roomMembers.update.mutate({ id: member.id, role }).catch(setError)
+  return (
+    <>
+      {error !== undefined && (
+        <span className="wrong" role="alert">
+          {errorText(error)}
+        </span>
+      )}
+      <select
+        className="role"
+        aria-label={t('app.rooms.roleOf', { name: memberName(member) })}
+        value={member.role}
+        onChange={({ target }) => void change(target.value as Role)}
+      >
+        {roles.map((role) => (
+          <option key={role} value={role}>
+            {t(`app.role.${role}`)}
+          </option>
+        ))}
+      </select>
+    </>
+  )
+}
+
+interface EndDialogProps {
+  /** Of who is removed; undefined where the person themself leaves. */
+  name: string | undefined
+  end: () => Promise<void>
+  close: () => void
+}
+
+/** Says what follows from the end of a membership before it ends. */
+function EndDialog({ name, end, close }: EndDialogProps) {
+  const isLeaving = name === undefined
+  return (
+    <FormDialog
+      title={isLeaving ? t('app.rooms.leave') : t('app.rooms.remove', { name })}
+      action={t(isLeaving ? 'app.rooms.leave' : 'app.rooms.removeShort')}
+      isDangerous
+      save={end}
+      close={close}
+    >
+      <p>{isLeaving ? t('app.rooms.leaveText') : t('app.rooms.removeText', { name })}</p>
+    </FormDialog>
+  )
+}
+
+function InvitedRow({ invitation }: { invitation: Member }) {
+  const [error, setError] = useState<unknown>()
+  const name = invitation.displayName ?? t('app.rooms.byLink')
+  const { expiresAt, role } = invitation
+  return (
+    <li>
+      <span className="member-name">
+        <span dir="auto">{name}</span>
+        <span className="hint">
+          {t(`app.role.${role}`)}
+          {expiresAt !== undefined && ` · ${t('app.invitations.until', { at: timeText(new Date(expiresAt)) })}`}
+        </span>
+        {error !== undefined && (
+          <span className="wrong" role="alert">
+            {errorText(error)}
+          </span>
+        )}
+      </span>
+      <IconButton
+        icon="close"
+        label={t('app.rooms.withdraw', { name })}
+        onClick={() => void endMembership(invitation).catch(setError)}
+      />
+    </li>
+  )
+}

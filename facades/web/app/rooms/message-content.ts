@@ -1,0 +1,119 @@
+import {
+  CannotOpen,
+  importKey,
+  type Key,
+  Malformed,
+  openMessage,
+  type RoomKeys,
+  readSealed,
+  roomAiKey,
+  type Salts,
+  unseal,
+} from '../../browser/crypto.ts'
+import type { Source } from '../shared/markdown/sources.tsx'
+import { type RoomFile, relatedId, type StoredRoomMessage } from './room.ts'
+
+/** Why a message does not show its text. */
+export type Closed = 'missing' | 'earlier' | 'damaged'
+
+/** A message of a room as it is shown. */
+export interface RoomMessage {
+  id: string
+  seq: number
+  subSeq: number
+  clientId: string | null
+  /** The membership of who wrote it. */
+  member: string
+  authorName: string
+  /** The message that it replies to. */
+  thread: string | null
+  text: string
+  sources: Source[]
+  model: string | null
+  closed?: Closed | undefined
+  isDeleted: boolean
+  files: RoomFile[]
+  replyCount: number
+  keyEpoch: number
+  createdAt: string
+  editedAt: string | null
+  rowVersion: string | undefined
+  /** Its content as it is stored, to be opened once there is a key. */
+  content: string | null
+}
+
+/** Opens messages of one room. */
+export class MessageOpener {
+  readonly #slug: string
+  readonly #salts: Salts
+  readonly #aiKeys = new Map<number, Promise<Key>>()
+
+  constructor(slug: string, salts: Salts) {
+    this.#slug = slug
+    this.#salts = salts
+  }
+
+  async open(stored: StoredRoomMessage, keys: RoomKeys, sharesEarlierKeys: boolean): Promise<RoomMessage> {
+    const [seq = 0, subSeq = 0] = stored.number.split('.').map(Number)
+    const { id, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion } = stored
+    const message: RoomMessage = {
+      ...{ id, seq, subSeq, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion },
+      member: relatedId(stored, 'member') ?? '',
+      authorName: authorName(stored),
+      thread: relatedId(stored, 'thread'),
+      isDeleted: stored.deletedAt !== null,
+      files: filesOf(stored),
+      replyCount: stored.replyCount,
+      text: '',
+      sources: [],
+    }
+    return this.reopen(message, keys, sharesEarlierKeys)
+  }
+
+  /** Opens the content, where there is one and a key for it. */
+  async reopen(message: RoomMessage, keys: RoomKeys, sharesEarlierKeys: boolean): Promise<RoomMessage> {
+    const { content, keyEpoch, model } = message
+    if (content === null) return message
+    const key = keys.get(keyEpoch)
+    if (key === undefined) {
+      const isEarlier = [...keys.keys()].some((known) => known > keyEpoch)
+      return { ...message, closed: isEarlier && !sharesEarlierKeys ? 'earlier' : 'missing' }
+    }
+    try {
+      const opened =
+        model === null ? { text: await openMessage(key, content), sources: [] } : await this.#openAnswer(key, message)
+      return { ...message, ...opened, closed: undefined }
+    } catch (error) {
+      if (!(error instanceof CannotOpen) && !(error instanceof Malformed)) throw error
+      return { ...message, closed: 'damaged' }
+    }
+  }
+
+  /** Answers of models are sealed with a key that follows from the one of the room. */
+  async #openAnswer(key: string, { content, keyEpoch }: RoomMessage) {
+    const aiKey = this.#aiKeys.get(keyEpoch) ?? roomAiKey(key, this.#slug, this.#salts).then(importKey)
+    this.#aiKeys.set(keyEpoch, aiKey)
+    return readAnswer(await unseal(await aiKey, readSealed(content ?? '')))
+  }
+}
+
+function readAnswer(plain: string): { text: string; sources: Source[] } {
+  try {
+    const { text, citations } = JSON.parse(plain) as { text?: unknown; citations?: Source[] }
+    if (typeof text === 'string') return { text, sources: Array.isArray(citations) ? citations : [] }
+  } catch {
+    // An answer that some other front end stored as nothing but its text.
+  }
+  return { text: plain, sources: [] }
+}
+
+function filesOf({ relations }: StoredRoomMessage): RoomFile[] {
+  const files = relations?.['attachments']
+  return Array.isArray(files) ? (files as RoomFile[]) : []
+}
+
+/** Who was erased has no name any more. */
+function authorName({ relations }: StoredRoomMessage): string {
+  const member = relations?.['member'] as { displayName?: string | null } | undefined
+  return member?.displayName ?? ''
+}

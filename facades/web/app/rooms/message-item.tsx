@@ -1,0 +1,239 @@
+import { type FormEvent, memo, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { Markdown } from '../shared/markdown/markdown.tsx'
+import { Sources } from '../shared/markdown/sources.tsx'
+import { language, t, timeText } from '../shared/text/labels.ts'
+import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { Icon } from '../shared/ui/icon.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
+import { DisclosureDialog } from './disclosure-dialog.tsx'
+import type { RoomMessage } from './message-content.ts'
+import type { OutgoingMessage } from './message-sender.ts'
+import { quoteInRoom } from './quote.ts'
+import { mayWrite } from './room.ts'
+import { useRoom } from './room-context.ts'
+import { RoomFileList } from './room-file-list.tsx'
+
+const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
+
+interface MessageItemProps {
+  message: RoomMessage
+  /** Whether it follows another of the same author so closely that their name is not said again. */
+  isContinued?: boolean
+  isFound?: boolean
+  /** Where it stands in its own thread, which offers no other. */
+  isInThread?: boolean
+}
+
+/** A message of a room. */
+export const MessageItem = memo(
+  ({ message, isContinued = false, isFound = false, isInThread = false }: MessageItemProps) => {
+    const { own } = useRoom()
+    const nameOf = useNameOf()
+    const [isEditing, setEditing] = useState(false)
+    const name = message.member === own?.id ? t('app.message.you') : nameOf(message)
+    const at = new Date(message.createdAt)
+    const classes = ['room-message', isContinued && 'continued', isFound && 'found'].filter(Boolean).join(' ')
+    return (
+      <article id={`message-${message.id}`} className={classes} aria-label={t('app.message.by', { name })}>
+        <header>
+          <h2>{name}</h2>
+          <time dateTime={message.createdAt} title={timeText(at)}>
+            {clock.format(at)}
+          </time>
+          {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
+        </header>
+        {isEditing ? (
+          <MessageEditor message={message} close={() => setEditing(false)} />
+        ) : (
+          <MessageBody message={message} />
+        )}
+        <RoomFileList files={message.files} />
+        {!isInThread && message.replyCount > 0 && <Replies message={message} />}
+        {!message.isDeleted && !isEditing && (
+          <Actions message={message} isInThread={isInThread} edit={() => setEditing(true)} />
+        )}
+      </article>
+    )
+  },
+)
+
+/** Who wrote a message: a person, or the model that answered. */
+export function useNameOf(): (message: RoomMessage) => string {
+  const { modelName } = useRoom()
+  return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : modelName(model))
+}
+
+const closedLabels = {
+  missing: 'app.rooms.closed.missing',
+  earlier: 'app.rooms.closed.earlier',
+  damaged: 'app.rooms.closed.damaged',
+} as const
+
+function MessageBody({ message: { text, model, sources, closed, isDeleted, keyEpoch } }: { message: RoomMessage }) {
+  if (isDeleted) return <p className="hint gone">{t('app.rooms.deleted')}</p>
+  if (closed !== undefined)
+    return (
+      <p className="hint closed">
+        <Icon name="lock" /> {t(closedLabels[closed], { number: keyEpoch })}
+      </p>
+    )
+  return (
+    <div dir="auto">
+      <Markdown text={model === null ? withLineBreaks(text) : text} />
+      <Sources sources={sources} />
+    </div>
+  )
+}
+
+/** People mean the ends of their lines. */
+const withLineBreaks = (text: string) => text.replace(/([^\n])\n(?!\n)/g, '$1  \n')
+
+function Replies({ message: { id, replyCount } }: { message: RoomMessage }) {
+  const { showThread } = useRoom()
+  return (
+    <button type="button" className="plain-button replies" onClick={() => showThread(id)}>
+      <Icon name="reply" /> {t('app.rooms.replies', { count: replyCount })}
+    </button>
+  )
+}
+
+interface ActionsProps {
+  message: RoomMessage
+  isInThread: boolean
+  edit: () => void
+}
+
+/** What can be done with a message. */
+function Actions({ message, isInThread, edit }: ActionsProps) {
+  const { view, store, showThread } = useRoom()
+  const [asked, setAsked] = useState<'delete' | 'disclosure'>()
+  const close = () => setAsked(undefined)
+  const items = useMenu(message, isInThread, edit, setAsked)
+  const disclosure = view.disclosures.find(({ answer }) => answer === message.id)
+  const canReply = !isInThread && view.room !== undefined && mayWrite(view.room)
+  return (
+    <div className="message-actions">
+      {canReply && <IconButton icon="reply" label={t('app.rooms.reply')} onClick={() => showThread(message.id)} />}
+      {message.text !== '' && <CopyButton text={message.text} label={t('app.message.copy')} />}
+      {items.length > 0 && <MenuButton label={t('app.message.more')} items={items} />}
+      {asked === 'delete' && (
+        <FormDialog
+          title={t('app.rooms.deleteMessage')}
+          action={t('app.delete')}
+          isDangerous
+          save={() => store.delete(message.id)}
+          close={close}
+        >
+          <p>{t('app.rooms.deleteMessageText')}</p>
+        </FormDialog>
+      )}
+      {asked === 'disclosure' && disclosure && <DisclosureDialog disclosure={disclosure} close={close} />}
+    </div>
+  )
+}
+
+function useMenu(
+  message: RoomMessage,
+  isInThread: boolean,
+  edit: () => void,
+  ask: (what: 'delete' | 'disclosure') => void,
+): MenuEntry[] {
+  const { view, own } = useRoom()
+  const nameOf = useNameOf()
+  const { room, disclosures } = view
+  const isAuthor = message.member === own?.id
+  const canWrite = room !== undefined && mayWrite(room)
+  const isOpened = message.closed === undefined
+  const quote = () => quoteInRoom(nameOf(message), message.text, isInThread)
+  const entries: [boolean, MenuEntry][] = [
+    [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quote }],
+    [
+      disclosures.some(({ answer }) => answer === message.id),
+      { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => ask('disclosure') },
+    ],
+    [isAuthor && canWrite && isOpened, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
+    [
+      (isAuthor && canWrite) || room?.role === 'admin',
+      { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => ask('delete') },
+    ],
+  ]
+  return entries.flatMap(([isOffered, entry]) => (isOffered ? [entry] : []))
+}
+
+/** Changes what the person has written. */
+function MessageEditor({ message, close }: { message: RoomMessage; close: () => void }) {
+  const { store } = useRoom()
+  const [text, setText] = useState(message.text)
+  const [error, setError] = useState<unknown>()
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    await store.sender?.edit(message.id, text.trim()).then(close, setError)
+  }
+  return (
+    <form className="question-editor" onSubmit={submit}>
+      <textarea
+        className="text-field"
+        dir="auto"
+        aria-label={t('app.rooms.edit')}
+        value={text}
+        // The person has just asked to write here.
+        ref={(field) => field?.focus()}
+        onChange={({ target }) => setText(target.value)}
+        onKeyDown={(event) => event.key === 'Escape' && close()}
+      />
+      {error !== undefined && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      <p className="actions">
+        <button type="button" className="quiet-button" onClick={close}>
+          {t('page.cancel')}
+        </button>
+        <button type="submit" className="button" disabled={text.trim() === ''}>
+          {t('app.save')}
+        </button>
+      </p>
+    </form>
+  )
+}
+
+/** A message that is not at the service yet. */
+export function OutgoingItem({ message: { letter, text, state, error } }: { message: OutgoingMessage }) {
+  const { store } = useRoom()
+  const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
+  return (
+    <article
+      className={`room-message outgoing ${state}`}
+      aria-label={t('app.message.by', { name: t('app.message.you') })}
+    >
+      <header>
+        <h2>{t('app.message.you')}</h2>
+        <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
+          {t(label)}
+        </span>
+      </header>
+      <div dir="auto">
+        <Markdown text={withLineBreaks(text)} />
+      </div>
+      {letter.attachments.length > 0 && (
+        <p className="hint">{t('app.rooms.filesWaiting', { count: letter.attachments.length })}</p>
+      )}
+      {state === 'failed' && (
+        <p className="actions left">
+          <span className="wrong">{errorText(error)}</span>
+          <button type="button" className="quiet-button" onClick={() => store.sender?.retry(letter.clientId)}>
+            {t('app.tryAgain')}
+          </button>
+          <button type="button" className="quiet-button" onClick={() => store.sender?.discard(letter.clientId)}>
+            {t('app.rooms.discard')}
+          </button>
+        </p>
+      )}
+    </article>
+  )
+}

@@ -1,0 +1,40 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useId, useState } from 'react'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { RoomFields } from './room-fields.tsx'
+import { createRoom } from './rooms.ts'
+
+/** Asks for what a room begins with. */
+export function NewRoomDialog({ close, onChoose }: { close: () => void; onChoose: () => void }) {
+  const session = useSession()
+  const navigate = useNavigate()
+  const [texts, setTexts] = useState({ name: '', description: '', systemPrompt: '' })
+  const [sharesEarlierKeys, setShares] = useState(true)
+  const id = useId()
+  const save = async () => {
+    const { slug } = await createRoom(session, {
+      name: texts.name.trim(),
+      description: texts.description.trim(),
+      systemPrompt: texts.systemPrompt.trim(),
+      sharesEarlierKeys,
+    })
+    await navigate({ to: '/rooms/$slug', params: { slug } })
+    onChoose()
+  }
+  return (
+    <FormDialog title={t('app.rooms.new')} action={t('app.rooms.create')} save={save} close={close}>
+      <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} />
+      <label className="choice" htmlFor={id}>
+        <input
+          id={id}
+          type="checkbox"
+          checked={sharesEarlierKeys}
+          onChange={({ target }) => setShares(target.checked)}
+        />
+        {t('app.rooms.sharesEarlier')}
+      </label>
+    </FormDialog>
+  )
+}

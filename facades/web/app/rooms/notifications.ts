@@ -1,0 +1,24 @@
+import { t } from '../shared/text/labels.ts'
+import type { Room } from './room.ts'
+import { isMuted } from './rooms.ts'
+
+const SLOT = 'svc:notifications'
+
+export const canNotify = 'Notification' in globalThis
+
+/** Whether the person has asked for notices, and the browser lets us. */
+export const isNotifying = (): boolean =>
+  canNotify && Notification.permission === 'granted' && localStorage.getItem(SLOT) === 'on'
+
+/** Turns notices on or off; the browser asks the person the first time. Returns whether they are on. */
+export async function toggleNotifications(): Promise<boolean> {
+  const isOn = !isNotifying() && (await Notification.requestPermission()) === 'granted'
+  localStorage.setItem(SLOT, isOn ? 'on' : 'off')
+  return isOn
+}
+
+/** Says that something came in a room, and nothing of what it is. One notice a room stands for all that come. */
+export function notifyOf({ id, name }: Pick<Room, 'id' | 'name'>): void {
+  if (!isNotifying() || document.hasFocus() || isMuted(id)) return
+  new Notification(name, { body: t('app.rooms.notice'), tag: `svc:room:${id}` })
+}

@@ -1,0 +1,104 @@
+import { useEffect, useRef, useState } from 'react'
+import type { Session } from '../shared/session.tsx'
+import { ownId } from './room.ts'
+import { useRoom } from './room-context.ts'
+import { openSocket } from './socket.ts'
+
+/** How often it is told that somebody writes, and how long that holds. */
+const [TELL_MS, HOLD_MS] = [3000, 6000]
+
+const TYPING = 'client-typing'
+
+interface TypingEvent {
+  user?: unknown
+}
+
+interface PresentMembers {
+  each: (take: (member: { id: string }) => void) => void
+}
+
+/** The ids of the people who look at the room now; undefined where nobody tells. */
+export function useHere(session: Session, slug: string): ReadonlySet<string> | undefined {
+  const [here, setHere] = useState<ReadonlySet<string>>()
+  useEffect(() => {
+    let stop = () => {}
+    let isStopped = false
+    openSocket(session.connection).then(
+      ({ pusher }) => {
+        if (isStopped) return
+        const channel = pusher.subscribe(`presence-Rooms.${slug}`)
+        const look = () => {
+          const found = new Set<string>()
+          const { members } = channel as unknown as { members: PresentMembers }
+          members.each(({ id }) => found.add(id))
+          setHere(found)
+        }
+        const events = ['pusher:subscription_succeeded', 'pusher:member_added', 'pusher:member_removed']
+        for (const event of events) channel.bind(event, look)
+        stop = () => {
+          for (const event of events) channel.unbind(event, look)
+          pusher.unsubscribe(`presence-Rooms.${slug}`)
+        }
+      },
+      () => {},
+    )
+    return () => {
+      isStopped = true
+      stop()
+    }
+  }, [session, slug])
+  return here
+}
+
+/** Since when people are writing, by their ids. */
+export function useWhoTypes(session: Session, slug: string): ReadonlyMap<string, number> {
+  const [typing, setTyping] = useState<ReadonlyMap<string, number>>(new Map())
+  useEffect(() => {
+    const timers = new Map<string, ReturnType<typeof setTimeout>>()
+    let stop = () => {}
+    let isStopped = false
+    const hear = ({ user }: TypingEvent) => {
+      if (typeof user !== 'string' || user === ownId(session)) return
+      clearTimeout(timers.get(user))
+      const end = () => {
+        timers.delete(user)
+        setTyping((known) => new Map([...known].filter(([each]) => each !== user)))
+      }
+      timers.set(user, setTimeout(end, HOLD_MS))
+      setTyping((known) => new Map(known).set(user, Date.now()))
+    }
+    openSocket(session.connection).then(
+      (socket) => {
+        if (isStopped) return
+        const channel = socket.subscribe(`private-Rooms.${slug}`)
+        channel.bind(TYPING, hear)
+        stop = () => {
+          channel.unbind(TYPING, hear)
+          socket.unsubscribe(`private-Rooms.${slug}`)
+        }
+      },
+      () => {},
+    )
+    return () => {
+      isStopped = true
+      stop()
+      for (const timer of timers.values()) clearTimeout(timer)
+    }
+  }, [session, slug])
+  return typing
+}
+
+/** Tells the others that the person is writing. */
+export function useTyping(): () => void {
+  const { session, view } = useRoom()
+  const toldAt = useRef(0)
+  const slug = view.room?.slug
+  return () => {
+    if (slug === undefined || Date.now() - toldAt.current < TELL_MS) return
+    toldAt.current = Date.now()
+    openSocket(session.connection).then(
+      ({ pusher }) => void pusher.channel(`private-Rooms.${slug}`)?.trigger(TYPING, { user: ownId(session) }),
+      () => {},
+    )
+  }
+}

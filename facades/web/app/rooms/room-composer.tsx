@@ -1,0 +1,156 @@
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { useDraft } from '../shared/composer/drafts.ts'
+import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
+import { UploadList } from '../shared/files/upload-list.tsx'
+import { useUploads } from '../shared/files/uploads.ts'
+import { useChosenModel, useModels } from '../shared/models/models.ts'
+import { useIsOnline } from '../shared/online.ts'
+import { t } from '../shared/text/labels.ts'
+import { askModel, type Disclosed, disclose } from './ask-model.ts'
+import { AskPanel } from './ask-panel.tsx'
+import { MentionList } from './mention-list.tsx'
+import { names } from './mentions.ts'
+import { TooManyWaiting } from './message-sender.ts'
+import { useTyping } from './presence.ts'
+import { onRoomQuote } from './quote.ts'
+import { handleOf, mayWrite, ownId } from './room.ts'
+import { useRoom } from './room-context.ts'
+import { sealBlob } from './room-files.ts'
+
+interface RoomComposerProps {
+  /** The message that is replied to. */
+  thread: string | null
+}
+
+/** Where a message to the room is written; who may only read is told so. */
+export function RoomComposer({ thread }: RoomComposerProps) {
+  const { room } = useRoom().view
+  if (room && !mayWrite(room)) return <p className="notice read-only">{t('app.rooms.readOnly')}</p>
+  return <WritingForm thread={thread} />
+}
+
+function WritingForm({ thread }: RoomComposerProps) {
+  const { session } = useRoom()
+  const field = useRef<HTMLTextAreaElement>(null)
+  const { draft, uploads, question, error, maySend, submit } = useWriting(thread)
+  const tell = useTyping()
+  useEffect(
+    () =>
+      onRoomQuote(thread === null ? 'room' : 'thread', (quotation) => {
+        draft.write(`${quotation}\n\n${draft.text}`)
+        field.current?.focus()
+      }),
+    [draft, thread],
+  )
+  const write = (text: string) => {
+    draft.write(text)
+    if (text !== '') tell()
+  }
+  const placeholder = t(thread === null ? 'app.rooms.placeholder' : 'app.rooms.reply', { handle: handleOf(session) })
+  return (
+    <form className="composer" onSubmit={(event) => void submit(event)} {...dropTarget(uploads.add)}>
+      <Notices error={error} isQuestion={question !== undefined} />
+      {question && <AskPanel {...question} hasThread={thread !== null} />}
+      <div className="composer-field">
+        <UploadList uploads={uploads.uploads} remove={uploads.remove} />
+        {uploads.uploads.length > 0 && <p className="hint names-hint">{t('app.rooms.fileNamesHint')}</p>}
+        <MentionList text={draft.text} field={field} write={draft.write} />
+        <MessageField field={field} text={draft.text} placeholder={placeholder} write={write} addFiles={uploads.add} />
+        <div className="composer-tools">
+          <AttachButton add={uploads.add} />
+          <span className="spacer" />
+          <SendButton disabled={!maySend} />
+        </div>
+      </div>
+    </form>
+  )
+}
+
+/** What stands between a person and their next message. */
+function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean }) {
+  const isOnline = useIsOnline()
+  const obstacle = useObstacle()
+  return (
+    <>
+      {error !== undefined && (
+        <p className="notice wrong" role="alert">
+          {error instanceof TooManyWaiting ? t('app.rooms.tooManyWaiting') : errorText(error)}
+        </p>
+      )}
+      {obstacle !== undefined && <p className="notice warn">{t(obstacle)}</p>}
+      {!isOnline && <p className="notice warn">{t(isQuestion ? 'app.rooms.offlineQuestion' : 'app.rooms.offline')}</p>}
+    </>
+  )
+}
+
+/** Why nothing can be written, where that is so. */
+function useObstacle(): string | undefined {
+  const { room, keys } = useRoom().view
+  if (!room || keys.has(room.keyEpoch)) return undefined
+  return room.rekeyRequired ? 'app.rooms.rekeying' : 'app.rooms.noKey'
+}
+
+/** The files that go along, sealed with the key in use. */
+function useSealedUploads() {
+  const { room, keys } = useRoom().view
+  const key = room && keys.get(room.keyEpoch)
+  return useUploads(async (file) => {
+    if (!room || key === undefined) throw new Error('There is no key to seal with.')
+    return sealBlob(file, key, room.keyEpoch)
+  })
+}
+
+/** What a model would be asked and given, where its handle stands in a text. */
+function useQuestion(text: string, thread: string | null) {
+  const { session, view } = useRoom()
+  const { data: models } = useModels()
+  const { model, choose } = useChosenModel(models)
+  const [scope, setScope] = useState<Disclosed['scope']>(thread === null ? 'message' : 'thread')
+  const [withFiles, setWithFiles] = useState(true)
+  if (!names(text, handleOf(session))) return undefined
+  const disclosed = disclose({ view, thread, scope, text, withFiles })
+  return { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosed }
+}
+
+/** What is being written, and its way out. */
+function useWriting(thread: string | null) {
+  const { session, store, view } = useRoom()
+  const draft = useDraft(session.conversationKey, ownId(session), `room:${view.room?.id ?? ''}:${thread ?? ''}`)
+  const text = draft.text.trim()
+  const uploads = useSealedUploads()
+  const question = useQuestion(text, thread)
+  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
+  const isOnline = useIsOnline()
+  const obstacle = useObstacle()
+  const hasContent = (text !== '' || uploads.ids.length > 0) && !uploads.isUploading
+  // A question is never kept for later: it would cost money when nobody looks.
+  const mayAsk = question === undefined || (isOnline && question.model !== undefined)
+  const maySend = hasContent && mayAsk && obstacle === undefined && state !== 'sending'
+  const send = async () => {
+    const clientId = (await store.sender?.send(text, uploads.ids, thread)) ?? ''
+    draft.clear()
+    uploads.clear()
+    if (!question?.model) return
+    const id = await store.whenSent(clientId)
+    if (id !== undefined)
+      await askModel(store, {
+        id,
+        thread,
+        model: question.model.modelId,
+        disclosed: question.disclosed,
+        withFiles: question.withFiles,
+      })
+  }
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    if (!maySend) return
+    setState('sending')
+    await send().then(
+      () => setState('ready'),
+      (error: unknown) => setState({ error }),
+    )
+  }
+  const error = typeof state === 'object' ? state.error : undefined
+  return { draft, uploads, question, error, maySend, submit }
+}

@@ -1,0 +1,61 @@
+import { useId } from 'react'
+import { t } from '../shared/text/labels.ts'
+
+interface RoomTextFields {
+  name: string
+  description: string
+  systemPrompt: string
+}
+
+interface RoomFieldsProps {
+  texts: RoomTextFields
+  change: (changed: Partial<RoomTextFields>) => void
+}
+
+/** The name of a room, and the texts that only its members can read. */
+export function RoomFields({ texts: { name, description, systemPrompt }, change }: RoomFieldsProps) {
+  const id = useId()
+  return (
+    <>
+      <div className="field">
+        <label htmlFor={`${id}-name`}>{t('app.name')}</label>
+        <input
+          id={`${id}-name`}
+          value={name}
+          maxLength={120}
+          required
+          dir="auto"
+          autoComplete="off"
+          aria-describedby={`${id}-hint`}
+          onChange={({ target }) => change({ name: target.value })}
+        />
+        <p className="hint" id={`${id}-hint`}>
+          {t('app.rooms.nameHint')}
+        </p>
+      </div>
+      <div className="field">
+        <label htmlFor={`${id}-description`}>{t('app.rooms.description')}</label>
+        <textarea
+          id={`${id}-description`}
+          value={description}
+          maxLength={2000}
+          rows={2}
+          dir="auto"
+          onChange={({ target }) => change({ description: target.value })}
+        />
+      </div>
+      <div className="field">
+        <label htmlFor={`${id}-prompt`}>{t('app.options.prompt')}</label>
+        <textarea
+          id={`${id}-prompt`}
+          value={systemPrompt}
+          maxLength={20_000}
+          rows={2}
+          dir="auto"
+          onChange={({ target }) => change({ systemPrompt: target.value })}
+        />
+        <p className="hint">{t('app.rooms.textsHint')}</p>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,94 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { Icon } from '../shared/ui/icon.tsx'
+import type { RoomFile } from './room.ts'
+import { useRoom } from './room-context.ts'
+import { kindOf, openRoomFile, PREVIEW_BYTES, saveRoomFile } from './room-files.ts'
+
+/** The files of a message, opened in this browser. */
+export const RoomFileList = ({ files }: { files: readonly RoomFile[] }) =>
+  files.length > 0 && (
+    <ul className="files" aria-label={t('app.files')}>
+      {files.map((file) => (
+        <FileItem key={file.id} file={file} />
+      ))}
+    </ul>
+  )
+
+function FileItem({ file }: { file: RoomFile }) {
+  const { view } = useRoom()
+  const [error, setError] = useState<unknown>()
+  const [isShown, setShown] = useState(false)
+  const isPicture = kindOf(file).startsWith('image/')
+  const canShow = isPicture || kindOf(file) === 'application/pdf'
+  const choose = () => (canShow ? setShown(true) : void saveRoomFile(file, view.keys).catch(setError))
+  return (
+    <li>
+      <button type="button" className="file" onClick={choose} title={file.name}>
+        {isPicture && file.bytes <= PREVIEW_BYTES ? <Thumbnail file={file} /> : <Icon name="attach" />}
+        <span>{file.name}</span>
+      </button>
+      {error !== undefined && (
+        <span className="wrong" role="alert">
+          {t('app.rooms.fileClosed')}
+        </span>
+      )}
+      {isShown && <Preview file={file} close={() => setShown(false)} />}
+    </li>
+  )
+}
+
+/** The address of an opened file, as long as it is shown. */
+function useOpenedFile(file: RoomFile) {
+  const { view } = useRoom()
+  const { data, error } = useQuery({
+    queryKey: ['room-file', file.id, view.keys.size],
+    queryFn: () => openRoomFile(file, view.keys),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    retry: false,
+  })
+  const [url, setUrl] = useState<string>()
+  useEffect(() => {
+    if (!data) return
+    const made = URL.createObjectURL(data)
+    setUrl(made)
+    return () => URL.revokeObjectURL(made)
+  }, [data])
+  return { url, error }
+}
+
+function Thumbnail({ file }: { file: RoomFile }) {
+  const { url, error } = useOpenedFile(file)
+  if (error) return <Icon name="lock" />
+  return url === undefined ? <span className="file-waiting" /> : <img src={url} alt="" />
+}
+
+function Preview({ file, close }: { file: RoomFile; close: () => void }) {
+  const { view } = useRoom()
+  const { url, error } = useOpenedFile(file)
+  const isPicture = kindOf(file).startsWith('image/')
+  return (
+    <FormDialog
+      title={file.name}
+      action={t('app.rooms.saveFile')}
+      save={() => saveRoomFile(file, view.keys)}
+      close={close}
+    >
+      {error && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      {url !== undefined &&
+        (isPicture ? (
+          <img className="file-preview" src={url} alt={file.name} />
+        ) : (
+          <iframe className="file-preview" src={url} title={file.name} />
+        ))}
+    </FormDialog>
+  )
+}

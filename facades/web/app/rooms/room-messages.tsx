@@ -1,0 +1,340 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { useIsOnline } from '../shared/online.ts'
+import { language, t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
+import { forgetMentions } from './mentions.ts'
+import type { RoomMessage } from './message-content.ts'
+import { MessageItem, OutgoingItem } from './message-item.tsx'
+import { useRoom } from './room-context.ts'
+import { memberName } from './room-members.ts'
+import { RunningAnswers } from './running-answers.tsx'
+
+/** As many messages are in the page at most, and as many more are shown at once. */
+const [SHOWN, STEP] = [150, 50]
+/** Whoever is so near to the end reads what comes. */
+const NEAR_END = 48
+/** Whoever looks at the end for so long has read it. */
+const READ_MS = 1000
+/** Messages that follow one another so closely bear the name of their author once. */
+const CLOSE_MS = 5 * 60_000
+/** Pages that are read at most to find the first unread message. */
+const MAX_PAGES = 20
+
+interface RoomMessagesProps {
+  /** The message that was searched for. */
+  wanted: string | undefined
+}
+
+/** What was written in the room, by days. */
+export function RoomMessages({ wanted }: RoomMessagesProps) {
+  const list = useShown(wanted)
+  const { scroller, content, isAtEnd, showEnd } = useEnd(list.isNewest)
+  useReading(isAtEnd && list.isNewest)
+  const unread = useFirstUnread(list.show)
+  const label = t('app.rooms.messages')
+  const showNewest = () => {
+    list.newest()
+    showEnd()
+  }
+  return (
+    <div className="thread">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={label}>
+        <div ref={content}>
+          <Beginning list={list} />
+          {list.shown.map((message, index) => (
+            <Line
+              key={message.id}
+              message={message}
+              before={list.shown[index - 1]}
+              isFirstUnread={message.id === unread.id}
+              isFound={message.id === wanted}
+            />
+          ))}
+          <End list={list} />
+        </div>
+      </div>
+      {unread.canJump && (
+        <button type="button" className="to-end to-unread" onClick={() => void unread.jump()}>
+          <Icon name="arrowUp" /> {t('app.rooms.firstUnread')}
+        </button>
+      )}
+      {!(isAtEnd && list.isNewest) && (
+        <button type="button" className="to-end" onClick={showNewest}>
+          <Icon name="arrowDown" /> {t('app.messages.latest')}
+        </button>
+      )}
+    </div>
+  )
+}
+
+type ShownMessages = ReturnType<typeof useShown>
+
+/** Stands above the first message that is shown. */
+function Beginning({ list }: { list: ShownMessages }) {
+  const { messages, outgoing, hasEarlier } = useRoom().view
+  if (hasEarlier || list.start > 0)
+    return (
+      <button type="button" className="plain-button earlier" onClick={() => void list.earlier()}>
+        {t('app.messages.earlier')}
+      </button>
+    )
+  if (messages.length + outgoing.length > 0) return null
+  return <p className="hint beginning">{t('app.rooms.beginning')}</p>
+}
+
+/** Stands below the last message that is shown. */
+function End({ list }: { list: ShownMessages }) {
+  const { outgoing } = useRoom().view
+  if (!list.isNewest)
+    return (
+      <button type="button" className="plain-button earlier" onClick={list.later}>
+        {t('app.rooms.later')}
+      </button>
+    )
+  const inRoom = outgoing.filter(({ letter }) => letter.thread === null)
+  return (
+    <>
+      <ReadBy />
+      {inRoom.map((each) => (
+        <OutgoingItem key={each.letter.clientId} message={each} />
+      ))}
+      <RunningAnswers />
+    </>
+  )
+}
+
+interface LineProps {
+  message: RoomMessage
+  before: RoomMessage | undefined
+  isFirstUnread: boolean
+  isFound: boolean
+}
+
+/** A message, below the line of its day and the line of what is unread, where those begin with it. */
+function Line({ message, before, isFirstUnread, isFound }: LineProps) {
+  const day = dayOf(message)
+  const isNewDay = before === undefined || dayOf(before) !== day
+  const isContinued =
+    !isNewDay &&
+    !isFirstUnread &&
+    before.member === message.member &&
+    before.model === message.model &&
+    Date.parse(message.createdAt) - Date.parse(before.createdAt) < CLOSE_MS
+  return (
+    <>
+      {isNewDay && (
+        <p className="line">
+          <span>{day}</span>
+        </p>
+      )}
+      {isFirstUnread && (
+        <p className="line new">
+          <span>{t('app.rooms.new.line')}</span>
+        </p>
+      )}
+      <MessageItem message={message} isContinued={isContinued} isFound={isFound} />
+    </>
+  )
+}
+
+const days = new Intl.DateTimeFormat(language, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
+const DAY_MS = 24 * 60 * 60 * 1000
+
+function dayOf({ createdAt }: RoomMessage): string {
+  const date = new Date(createdAt)
+  if (date.toDateString() === new Date().toDateString()) return t('app.day.today')
+  if (date.toDateString() === new Date(Date.now() - DAY_MS).toDateString()) return t('app.day.yesterday')
+  return days.format(date)
+}
+
+/** Of all messages those that are in the page. Whoever goes back stays at what they see. */
+function useShown(wanted: string | undefined) {
+  const { view, store } = useRoom()
+  const { messages } = view
+  /** The first one that is shown; undefined where the newest are. */
+  const [first, setFirst] = useState<string>()
+  const { keepInPlace, bringIntoView } = usePlaces()
+  const newestStart = Math.max(0, messages.length - SHOWN)
+  const at = first === undefined ? -1 : messages.findIndex(({ id }) => id === first)
+  const start = at === -1 ? newestStart : at
+  const beginAt = (index: number) => {
+    const { messages: all } = store.view
+    setFirst(index >= all.length - SHOWN ? undefined : all[Math.max(0, index)]?.id)
+  }
+  const show = (id: string) => {
+    const index = store.view.messages.findIndex((each) => each.id === id)
+    if (index === -1) return
+    bringIntoView(id)
+    beginAt(index - STEP)
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is shown once.
+  useEffect(() => {
+    if (wanted !== undefined) show(wanted)
+  }, [wanted])
+  const earlier = async () => {
+    const top = messages[start]
+    if (start === 0) await store.loadEarlier()
+    if (top) keepInPlace(top.id)
+    const { messages: all } = store.view
+    const index = all.findIndex(({ id }) => id === top?.id)
+    setFirst(all[Math.max(0, index - STEP)]?.id)
+  }
+  return {
+    shown: messages.slice(start, start + SHOWN),
+    start,
+    isNewest: start >= newestStart,
+    earlier,
+    later: () => beginAt(start + STEP),
+    newest: () => setFirst(undefined),
+    show,
+  }
+}
+
+/** Keeps a message where it is seen while others come before it, or shows one as soon as it is in the page. */
+function usePlaces() {
+  const anchor = useRef<{ id: string; top: number }>(undefined)
+  const goal = useRef<string>(undefined)
+  useLayoutEffect(() => {
+    const { current } = anchor
+    anchor.current = undefined
+    const element = current && elementOf(current.id)
+    if (element && current) scrollerOf(element).scrollTop += element.getBoundingClientRect().top - current.top
+    const sought = goal.current === undefined ? null : elementOf(goal.current)
+    if (!sought) return
+    goal.current = undefined
+    sought.scrollIntoView({ block: 'center' })
+  })
+  return {
+    keepInPlace(id: string) {
+      const element = elementOf(id)
+      if (element) anchor.current = { id, top: element.getBoundingClientRect().top }
+    },
+    bringIntoView(id: string) {
+      goal.current = id
+    },
+  }
+}
+
+const elementOf = (id: string) => document.getElementById(`message-${id}`)
+
+const scrollerOf = (element: HTMLElement) => element.closest('.messages') as HTMLElement
+
+/** Follows the end while the reader is there. */
+function useEnd(isNewest: boolean) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const content = useRef<HTMLDivElement>(null)
+  const isFollowing = useRef(true)
+  const [isAtEnd, setAtEnd] = useState(true)
+  const showEnd = () => {
+    isFollowing.current = true
+    scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
+  }
+  useEffect(() => {
+    const [box, inner] = [scroller.current, content.current]
+    if (!box || !inner) return
+    const look = () => {
+      const isNear = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END
+      isFollowing.current = isNear && isNewest
+      setAtEnd(isNear)
+    }
+    const adjust = () => {
+      if (isFollowing.current && isNewest) box.scrollTop = box.scrollHeight
+    }
+    const observer = new ResizeObserver(adjust)
+    observer.observe(inner)
+    observer.observe(box)
+    box.addEventListener('scroll', look, { passive: true })
+    return () => {
+      observer.disconnect()
+      box.removeEventListener('scroll', look)
+    }
+  }, [isNewest])
+  return { scroller, content, isAtEnd, showEnd }
+}
+
+/** Marks as read what somebody looks at for a while. */
+function useReading(isAtEnd: boolean): void {
+  const { store, view } = useRoom()
+  const last = view.messages.at(-1)?.id
+  const [isFocused, setFocused] = useState(() => document.hasFocus())
+  useEffect(() => {
+    const look = () => setFocused(document.hasFocus() && !document.hidden)
+    const events = ['focus', 'blur', 'visibilitychange']
+    for (const event of events) addEventListener(event, look)
+    return () => {
+      for (const event of events) removeEventListener(event, look)
+    }
+  }, [])
+  const room = view.room?.id
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each further message is looked at anew.
+  useEffect(() => {
+    if (!isAtEnd || !isFocused || room === undefined) return
+    const timer = setTimeout(() => {
+      forgetMentions(room)
+      store.markRead().catch(() => {})
+    }, READ_MS)
+    return () => clearTimeout(timer)
+  }, [store, isAtEnd, isFocused, last, room])
+}
+
+const findUnread = (messages: readonly RoomMessage[], readUpTo: number, own: string | undefined) =>
+  messages.find(({ id, member }) => Number(id) > readUpTo && member !== own)
+
+/** The first message that was unread when the room was opened, and the way to it. */
+function useFirstUnread(show: (id: string) => void) {
+  const { view, store, own } = useRoom()
+  const [isDone, setDone] = useState(false)
+  const { messages, readAtOpening, hasEarlier } = view
+  const [openedAt] = useState(() => new Date().toISOString())
+  const found = findUnread(messages, readAtOpening, own?.id)
+  const isOld = found !== undefined && found.createdAt < openedAt
+  const mayBeEarlier = hasEarlier && readAtOpening > 0 && Number(messages[0]?.id ?? 0) > readAtOpening
+  const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
+  const isFirstRead = () => Number(store.view.messages[0]?.id ?? 0) <= readAtOpening
+  const jump = async () => {
+    for (let page = 0; page < MAX_PAGES && store.view.hasEarlier && !isFirstRead(); page++) await store.loadEarlier()
+    const first = findUnread(store.view.messages, readAtOpening, own?.id)
+    if (first) show(first.id)
+    setDone(true)
+  }
+  return {
+    id: isOld ? found.id : undefined,
+    /** Few are seen without a jump. */
+    canJump: isOld && !isDone && (mayBeEarlier || count > FEW),
+    jump,
+  }
+}
+
+const FEW = 10
+
+/** How many have read the person's last message, with their names. */
+function ReadBy() {
+  const { view, own } = useRoom()
+  const last = view.messages.at(-1)
+  if (!last || last.member !== own?.id || last.isDeleted) return null
+  const readers = [...view.members.values()].filter(
+    ({ id, readUpTo, role }) => id !== own.id && role !== 'assistant' && Number(readUpTo ?? 0) >= Number(last.id),
+  )
+  if (readers.length === 0) return null
+  return (
+    <p className="hint read-by" title={readers.map(memberName).join(', ')}>
+      {t('app.rooms.readBy', { count: readers.length })}
+    </p>
+  )
+}
+
+/** Stands in place of the messages until they are there, or says why they never will be. */
+export function RoomWaiting() {
+  const { view } = useRoom()
+  const isOnline = useIsOnline()
+  if (view.phase === 'failed')
+    return (
+      <p className="notice wrong" role="alert">
+        {errorText(view.error)}
+      </p>
+    )
+  if (view.phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
+  return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
+}

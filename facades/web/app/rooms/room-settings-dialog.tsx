@@ -1,0 +1,35 @@
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { readBase64 } from './ask-model.ts'
+import { useRoom } from './room-context.ts'
+import { RoomFields } from './room-fields.tsx'
+import { refreshRooms, writeTexts } from './rooms.ts'
+
+/** Changes the name, the texts and the picture of a room. */
+export function RoomSettingsDialog({ close }: { close: () => void }) {
+  const { session, view } = useRoom()
+  const { room, description, systemPrompt } = view
+  const [texts, setTexts] = useState({ name: room?.name ?? '', description, systemPrompt })
+  const [picture, setPicture] = useState<File>()
+  const save = async () => {
+    if (!room) return
+    const avatar = picture && (await readBase64(picture))
+    if (texts.name.trim() !== room.name || avatar !== undefined)
+      await api.rooms.update.mutate({ id: room.id, name: texts.name.trim(), ...(avatar !== undefined && { avatar }) })
+    const isChanged = texts.description !== description || texts.systemPrompt !== systemPrompt
+    if (isChanged) await writeTexts(session, room, texts)
+    await refreshRooms()
+  }
+  return (
+    <FormDialog title={t('app.rooms.settings')} action={t('app.save')} save={save} close={close}>
+      <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} />
+      <label className="field">
+        <span className="label">{t('app.rooms.picture')}</span>
+        <input type="file" accept="image/*" onChange={({ target }) => setPicture(target.files?.[0])} />
+        <span className="hint">{t('app.rooms.pictureHint')}</span>
+      </label>
+    </FormDialog>
+  )
+}

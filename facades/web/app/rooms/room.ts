@@ -1,0 +1,34 @@
+import type { Client } from '../../../client/index.ts'
+import type { Salts } from '../../browser/crypto.ts'
+import type { Session } from '../shared/session.tsx'
+
+type Result<Call extends (...args: never[]) => Promise<unknown>> = Awaited<ReturnType<Call>>
+
+export type Room = Result<Client['rooms']['get']['query']>
+export type Member = Result<Client['roomMembers']['get']['query']>
+export type StoredRoomMessage = Result<Client['roomMessages']['get']['query']>
+export type RoomFile = Result<Client['attachments']['get']['query']>
+export type Disclosure = Result<Client['rooms']['disclosures']['query']>['meta']['disclosures'][number]
+export const roles = ['admin', 'editor', 'viewer'] as const
+export type Role = (typeof roles)[number]
+
+/** The person who is signed in. */
+export const ownId = ({ connection }: Session): string => String(connection.userinfo?.id)
+
+export const saltsOf = ({ connection }: Session): Salts => connection.salts as unknown as Salts
+
+interface AiConfig {
+  handle?: string
+}
+
+/** The word behind `@` that has a model answer. */
+export const handleOf = ({ connection }: Session): string =>
+  (((connection.configs['ai'] ?? {}) as AiConfig).handle ?? '').replace(/^@/, '')
+
+/** What a relation leads to. */
+export function relatedId(record: { relations?: StoredRoomMessage['relations'] }, name: string): string | null {
+  const related = record.relations?.[name]
+  return related && !Array.isArray(related) ? related.id : null
+}
+
+export const mayWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'

@@ -1,0 +1,24 @@
+import { t } from '../shared/text/labels.ts'
+import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { useInvitations, useRooms } from './rooms.ts'
+import './rooms.css'
+
+/** Where no room is chosen: what rooms are. */
+export function RoomsPage() {
+  const { data: rooms } = useRooms()
+  const { data: invitations = [] } = useInvitations()
+  return (
+    <main id="main" className="chat room-page">
+      <header className="chat-head">
+        <SidebarButton />
+        <h1>{t('app.rooms')}</h1>
+      </header>
+      <div className="empty rooms-empty">
+        <p>{t(rooms?.length === 0 ? 'app.rooms.about' : 'app.rooms.choose')}</p>
+        {invitations.length > 0 && (
+          <p className="hint">{t('app.invitations.waiting', { count: invitations.length })}</p>
+        )}
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,67 @@
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { hasLabel, t } from '../shared/text/labels.ts'
+import type { Disclosure } from './room.ts'
+import { ownId } from './room.ts'
+import { useRoom } from './room-context.ts'
+import { askerOf } from './room-members.ts'
+
+/** The answers that models are giving, and those that failed a moment ago. */
+export function RunningAnswers() {
+  const { view } = useRoom()
+  const [latest] = view.disclosures
+  const running = view.disclosures.filter(({ state }) => state === 'answering')
+  const hasFailed = latest && (latest.state === 'failed' || latest.state === 'lost')
+  const isRecent = hasFailed && isLater(latest.endedAt, view.messages.at(-1)?.createdAt)
+  return (
+    <>
+      {isRecent && <FailedAnswer disclosure={latest} />}
+      {running.toReversed().map((each) => (
+        <RunningAnswer key={each.id} disclosure={each} />
+      ))}
+    </>
+  )
+}
+
+const isLater = (one: string | null, other: string | undefined) =>
+  one !== null && (other === undefined || Date.parse(one) > Date.parse(other))
+
+function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
+  const { session, view, modelName } = useRoom()
+  const [error, setError] = useState<unknown>()
+  const { id, user } = disclosure
+  const model = modelName(disclosure.model)
+  const mayStop = user === ownId(session) || view.room?.role === 'admin'
+  const stop = () => api.rooms.cancelAnswer.mutate({ id: view.room?.id ?? '', disclosure: id }).catch(setError)
+  return (
+    <article className="room-message running" aria-busy="true" aria-label={t('app.message.by', { name: model })}>
+      <header>
+        <h2>{model}</h2>
+      </header>
+      <p className="hint" role="status">
+        {t('app.rooms.answering', { asker: askerOf(disclosure, view.members) })}
+      </p>
+      {mayStop && (
+        <button type="button" className="quiet-button" onClick={() => void stop()}>
+          {t('app.composer.stop')}
+        </button>
+      )}
+      {error !== undefined && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+    </article>
+  )
+}
+
+function FailedAnswer({ disclosure: { model, error } }: { disclosure: Disclosure }) {
+  const { modelName } = useRoom()
+  const key = `app.error.${error}`
+  return (
+    <p className="notice wrong" role="alert">
+      {t('app.rooms.answerFailed', { model: modelName(model) })} {hasLabel(key) ? t(key) : ''}
+    </p>
+  )
+}

@@ -1,0 +1,35 @@
+import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { t } from '../shared/text/labels.ts'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+
+/** Stands beside a room, or over it where the page is narrow. The keyboard goes into it, and back once it is closed. */
+export function SidePanel({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {
+  const id = useId()
+  const panel = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const before = document.activeElement
+    const field = isMouse.matches ? panel.current?.querySelector<HTMLElement>('textarea, input[type="search"]') : null
+    ;(field ?? panel.current)?.focus()
+    return () => {
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <aside
+      className="side-panel"
+      ref={panel}
+      tabIndex={-1}
+      aria-labelledby={id}
+      onKeyDown={(event) => event.key === 'Escape' && close()}
+    >
+      <header>
+        <h2 id={id}>{title}</h2>
+        <IconButton icon="close" label={t('app.close')} onClick={close} />
+      </header>
+      {children}
+    </aside>
+  )
+}
+
+/** Elsewhere a field would bring up a keyboard that covers half the page. */
+const isMouse = matchMedia('(pointer: fine)')

@@ -1,0 +1,45 @@
+import { useEffect, useRef } from 'react'
+import { t } from '../shared/text/labels.ts'
+import { repliesTo } from './ask-model.ts'
+import { MessageItem, OutgoingItem } from './message-item.tsx'
+import { RoomComposer } from './room-composer.tsx'
+import { useRoom } from './room-context.ts'
+import { SidePanel } from './side-panel.tsx'
+
+/** A message with what was replied to it, beside the room. */
+export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
+  const { store, view } = useRoom()
+  const root = view.byId.get(id)
+  const replies = repliesTo(view.byId, id)
+  const end = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    void store.loadThread(id)
+  }, [store, id])
+  const outgoing = view.outgoing.filter(({ letter }) => letter.thread === id)
+  const count = replies.length + outgoing.length
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each further reply is shown.
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: 'end' })
+  }, [count])
+  return (
+    <SidePanel title={t('app.rooms.thread')} close={close}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      <div className="panel-body" tabIndex={0} role="log" aria-live="off" aria-label={t('app.rooms.threadMessages')}>
+        {root && <MessageItem message={root} isInThread />}
+        {replies.length > 0 && (
+          <p className="line">
+            <span>{t('app.rooms.replies', { count: replies.length })}</span>
+          </p>
+        )}
+        {replies.map((reply) => (
+          <MessageItem key={reply.id} message={reply} isInThread />
+        ))}
+        {outgoing.map((each) => (
+          <OutgoingItem key={each.letter.clientId} message={each} />
+        ))}
+        <div ref={end} />
+      </div>
+      <RoomComposer thread={id} key={id} />
+    </SidePanel>
+  )
+}

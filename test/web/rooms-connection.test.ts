@@ -1,0 +1,115 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+
+const SENDING = '**/trpc/**roomMessages.create**'
+
+describeWith('chromium')('a room while connections fail', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let ada: RoomsPage
+  let ben: RoomsPage
+
+  beforeAll(async () => {
+    svc = resources.use(await startApp())
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    await ada.createRoom('Ferry')
+    await ada.invite('benn')
+    await ben.accept()
+  }, 120_000)
+  afterAll(() => resources.disposeAsync())
+
+  const shownIn = (page: Page, words: RegExp) =>
+    page.getByRole('main').getByRole('article').filter({ hasText: words }).locator('.markdown').allTextContents()
+
+  test('what cannot be sent waits sealed over a reload, and is sent once in its order', async () => {
+    await ada.page.route(SENDING, (route) => route.abort())
+    for (const text of ['wave one', 'wave two', 'wave three']) await ada.say(text)
+    await expect.poll(() => ada.page.getByText('waits for a connection').count()).toBe(3)
+    await expectAccessible(ada.page)
+    const kept = await ada.page.evaluate(() => JSON.stringify({ ...localStorage }))
+    expect(kept).toContain('svc:outbox')
+    expect(kept).not.toContain('wave')
+    await ada.page.reload()
+    await expect.poll(() => shownIn(ada.page, /wave/)).toEqual(['wave one', 'wave two', 'wave three'])
+
+    await ada.page.unroute(SENDING)
+    await expect
+      .poll(() => shownIn(ben.page, /wave/), { timeout: 20_000 })
+      .toEqual(['wave one', 'wave two', 'wave three'])
+    await ada.page.getByText('waits for a connection').first().waitFor({ state: 'detached' })
+    expect(await shownIn(ada.page, /wave/)).toEqual(['wave one', 'wave two', 'wave three'])
+  })
+
+  test('a message whose receipt is lost is sent again, and stands there once', async () => {
+    await ada.page.route(
+      SENDING,
+      async (route) => {
+        await route.fetch()
+        await route.abort()
+      },
+      { times: 1 },
+    )
+    await ada.say('only once')
+    await ben.said('only once').waitFor()
+    await ada.page.getByText('waits for a connection').waitFor({ state: 'detached' })
+    const [found] = await svc.rows<{ count: number }>(
+      'select count(*)::int as count from room_messages where content is not null and client_id is not null',
+    )
+    expect(found?.count).toBe(4)
+    expect(await ada.said('only once').count()).toBe(1)
+  })
+
+  test('a message that is refused says so, and can be sent again or discarded', async () => {
+    const setRole = (role: string) =>
+      svc.rows("update room_members set role = $1 where user_id = (select id from users where username = 'adaa')", [
+        role,
+      ])
+    await setRole('viewer')
+    await ada.say('refused')
+    const message = ada.said('refused')
+    await message.getByText('not sent').waitFor()
+    await expectAccessible(ada.page)
+    await setRole('admin')
+    await message.getByRole('button', { name: 'Try again' }).click()
+    await ben.said('refused').waitFor()
+  })
+
+  test('offline, a question to a model is not kept, and what others write comes once the connection is back', async () => {
+    const context = ben.page.context()
+    await context.setOffline(true)
+    const field = ben.page.getByRole('main').getByRole('textbox', { name: 'Message' })
+    await field.fill('@svc What now?')
+    await ben.page.getByText('A question to a model is not kept').waitFor()
+    expect(await ben.page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await field.fill('from the tunnel')
+    await field.press('Enter')
+    await ben.page.getByText('waits for a connection').waitFor()
+    for (const text of ['tide one', 'tide two', 'tide three']) await ada.say(text)
+    const stored = () => svc.rows('select from room_messages')
+    await expect.poll(async () => (await stored()).length).toBe(8)
+
+    await context.setOffline(false)
+    await expect
+      .poll(() => shownIn(ben.page, /tide|tunnel/), { timeout: 40_000 })
+      .toEqual(['tide one', 'tide two', 'tide three', 'from the tunnel'])
+    await ada.said('from the tunnel').waitFor()
+  })
+
+  test('where no socket comes about, changes come by server-sent events', { timeout: 90_000 }, async () => {
+    await using cyd = await openRooms(svc, 'cydd')
+    await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
+    await cyd.page.reload()
+    await ada.invite('cydd')
+    await cyd.page.reload()
+    await cyd.page.getByRole('button', { name: 'Accept' }).click()
+    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 30_000 })
+    await cyd.said('tide three').waitFor()
+    await ada.say('by another way')
+    await cyd.said('by another way').waitFor({ timeout: 20_000 })
+  })
+})

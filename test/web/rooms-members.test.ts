@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { makeKeys, signIn } from '../kit/web/pages.ts'
+import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+
+describeWith('chromium')('the members of a room in three browsers', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let ada: RoomsPage
+  let ben: RoomsPage
+  let cyd: RoomsPage
+
+  beforeAll(async () => {
+    svc = resources.use(await startApp())
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    cyd = resources.use(await openRooms(svc, 'cydd'))
+  }, 120_000)
+  afterAll(() => resources.disposeAsync())
+
+  const panelOf = ({ page }: RoomsPage) => page.getByRole('complementary', { name: 'Members' })
+
+  test('somebody without keys is kept in mind, and invited once they have some', async () => {
+    await addAccount(svc, 'dora', { known: true })
+    await svc.rows("update users set public_key = '' where username = 'dora'")
+    await ada.createRoom('Later')
+    await ada.showPanel('Members')
+    await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
+    const dialog = ada.page.getByRole('dialog')
+    await dialog.getByLabel('Find people').fill('dora')
+    await dialog.getByRole('button', { name: /^Invite / }).click()
+    await dialog.getByText('Has no keys yet.').waitFor()
+    await expectAccessible(ada.page)
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await svc.rows(
+      "update users set public_key = (select public_key from users where username = 'benn') where username = 'dora'",
+    )
+
+    await ada.page.reload()
+    await ada.showPanel('Members')
+    await panelOf(ada).getByRole('list', { name: 'Invited' }).getByText('The dora').waitFor()
+    await panelOf(ada).getByText('Has no keys yet.').waitFor({ state: 'detached' })
+  })
+
+  test('an invitation shows what it is to, and is declined or accepted', async () => {
+    await ada.createRoom('Council')
+    await ada.invite('benn')
+    await ben.page.getByText('The adaa invites you as: Editor.').waitFor()
+    await ben.page.getByRole('button', { name: 'Decline' }).click()
+    await ben.page.getByText('The adaa invites you').waitFor({ state: 'detached' })
+    await ada.invite('benn')
+    await ben.accept()
+    await ben.page.getByRole('heading', { level: 1, name: 'Council' }).waitFor()
+  })
+
+  test('whoever has a link joins by it, and its secret never leaves the browser', async () => {
+    await ada.showPanel('Members')
+    await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
+    const dialog = ada.page.getByRole('dialog')
+    await dialog.getByLabel('Role').selectOption('viewer')
+    await dialog.getByRole('button', { name: 'Make a link' }).click()
+    const link = await dialog.getByRole('textbox', { name: 'Invitation by link' }).inputValue()
+    await dialog.getByRole('img', { name: 'The link as a QR code' }).waitFor()
+    await expectAccessible(ada.page)
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await ada.say('Before the guest')
+
+    await cyd.page.goto('about:blank')
+    await cyd.page.goto(link)
+    await cyd.page.getByText('The adaa invites you as: Reader.').waitFor()
+    expect(cyd.page.url()).toMatch(/\/rooms\/join$/)
+    await expectAccessible(cyd.page)
+    await cyd.page.getByRole('button', { name: 'Accept' }).click()
+    await cyd.said('Before the guest').waitFor()
+    await cyd.page.getByText('You may read here.').waitFor()
+
+    const secret = link.split('.').at(-1) ?? ''
+    const all = [...ada.requests, ...cyd.requests].filter(({ url }) => url.startsWith(`${svc.url}/`))
+    expect(all.filter(({ url, body }) => url.split('#')[0]?.includes(secret) || body.includes(secret))).toEqual([])
+  })
+
+  test('a link leads somebody who is not signed in to the room', async () => {
+    await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
+    const dialog = ada.page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Make a link' }).click()
+    const link = await dialog.getByRole('textbox', { name: 'Invitation by link' }).inputValue()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await addAccount(svc, 'emil', { known: false })
+    await using emil = await openPage(svc.url)
+    const { page } = emil
+    await signIn(page, 'emil')
+    await makeKeys(page)
+    await page.context().clearCookies()
+
+    await page.goto(link)
+    await page.waitForURL(/\/login/)
+    expect(page.url()).not.toContain('#')
+    await signIn(page, 'emil')
+    await page.goto('/rooms/join')
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await page.getByRole('article').filter({ hasText: 'Before the guest' }).waitFor()
+  })
+
+  test('whoever is removed is told so, reads nothing more, and the others write on with a new key', async () => {
+    await panelOf(ada).getByLabel('Role of The cydd').selectOption('editor')
+    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor()
+    await cyd.say('I can write now')
+    await ben.said('I can write now').waitFor()
+    await panelOf(ada).getByRole('button', { name: 'Remove The cydd' }).click()
+    await ada.page.getByRole('dialog').getByText('will not read what is written from now on').waitFor()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
+
+    await cyd.page.getByText('This room is not there for you').waitFor()
+    expect(await cyd.page.getByRole('article').count()).toBe(0)
+    await expect
+      .poll(
+        () =>
+          svc.rows("select key_epoch as epoch, rekey_required_since is null as done from rooms where name = 'Council'"),
+        {
+          timeout: 30_000,
+        },
+      )
+      .toEqual([{ epoch: 1, done: true }])
+    await ben.page.reload()
+    await ben.say('Without the guest')
+    await ada.said('Without the guest').waitFor()
+    const [last] = await svc.rows<{ epoch: number }>(
+      'select key_epoch as epoch from room_messages order by id desc limit 1',
+    )
+    expect(last?.epoch).toBe(1)
+  })
+
+  test('a message whose key is not there says so, and opens once the key arrives', async () => {
+    const ofBen = "user_id = (select id from users where username = 'benn')"
+    await svc.rows(`delete from room_keys where epoch = 1 and ${ofBen}`)
+    await svc.rows(`delete from user_keychain_values where key like 'council%:1' and ${ofBen}`)
+    await ben.page.reload()
+    await ben.page.getByText('The key of this message (number 1) is not there yet.').waitFor()
+    await ben.page.getByText('The key of this room is not there yet.').waitFor()
+    await expectAccessible(ben.page)
+
+    await svc.rows("update rooms set rekey_required_since = now() where name = 'Council'")
+    await ada.page.reload()
+    await ben.said('Without the guest').waitFor()
+    await ben.say('Healed')
+    await ada.said('Healed').waitFor()
+  })
+
+  test('leaving is said to mean what it means, and ends the room for the person', async () => {
+    await ben.showPanel('Members')
+    await panelOf(ben).getByRole('button', { name: 'Leave room' }).click()
+    await ben.page.getByRole('dialog').getByText('What you have written stays.').waitFor()
+    await ben.page.getByRole('dialog').getByRole('button', { name: 'Leave room' }).click()
+    await ben.page.waitForURL(/\/rooms$/)
+    await ben.page.getByRole('navigation', { name: 'Rooms' }).getByText('No rooms yet.').waitFor()
+  })
+})

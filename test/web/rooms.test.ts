@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+
+/** A picture of one dot. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+describeWith('chromium')('rooms in two browsers', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let upstream: Awaited<ReturnType<typeof startProvider>>
+  let ada: RoomsPage
+  let ben: RoomsPage
+
+  beforeAll(async () => {
+    upstream = resources.use(await startProvider())
+    const config = resources.use(await configFor(upstream.url))
+    svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    await ada.createRoom('Thesis group', { description: 'Canary of a description', systemPrompt: 'Canary of a prompt' })
+    await ada.invite('benn')
+    await ben.accept()
+  })
+  afterAll(() => resources.disposeAsync())
+
+  test('two people talk in a room, and each sees at once what the other writes', async () => {
+    await ada.say('Who has the **canary**?')
+    await ben.said('Who has the canary?').waitFor()
+    await ben.say('I have it.')
+    await ada.said('I have it.').waitFor()
+    await ada.page.getByText('Canary of a description').waitFor()
+    await ben.page.getByText('Canary of a description').waitFor()
+
+    await expectAccessible(ada.page)
+    await ada.page.reload()
+    await ada.said('I have it.').waitFor()
+    expect(await ada.page.getByRole('main').getByRole('article').count()).toBe(2)
+  })
+
+  test('a reply stands in a thread beside the room, and the room says how many there are', async () => {
+    await ada.say('Shall we meet?')
+    const question = ben.said('Shall we meet?')
+    await question.hover()
+    await question.getByRole('button', { name: 'Reply' }).click()
+    const thread = ben.page.getByRole('complementary', { name: 'Thread' })
+    await thread.getByRole('textbox', { name: 'Message' }).fill('On Friday.')
+    await thread.getByRole('button', { name: 'Send', exact: true }).click()
+    await thread.getByRole('article').filter({ hasText: 'On Friday.' }).waitFor()
+
+    await ada.said('Shall we meet?').getByRole('button', { name: 'One reply' }).click()
+    await ada.page.getByRole('complementary', { name: 'Thread' }).getByText('On Friday.').waitFor()
+    await expectAccessible(ada.page)
+    await ada.page.keyboard.press('Escape')
+    await thread.getByRole('button', { name: 'Close' }).click()
+  })
+
+  test('a message is quoted, edited and deleted, and the others see each of it', async () => {
+    await ben.say('A tpyo')
+    const own = ben.said('A tpyo')
+    await own.hover()
+    await own.getByRole('button', { name: 'More' }).click()
+    await ben.page.getByRole('menuitem', { name: 'Edit message' }).click()
+    await ben.page.getByRole('textbox', { name: 'Edit message' }).fill('A typo')
+    await ben.page.getByRole('button', { name: 'Save' }).click()
+    const seen = ada.said('A typo')
+    await seen.getByText('edited').waitFor()
+    await seen.hover()
+    await seen.getByRole('button', { name: 'More' }).click()
+    await ada.page.getByRole('menuitem', { name: 'Quote' }).click()
+    const field = ada.page.getByRole('main').getByRole('textbox', { name: 'Message' })
+    expect(await field.inputValue()).toMatch(/^> \*\*The benn:\*\*\n> A typo\n\n$/)
+    await field.fill(`${await field.inputValue()}No more.`)
+    await field.press('Enter')
+    await ben.page.locator('blockquote').filter({ hasText: 'A typo' }).waitFor()
+
+    const edited = ben.said('edited')
+    await edited.hover()
+    await edited.getByRole('button', { name: 'More' }).click()
+    await ben.page.getByRole('menuitem', { name: 'Delete' }).click()
+    await ben.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await ada.page.getByText('This message was deleted.').waitFor()
+  })
+
+  test('a file is encrypted before it leaves the browser, and opened in that of the other', async () => {
+    const chosen = ada.page.waitForEvent('filechooser')
+    await ada.page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles([
+      { name: 'dot.png', mimeType: 'image/png', buffer: PNG },
+      { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Canary of a file') },
+    ])
+    await ada.page.getByText('their names are not').waitFor()
+    await expect.poll(() => ada.page.getByText('Ready').count()).toBe(2)
+    await ada.say('Look at this')
+
+    const message = ben.said('Look at this')
+    await message.locator('img').waitFor()
+    await message.getByRole('button', { name: 'dot.png' }).click()
+    await ben.page.getByRole('dialog').getByRole('img', { name: 'dot.png' }).waitFor()
+    await expectAccessible(ben.page)
+    await ben.page.keyboard.press('Escape')
+    const saved = ben.page.waitForEvent('download')
+    await message.getByRole('button', { name: 'notes.txt' }).click()
+    const chunks: Buffer[] = []
+    for await (const chunk of await (await saved).createReadStream()) chunks.push(chunk)
+    expect(Buffer.concat(chunks).toString()).toBe('Canary of a file')
+  })
+
+  test('a model is given what was shown before, and everybody sees what that was', async () => {
+    upstream.behave = answers('Seven of them.')
+    const field = ada.page.getByRole('main').getByRole('textbox', { name: 'Message' })
+    await field.fill('@svc How many?')
+    const panel = ada.page.getByRole('group', { name: 'A model is asked' })
+    await panel.getByRole('radio', { name: 'this message alone' }).waitFor()
+    await expectAccessible(ada.page)
+    await field.press('Enter')
+
+    await ben.said('Seven of them.').waitFor()
+    await ada.said('Seven of them.').waitFor()
+    const told = JSON.stringify(upstream.asked.at(-1)?.body)
+    expect(told).toContain('Canary of a prompt')
+    expect(told).toContain('How many?')
+    expect(told).not.toContain('canary')
+    const answer = ben.said('Seven of them.')
+    await answer.hover()
+    await answer.getByRole('button', { name: 'More' }).click()
+    await ben.page.getByRole('menuitem', { name: 'What the model was given' }).click()
+    await ben.page.getByRole('dialog').getByText('How many?').waitFor()
+    await expectAccessible(ben.page)
+    await ben.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+  })
+
+  test('what is not read is counted in the list, with who is named, until it is read', async () => {
+    await ben.createRoom('Elsewhere')
+    await ada.say('Are you there, @benn?')
+    const rooms = ben.page.getByRole('navigation', { name: 'Rooms' })
+    const row = rooms.getByRole('listitem').filter({ hasText: 'Thesis group' })
+    await row.getByText('One unread message').waitFor()
+    await row.getByText('You are named once').waitFor()
+    await row.getByRole('link').click()
+    await ben.page.getByText('New', { exact: true }).waitFor()
+    await ben.page.bringToFront()
+    await row.getByText('One unread message').waitFor({ state: 'detached' })
+    await ada.page.getByText('Read by one').waitFor()
+  })
+
+  test('who is here and who writes is seen', async () => {
+    await ada.page.getByText('2 here').waitFor()
+    await ben.page.getByRole('main').getByRole('textbox', { name: 'Message' }).fill('Hm')
+    await ada.page.getByText('The benn is writing').waitFor()
+    await ben.page.getByRole('main').getByRole('textbox', { name: 'Message' }).fill('')
+  })
+
+  test('words are searched for in what was read', async () => {
+    await ada.showPanel('Search')
+    const panel = ada.page.getByRole('complementary', { name: 'Search' })
+    await panel.getByRole('searchbox').fill('shall we')
+    await panel.getByRole('button', { name: /Shall we meet/ }).click()
+    await ada.page.locator('article.found').filter({ hasText: 'Shall we meet?' }).waitFor()
+    await panel.getByText(/Searched in all \d+ messages/).waitFor()
+    await expectAccessible(ada.page)
+    await panel.getByRole('button', { name: 'Close' }).click()
+  })
+
+  test('nothing that was written in the room left a browser in clear, but the question to the model', async () => {
+    const sent = [...ada.requests, ...ben.requests].filter(({ body }) => /canary|Shall we meet|A typo/i.test(body))
+    expect(sent.map(({ url }) => new URL(url).pathname).filter((path) => path !== '/trpc/rooms.ask')).toEqual([])
+    const tables = await svc.rows<{ name: string }>(
+      "select table_name as name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE'",
+    )
+    for (const { name } of tables) {
+      const [found] = await svc.rows<{ count: number }>(
+        `select count(*)::int as count from "${name}" x where to_jsonb(x)::text ~* 'canary|Shall we meet|Look at this|Seven of them'`,
+      )
+      expect([name, found?.count]).toEqual([name, 0])
+    }
+    expect(ada.complaints).toEqual([])
+    expect(ben.complaints).toEqual([])
+  })
+})
+
+describeWith('chromium')('rooms on a phone', () => {
+  test.for([
+    ['en-US', 'dark', { room: 'Rooms', members: 'Members', create: 'New room', list: 'Chats', search: 'Search' }],
+    ['de-DE', 'light', { room: 'Räume', members: 'Mitglieder', create: 'Neuer Raum', list: 'Chats', search: 'Suchen' }],
+  ] as const)('every view in %s and %s fits, and keeps nobody out', async ([locale, colorScheme, names]) => {
+    await using svc = await startApp()
+    const phone = { viewport: { width: 360, height: 740 }, locale, colorScheme }
+    await using ada = await openRooms(svc, 'adaa', phone)
+    const { page } = ada
+    const fits = async (view: string) => {
+      expect([view, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([view, 360])
+      await expectAccessible(page)
+    }
+    await fits('none chosen')
+    await page.getByRole('button', { name: names.list }).click()
+    await page.getByRole('button', { name: names.create }).click()
+    await fits('new')
+    await page
+      .getByRole('dialog')
+      .getByRole('textbox')
+      .first()
+      .fill('A name that is longer than a phone is wide, by far')
+    await page.keyboard.press('Enter')
+    await page.locator('.room-foot textarea').fill('**Hello**, and a word without end: '.concat('x'.repeat(90)))
+    await page.locator('.room-foot form').getByRole('button').last().click()
+    await page.locator('.room-message:not(.outgoing)').waitFor()
+    await fits('room')
+    await page.getByRole('button', { name: names.members, exact: true }).click()
+    await page.locator('.side-panel').waitFor()
+    await fits('members')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: names.search, exact: true }).click()
+    await page.locator('.side-panel').waitFor()
+    await fits('search')
+  })
+})
