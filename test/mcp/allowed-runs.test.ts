@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { AllowedRuns } from '../../routers/ai/approvals/allowed-runs.ts'
+import { AllowedRuns } from '../../routers/ai/approvals/approved-calls.ts'
 import type { RunOnce } from '../../routers/ports/ai/approvals.ts'
 import type { FunctionTool } from '../../routers/ports/ai/tools.ts'
 

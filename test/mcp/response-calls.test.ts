@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { UNKNOWN } from '../../routers/ai/approvals/kept-outcomes.ts'
+import { UNKNOWN } from '../../routers/ai/approvals/tool-results.ts'
 import { recordsOf } from '../kit/ai/asked-provider.ts'
 import { callsTool, refuses } from '../kit/ai/provider.ts'
 import { after, ask, hello, type Input, type Mail, questionIn, startMail } from '../kit/mcp/mail.ts'

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { listSessions } from '../../entities/identity/session.sql.ts'
-import { keepApproval, keptApprovals } from '../../routers/ai/approvals/kept-approvals.ts'
+import { keepApproval, keptApprovals } from '../../routers/ai/approvals/remembered-approvals.ts'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'

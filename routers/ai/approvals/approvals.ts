@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { ApprovalPart, RunOnce, ToolOutcome } from '../../ports/ai/approvals.ts'
-import { AllowedCalls } from './allowed-calls.ts'
-import { type ApprovalAnswer, answerKey, questionKey } from './answer-approval.ts'
-import { ConversationApprovals, type ConversationScope } from './conversation-approvals.ts'
-import { KeptOutcomes } from './kept-outcomes.ts'
-import { type GuardedCall, OpenQuestions } from './open-questions.ts'
+import { AllowedCalls } from './approved-calls.ts'
+import { type ApprovalAnswer, answerKey, questionKey } from './my-approvals.ts'
+import { type GuardedCall, OpenQuestions } from './pending-approvals.ts'
+import { ConversationApprovals, type ConversationScope } from './remembered-approvals.ts'
+import { KeptOutcomes } from './tool-results.ts'
 
 /** Where a person is asked: within the stream, which waits, or at the end of the answer; nowhere where it is undefined. */
 export type QuestionPlace = 'amid' | 'last' | undefined

@@ -16,7 +16,6 @@ import { toCaller } from '../session-caller.ts'
 import { browserIdFor, rememberBrowser } from './known-browser.ts'
 import { matchIdentity } from './match-identity.ts'
 import { ownSessions } from './own-sessions.ts'
-import { localRedirect, withRedirect } from './safe-redirect.ts'
 import { signOut } from './sign-out.ts'
 
 type BrowserContext = Context & { browser: BrowserSession }
@@ -195,3 +194,22 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
 }
 
 const isProblem = (error: unknown, code: ErrorCode) => error instanceof Problem && error.problem === code
+
+/** Only read, never asked. */
+const here = 'http://here.invalid'
+
+/** During a sign-in elsewhere it is kept in a cookie, which has no more than 4096. Our pages keep longer ways themselves. */
+const MAX_CHARACTERS = 2048
+
+/** An address to go on to, as long as it is one of ours; nothing that a browser could take for somebody else's. */
+function localRedirect(text: string | undefined): string | undefined {
+  if (!text?.startsWith('/') || text.length > MAX_CHARACTERS || /[\\\p{Cc}]/u.test(text) || !URL.canParse(text, here))
+    return undefined
+  const { origin, pathname, search, hash } = new URL(text, here)
+  // What is left of `/..//host` begins with two slashes again.
+  return origin === here && !pathname.startsWith('//') ? pathname + search + hash : undefined
+}
+
+/** An address of a page of ours that then goes on to another one. */
+const withRedirect = (page: string, next: string | undefined) =>
+  next === undefined ? page : `${page}?redirectUri=${encodeURIComponent(next)}`

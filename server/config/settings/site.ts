@@ -1,5 +1,83 @@
 import { z } from 'zod'
-import { accent } from './accent.ts'
+import type { AccentColors } from '../../../facades/web/site.ts'
+
+type Rgb = readonly [number, number, number]
+
+/** The scheme's darkest or lightest ground on which the colour stands as text, and the text on the colour itself. */
+const grounds = {
+  light: { ground: '#eef1f5', ink: '#ffffff', towards: '#000000' },
+  dark: { ground: '#242a32', ink: '#0b1a2a', towards: '#ffffff' },
+} as const
+type Scheme = keyof typeof grounds
+
+/** What text needs to be read by nearly everybody: WCAG 2.2, 1.4.3. */
+const ENOUGH = 4.5
+
+const hex = /^#[0-9a-f]{6}$/i
+
+/** A colour for the light scheme, and one for the dark scheme, which is made from the first where it is left out. */
+const accent = z.string().transform((text, ctx): AccentColors => {
+  const [light = '', dark = lighten(light), ...rest] = text.split(',').map((part) => part.trim())
+  if (![light, dark].every((color) => hex.test(color)) || rest.length > 0) {
+    ctx.addIssue('must be a colour such as #0b5cad, or two: one for light and one for dark pages')
+    return z.NEVER
+  }
+  for (const [scheme, color] of Object.entries({ light, dark }) as [Scheme, string][]) {
+    const contrast = contrastIn(scheme, color)
+    if (contrast < ENOUGH) ctx.addIssue(tooFaint(scheme, color, contrast))
+  }
+  return { light: shadesOf('light', light), dark: shadesOf('dark', dark) }
+})
+
+const tooFaint = (scheme: Scheme, color: string, contrast: number) =>
+  `has ${color} for ${scheme} pages, whose contrast there is ${contrast.toFixed(1)}:1 and must be ${ENOUGH}:1; choose a ${
+    scheme === 'light' ? 'darker' : 'lighter'
+  } colour`
+
+const shadesOf = (scheme: Scheme, color: string) => ({
+  accent: color,
+  strong: mix(color, grounds[scheme].towards, 0.25),
+  ink: grounds[scheme].ink,
+})
+
+/** The same colour with as much white as dark pages need. */
+function lighten(color: string): string {
+  if (!hex.test(color)) return color
+  for (let share = 0; share < 1; share += 0.05) {
+    const lighter = mix(color, '#ffffff', share)
+    if (contrastIn('dark', lighter) >= ENOUGH) return lighter
+  }
+  return '#ffffff'
+}
+
+/** The lesser of the contrasts that the colour has as text, and under text. */
+function contrastIn(scheme: Scheme, color: string): number {
+  const { ground, ink } = grounds[scheme]
+  // Rounded down, so that no colour is said to have what it has not.
+  return Math.floor(Math.min(contrastOf(color, ground), contrastOf(color, ink)) * 10) / 10
+}
+
+function contrastOf(a: string, b: string): number {
+  const [lighter = 0, darker = 0] = [a, b].map((color) => luminanceOf(toRgb(color))).sort((x, y) => y - x)
+  return (lighter + 0.05) / (darker + 0.05)
+}
+
+function luminanceOf(rgb: Rgb): number {
+  const [red, green, blue] = rgb.map((part) => {
+    const share = part / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  }) as unknown as Rgb
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+function mix(color: string, other: string, share: number): string {
+  const [a, b] = [toRgb(color), toRgb(other)]
+  const parts = a.map((part, at) => Math.round(part + ((b[at] ?? 0) - part) * share))
+  return `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`
+}
+
+const toRgb = (color: string): Rgb =>
+  [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as unknown as Rgb
 
 const page = z
   .url({ protocol: /^https$/, error: 'must begin with https://' })

@@ -9,7 +9,7 @@ const MAX_KEPT = 100
 const MAX_TRIES = 10
 
 /** A tool that a person has allowed for a whole conversation. */
-export interface KeptApproval {
+interface KeptApproval {
   id: string
   /** The token or the session by which the person asked: what one app was allowed, another one was not. */
   credential: string | undefined
@@ -49,7 +49,7 @@ export async function dropApproval(store: Store, person: number, id: string): Pr
   return isKnown
 }
 
-export const isSame = (
+const isSame = (
   one: Omit<KeptApproval, 'id' | 'until' | 'server'>,
   other: Omit<KeptApproval, 'id' | 'until' | 'server'>,
 ): boolean =>
@@ -81,3 +81,34 @@ const keyOf = (person: number) => `tool-approvals:${person}`
 
 const holding = (value: string | undefined): KeptApproval[] =>
   value === undefined ? [] : (JSON.parse(value) as KeptApproval[]).filter(({ until }) => until > Date.now())
+
+/** In which conversation somebody is asked. */
+export interface ConversationScope extends Pick<KeptApproval, 'credential'> {
+  person: number
+  /** As the request names it. */
+  conversation: string | undefined
+}
+
+/** The tools that a person has allowed for a whole conversation. One that describes itself anew, or is called elsewhere, is none. */
+export class ConversationApprovals {
+  readonly #services: Pick<Services, 'kv' | 'settings'>
+  readonly #scope: ConversationScope
+
+  constructor(services: Pick<Services, 'kv' | 'settings'>, scope: ConversationScope) {
+    this.#services = services
+    this.#scope = scope
+  }
+
+  async has({ tool, hash }: Pick<KeptApproval, 'tool' | 'hash'>): Promise<boolean> {
+    const { person, credential, conversation } = this.#scope
+    if (conversation === undefined) return false
+    const kept = await keptApprovals(this.#services, person)
+    return kept.some((one) => isSame(one, { credential, conversation, tool, hash }))
+  }
+
+  async add({ tool, server, hash }: Pick<KeptApproval, 'tool' | 'server' | 'hash'>): Promise<void> {
+    const { person, credential, conversation } = this.#scope
+    if (conversation === undefined) return
+    await keepApproval(this.#services, person, { credential, conversation, tool, server, hash })
+  }
+}

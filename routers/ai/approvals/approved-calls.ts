@@ -1,12 +1,13 @@
-import type { Message, ToolResult } from '../../ports/ai/messages.ts'
+import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
+import type { Message, ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway } from '../../ports/ai/models.ts'
-import { MAX_CALLS_A_ROUND } from '../../ports/ai/tool-calls.ts'
+import { tokensIn } from '../../ports/ai/token-estimate.ts'
+import { argumentsIn, explainMisfit, MAX_CALLS_A_ROUND, parsed, runTool } from '../../ports/ai/tool-calls.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import type { UsageMeter } from '../../ports/ai/usage-meter.ts'
 import type { ApprovalGiven } from '../request/parts.ts'
 import type { ReadMessage } from '../request/request.ts'
-import { AllowedRuns, type Settled, type SettledPart } from './allowed-runs.ts'
-import { type AllowedCall, NOT_MADE, resultOf } from './run-allowed.ts'
+import { UNKNOWN } from './tool-results.ts'
 
 const tooMany = `More than ${MAX_CALLS_A_ROUND} tools were allowed at once.`
 
@@ -119,3 +120,131 @@ const filled = (call: ModelCall, { messages, tokens }: Settled): ModelCall => ({
   messages,
   inputTokens: call.inputTokens + tokens,
 })
+
+type SettledPart = ToolRun | ApprovalPart
+
+interface Settled {
+  messages: Message[]
+  /** Of the results. */
+  tokens: number
+}
+
+/** The runs of the calls that the person allowed. */
+export class AllowedRuns {
+  /** In the order of their ends. */
+  readonly parts: SettledPart[] = []
+  /** What a stream has not handed out yet. */
+  readonly #news: (SettledPart | ToolStart)[] = []
+  #arrival = Promise.withResolvers<boolean>()
+
+  /** Whether some call is asked about anew. */
+  get isOpen(): boolean {
+    return this.parts.some(({ type }) => type === 'approval')
+  }
+
+  /** Runs so many at the same time; the others wait. Where one cannot be run, none is begun any more, and those under way end first. */
+  async run(
+    allowed: ReadonlyMap<ToolResult, AllowedCall>,
+    tools: readonly FunctionTool[],
+    { messages, toolsAtOnce, signal }: Pick<ModelCall, 'messages' | 'toolsAtOnce' | 'signal'>,
+  ): Promise<Settled> {
+    const results = new Map<ToolResult, ToolResult>()
+    const waiting = allowed.entries()
+    const failures: unknown[] = []
+    let tokens = 0
+    const work = async () => {
+      for (const [empty, one] of waiting) {
+        if (failures.length > 0) return
+        signal.throwIfAborted()
+        const outcome = await runAllowed(one, tools, { signal, begin: (part) => this.#handOut(part) })
+        this.#end(outcome.part)
+        tokens += tokensIn(outcome.text)
+        results.set(empty, resultOf(one.call, outcome))
+      }
+    }
+    const note = (error: unknown) => void failures.push(error)
+    await Promise.all(Array.from({ length: toolsAtOnce }, () => work().catch(note)))
+    if (failures.length > 0) throw failures[0]
+    return { messages: messages.map((message) => withResults(message, results)), tokens }
+  }
+
+  #end(part: SettledPart | undefined): void {
+    if (!part) return
+    this.parts.push(part)
+    this.#handOut(part)
+  }
+
+  #handOut(part: SettledPart | ToolStart): void {
+    this.#news.push(part)
+    this.#arrival.resolve(false)
+  }
+
+  /** The parts as they come, each once, also where another model takes the place of the first; ends with the runs, however those end. */
+  async *until(settling: Promise<Settled>): AsyncGenerator<readonly (SettledPart | ToolStart)[], void> {
+    const over = settling.then(
+      () => true,
+      () => true,
+    )
+    for (let isOver = false; !isOver; ) {
+      isOver = await Promise.race([over, this.#arrival.promise])
+      this.#arrival = Promise.withResolvers()
+      if (this.#news.length > 0) yield this.#news.splice(0)
+    }
+  }
+}
+
+const withResults = (message: Message, results: ReadonlyMap<unknown, ToolResult>): Message =>
+  message.role === 'tool' ? { ...message, content: message.content.map((one) => results.get(one) ?? one) } : message
+
+interface AllowedCall {
+  call: ToolCall
+  /** Whether the person is asked anew where this is not what they allowed: not where other questions came after theirs. */
+  mayAsk: boolean
+  /** Why it does not run, whatever it is. */
+  refusal?: string
+}
+
+interface Outcome extends ToolOutcome {
+  /** As the caller is told it, unless the call is history. */
+  part?: ToolRun | ApprovalPart
+}
+
+const resultOf = ({ id, name }: ToolCall, { text, isError }: Outcome): ToolResult => ({
+  ...{ type: 'tool-result', id, name, isError },
+  content: [{ type: 'text', text }],
+})
+
+const NOT_MADE = 'This call was not made.'
+
+const failure = (text: string): Outcome => ({ text, isError: true })
+
+/** Runs a call if it is the one that the person was asked about, and asks about it anew where it is not. */
+async function runAllowed(
+  { call: { id, name, input: json, signature }, mayAsk, refusal }: AllowedCall,
+  tools: readonly FunctionTool[],
+  { signal, begin }: { signal: AbortSignal; begin: (start: ToolStart) => void },
+): Promise<Outcome> {
+  const tool = tools.find((known) => known.name === name)
+  const server = tool?.approval?.server ?? ''
+  const proof = signature && { signature }
+  const shown = { id, tool: name, server, ...proof }
+  const told = (outcome: Outcome, input: unknown = parsed(json) ?? json): Outcome => ({
+    ...outcome,
+    part: { type: 'tool-run', ...shown, input, output: outcome.text, isError: outcome.isError },
+  })
+  if (refusal) return told(failure(refusal))
+  if (!tool?.approval) return told(failure('There is no such tool about which the person is asked.'))
+  const given = tool.input.safeParse(argumentsIn(json))
+  if (!given.success) return told(failure(explainMisfit(given.error)))
+  const run = async () => {
+    const outcome = await runTool(tool, json, signal, () => begin({ type: 'tool-start', ...shown, input: given.data }))
+    return outcome.isError && signal.aborted ? UNKNOWN : outcome
+  }
+  const outcome = await tool.approval.runOnce(given.data, id, { run, signal })
+  if (outcome) return told(outcome, given.data)
+  if (!mayAsk) return failure(NOT_MADE)
+  const question = await tool.approval.question(given.data)
+  if (question)
+    return { ...failure('The person is asked whether this tool may be called.'), part: { ...question, ...proof } }
+  return told(await run(), given.data)
+}
