@@ -40,6 +40,7 @@ import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms-router.ts'
 import { announcementsRouter } from './system/announcements/announcements.ts'
 import { appearanceRouter } from './system/appearance.ts'
+import { auditRouter } from './system/audit.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
 import { deprecationsRouter } from './system/deprecations.ts'
@@ -63,6 +64,7 @@ export const appRouter = router({
   appLogos: appLogosRouter,
   appearance: appearanceRouter,
   attachments: attachmentsRouter,
+  audit: auditRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { AppFiles, type AppSource } from '../facades/web/app-files.ts'
@@ -69,7 +70,8 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       database = await connect({ ...connection, limits: { ...limits, ofRequests } })
     }
     const composition = await compose({ env, database, log, temporaryDir })
-    const host = hostCaller({ ...composition.services, sql: database.longSql })
+    const operator = use === 'service' ? undefined : nameOperator()
+    const host = hostCaller({ ...composition.services, sql: database.longSql }, operator)
     const close = async () => {
       await patiently(composition.close(), log)
       await patiently(database?.close(), log)
@@ -105,8 +107,17 @@ async function patiently(closing: Promise<void> | undefined, log: FastifyBaseLog
 }
 
 /** Each call has a context of its own: what one leaves in its entity manager is no concern of the next. */
-const hostCaller = (services: Services): Api =>
-  createCaller(() => createContext(services, { origin: 'host', requestId: 'host' }))
+const hostCaller = (services: Services, operator: string | undefined): Api =>
+  createCaller(() => createContext(services, { origin: 'host', operator, requestId: 'host' }))
+
+/** Who gives a command. A container may have a user without a name. */
+function nameOperator(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
+  }
+}
 
 export interface Service extends CoreService {
   url: string
@@ -137,6 +148,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await core.host.migrations.register()
     await core.jobQueue.prepare()
     await warnAtStart(core.services, env)
+    await core.host.audit.upkeep()
     await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()

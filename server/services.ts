@@ -39,6 +39,7 @@ import { createWebReader } from './net/web-reader.ts'
 import { type CheckedParts, createHealthChecks, createHealthTimer } from './ops/health-checks.ts'
 import { createSubscriptions } from './realtime/subscriptions.ts'
 import { readSettings } from './service-settings.ts'
+import { createAuditLog } from './stores/audit-log.ts'
 import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createCallableModels } from './stores/callable-models.ts'
@@ -92,6 +93,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = new DatabaseJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
+  const { close: closeAudit, ...audit } = createAuditLog(sql, log)
   const answering = createAnswering({ sql, hooks, log, changeStreams: changes.changeStreams })
   const services: Services = {
     ...{ em, sql, readInBatches, hooks, settings, vault, log },
@@ -101,7 +103,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...outbound,
     ...files,
     ...answering,
-    ...{ jobQueue, textExtractor: texts.extractor },
+    ...{ audit, jobQueue, textExtractor: texts.extractor },
     turns: createTurns(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
@@ -115,7 +117,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await answering.roomAnswers.close()
     closeChanges()
     await jobQueue.close()
-    await Promise.all([answering.usageLedger.close(), authenticator.flush()])
+    await Promise.all([answering.usageLedger.close(), authenticator.flush(), closeAudit()])
     await Promise.all([texts.close(), closeOutbound(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const parts = { services, authenticator, credentials: changes.credentials, places, replica, jobQueue, outageReports }

@@ -8,6 +8,7 @@ import type { PromptFiles } from '../ports/ai/prompt-files.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
 import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
+import type { AuditLog } from '../ports/audit-log.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
@@ -51,6 +52,7 @@ export interface Services {
   previews: AnswerStore
   /** What is read of them now, as it will be kept. */
   previewReads: SingleFlight<string>
+  audit: AuditLog
   changeBus: ChangeBus
   changeStreams: ChangeStreams
   notifier: Notifier
