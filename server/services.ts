@@ -93,7 +93,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = new DatabaseJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
-  const { close: closeAudit, ...audit } = createAuditLog(sql, log)
+  const audit = createAuditLog(sql, log)
   const answering = createAnswering({ sql, hooks, log, changeStreams: changes.changeStreams })
   const services: Services = {
     ...{ em, sql, readInBatches, hooks, settings, vault, log },
@@ -117,7 +117,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await answering.roomAnswers.close()
     closeChanges()
     await jobQueue.close()
-    await Promise.all([answering.usageLedger.close(), authenticator.flush(), closeAudit()])
+    await Promise.all([answering.usageLedger.close(), authenticator.flush(), audit.flush()])
     await Promise.all([texts.close(), closeOutbound(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const parts = { services, authenticator, credentials: changes.credentials, places, replica, jobQueue, outageReports }

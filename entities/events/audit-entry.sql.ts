@@ -50,11 +50,12 @@ export const findAuditEnds = statement<AuditEnds>(
   `select seq::float8 as seq, hash, removed_seq::float8 as "removedSeq", removed_hash as "removedHash" from audit_heads where id = 1`,
 )
 
-/** Values, null for any: an act or how it begins with `%`, actor, subject, outcome, from, to, the number before which to begin; how many. */
+/** Values, null for any: an act or how it begins with `%`, actor, subject, outcome, first and last day in UTC, the number before which to begin; how many. */
 export const listAuditEntries = unboundedStatement<ChainedEntry>(
   `select ${chained} from audit_entries
     where ($1::text is null or act like $1) and ($2::text is null or actor = $2) and ($3::text is null or subject = $3)
-      and ($4::text is null or outcome = $4) and ($5::timestamptz is null or at >= $5) and ($6::timestamptz is null or at < $6)
+      and ($4::text is null or outcome = $4) and ($5::date is null or at >= $5::date at time zone 'utc')
+      and ($6::date is null or at < ($6::date + 1) at time zone 'utc')
       and ($7::bigint is null or seq < $7)
     order by seq desc limit $8`,
 )

@@ -14,6 +14,8 @@ export class Act {
   readonly isOffice: boolean
   /** What it is done to, such as `user:5`. */
   subject: string | undefined
+  /** Whether it is known who acts only once it is over, so that no transaction of it writes the entry. */
+  readonly isSignIn: boolean
   /** Whether a transaction of it has written the entry. */
   isWritten = false
   readonly #input: unknown
@@ -22,6 +24,7 @@ export class Act {
   constructor({ path, isOffice, input }: ActCall) {
     this.path = path
     this.isOffice = isOffice
+    this.isSignIn = path.startsWith('sessions.')
     this.#input = isOffice ? input : undefined
   }
 

@@ -45,10 +45,9 @@ export function beginAct({ origin, operator }: Context, call: ActCall): Act | un
 }
 
 /** Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log. */
-export async function recordInTransaction(ctx: Context, em: EntityManager): Promise<void> {
-  if (!ctx.act || ctx.act.isWritten) return
+export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<void> {
   await em.flush()
-  await runStatement(em, appendToAudit, [JSON.stringify([entryOf(ctx, ctx.act)])])
+  await runStatement(em, appendToAudit, [JSON.stringify([entryOf(ctx, act)])])
 }
 
 /** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */

@@ -43,13 +43,14 @@ export async function transact<T>(
   work: (em: EntityManager) => Promise<T>,
 ): Promise<T> {
   using _turn = stream && (await ctx.services.turns.change.take(stream))
+  const act = ctx.act?.isSignIn ? undefined : ctx.act
   const result = await ctx.em().transactional(async (em) => {
     if (ctx.origin === 'host') await runStatement(em, bePatient, [])
     const result = await work(em)
-    if (ctx.act) await recordInTransaction(ctx, em)
+    if (act && !act.isWritten) await recordInTransaction(ctx, em, act)
     return result
   })
-  if (ctx.act) ctx.act.isWritten = true
+  if (act) act.isWritten = true
   return result
 }
 

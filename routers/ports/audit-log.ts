@@ -6,4 +6,6 @@ export interface AuditLog {
   append(entry: NewAuditEntry): void
   /** As `append`; of many in one minute with the same `key`, all beyond the first ten become one entry. */
   appendFailure(key: string, entry: NewAuditEntry): void
+  /** Writes what waits, sums of the running minute included. */
+  flush(): Promise<void>
 }

@@ -11,7 +11,7 @@ import {
 } from '../../entities/events/audit-entry.sql.ts'
 import type { Context } from '../core/context.ts'
 import { about, adminWith, host, router } from '../core/trpc.ts'
-import { moment } from '../ports/days.ts'
+import { day } from '../ports/days.ts'
 import { untilFewer } from '../verbs/until-fewer.ts'
 
 const filters = {
@@ -25,8 +25,9 @@ const filters = {
   /** Such as `user:5` or `ai-models:3`. */
   subject: z.string().max(200).optional(),
   outcome: z.string().max(60).optional(),
-  from: moment.optional(),
-  to: moment.optional(),
+  /** Days in UTC, both included. */
+  from: day.optional(),
+  to: day.optional(),
 }
 
 const page = z.strictObject({

@@ -12,12 +12,7 @@ const APART = 10
 /** Beyond these, failures are summed up whoever they are of. */
 const MAX_KEYS = 10_000
 
-export interface OpenAuditLog extends AuditLog {
-  /** Writes what waits. */
-  close(): Promise<void>
-}
-
-export function createAuditLog(sql: Sql, log: Log): OpenAuditLog {
+export function createAuditLog(sql: Sql, log: Log): AuditLog {
   const batch = new Batch<NewAuditEntry>({
     name: 'audit log',
     write: (entries) => sql(appendToAudit, [JSON.stringify(entries)]),
@@ -28,7 +23,7 @@ export function createAuditLog(sql: Sql, log: Log): OpenAuditLog {
   return {
     append: (entry) => batch.add(entry),
     appendFailure: (key, entry) => sums.add(key, entry),
-    close() {
+    flush() {
       sums.flush()
       return batch.flush()
     },
