@@ -49,6 +49,7 @@ import { healthRouter } from './system/health.ts'
 import { languageRouter } from './system/language.ts'
 import { appLogosRouter } from './system/link-preview/app-logos.ts'
 import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
+import { metricsRouter } from './system/metrics.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
@@ -79,6 +80,7 @@ export const appRouter = router({
   linkPreviews: linkPreviewsRouter,
   mcp: mcpRouter,
   mcpServers: mcpServersRouter,
+  metrics: metricsRouter,
   migrations: migrationsRouter,
   models: modelsRouter,
   prices: pricesRouter,

@@ -19,6 +19,7 @@ import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain, type Drain } from './http/drain.ts'
+import { openMetricsPort } from './http/metrics-port.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
@@ -121,6 +122,8 @@ function nameOperator(): string {
 
 export interface Service extends CoreService {
   url: string
+  /** Where METRICS_PORT serves the numbers of this process. */
+  metricsUrl: string | undefined
   /** Stops taking requests, waits for those under way, then closes everything. */
   stop(): Promise<void>
 }
@@ -156,6 +159,8 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const app = await buildApp({ ...core, env, log, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
+    core.services.metrics.watch(() => realtime.gauges())
+    const metricsPort = await openMetrics(core.services, env)
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => explainPort(error, env))
@@ -164,14 +169,18 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const stop = async () => {
       await drainAll({ env, services: core.services, app, drain, realtime })
       await stopPeriodicTasks()
+      await metricsPort?.close()
       await core.close()
     }
-    return { ...core, url, stop }
+    return { ...core, url, metricsUrl: metricsPort?.url, stop }
   } catch (error) {
     await core.close()
     throw error
   }
 }
+
+const openMetrics = async ({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) =>
+  port === undefined ? undefined : openMetricsPort(metrics, port, host)
 
 /** A replica that misses the setting must not end the links of all apps: without a file they stay as they are. */
 async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {

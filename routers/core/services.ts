@@ -24,6 +24,7 @@ import type { LocalAccounts } from '../ports/local-accounts.ts'
 import type { Labels, Locale } from '../ports/locales.ts'
 import type { Log } from '../ports/log.ts'
 import type { LoginSources, LoginThrottle } from '../ports/login.ts'
+import type { Metrics } from '../ports/metrics.ts'
 import type { Notifier } from '../ports/notifier.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomAnswers } from '../ports/room-answers.ts'
@@ -53,6 +54,7 @@ export interface Services {
   /** What is read of them now, as it will be kept. */
   previewReads: SingleFlight<string>
   audit: AuditLog
+  metrics: Metrics
   changeBus: ChangeBus
   changeStreams: ChangeStreams
   notifier: Notifier

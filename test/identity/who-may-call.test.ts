@@ -140,6 +140,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
     to: 'extApps.create extApps.update extApps.delete extApps.rotateCredential',
   },
   { open: 'an administrator', by: 'read', to: 'usage.report audit.list' },
+  { open: 'an administrator', by: 'metrics', to: 'metrics.read' },
   { open: 'an administrator', by: 'write', to: 'users.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModels.create aiModels.update aiModels.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModelDescriptions.create aiModelDescriptions.update' },

@@ -121,20 +121,31 @@ const scenes: [string, () => Promise<Scene>][] = [
           data: { type: 'ai-providers', id, attributes: { name } },
         })
       await addAccount(svc, 'grace')
+      const { id: person } = await newPerson(svc)
       await rename('One')(svc.url)
       const lock = ['select from audit_heads for update', []] as const
-      return { lock, frozen: rename('Two'), other: signInAs('grace') }
+      const appoint = request('PATCH', `${base}/users/${person}`, svc.people.admin.token, {
+        data: { type: 'users', id: `${person}`, attributes: { role: 'admin' } },
+      })
+      // Signing in waits for nobody; what an administrator does waits for the head.
+      const other: Request = async (url) => {
+        const signedIn = await signInAs('grace')(url)
+        return signedIn.ok ? appoint(url) : signedIn
+      }
+      return { lock, frozen: rename('Two'), other }
     },
   ],
 ]
 
 /** Signs in from a browser without cookies. */
-const signInAs = (account: string): Request => (url) =>
-  fetch(`${url}/req/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-    body: JSON.stringify({ account, password: PASSWORD }),
-  })
+const signInAs =
+  (account: string): Request =>
+  (url) =>
+    fetch(`${url}/req/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify({ account, password: PASSWORD }),
+    })
 
 describe('a replica that freezes with a lock lets the other one go on:', () => {
   let replica: ReturnType<typeof startProcess>
