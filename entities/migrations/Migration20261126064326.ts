@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
-export class Migration20261126060749 extends Migration {
+export class Migration20261126064326 extends Migration {
 
-  override name = 'Migration20261126060749';
+  override name = 'Migration20261126064326';
 
   override up(): void | Promise<void> {
     this.addSql(`create table "audit_entries" ("seq" bigint not null, "at" timestamptz(3) not null, "act" varchar(60) not null, "outcome" varchar(60) not null, "actor" varchar(40) not null, "subject" varchar(200) null, "request_id" varchar(100) null, "origin" text null, "origin_digest" varchar(64) null, "change" text null, "change_digest" varchar(64) null, "previous" varchar(64) not null, "hash" varchar(64) not null, primary key ("seq"));`);
@@ -24,8 +24,6 @@ export class Migration20261126060749 extends Migration {
     and to_jsonb(new) - 'origin' - 'change' = to_jsonb(old) - 'origin' - 'change' then
     return new;   end if;   raise exception 'the audit log takes no changes'; end; \$\$ language plpgsql;`);
     this.addSql(`create trigger "refuse" BEFORE UPDATE OR DELETE on "audit_entries" for each ROW execute function "audit_entries_refuse_fn"();`);
-    this.addSql(`create or replace function "audit_entries_refuse_truncate_fn"() returns trigger as \$\$ begin raise exception 'the audit log takes no changes'; end; \$\$ language plpgsql;`);
-    this.addSql(`create trigger "refuse_truncate" BEFORE TRUNCATE on "audit_entries" for each STATEMENT execute function "audit_entries_refuse_truncate_fn"();`);
   }
 
   override down(): void | Promise<void> {
@@ -33,8 +31,6 @@ export class Migration20261126060749 extends Migration {
     this.addSql(`drop function if exists "audit_entries_chain_fn"();`);
     this.addSql(`drop trigger if exists "refuse" on "audit_entries";`);
     this.addSql(`drop function if exists "audit_entries_refuse_fn"();`);
-    this.addSql(`drop trigger if exists "refuse_truncate" on "audit_entries";`);
-    this.addSql(`drop function if exists "audit_entries_refuse_truncate_fn"();`);
     this.addSql(`drop table if exists "audit_entries" cascade;`);
     this.addSql(`drop table if exists "audit_heads" cascade;`);
   }
