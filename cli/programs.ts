@@ -2,6 +2,7 @@ import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { announcement } from './commands/announcement.ts'
 import { app } from './commands/apps/apps.ts'
+import { audit } from './commands/audit.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
@@ -60,6 +61,7 @@ export const svc: Program = {
     usage: usage(context),
     limits: limits(context),
     files: files(context),
+    audit: audit(context),
     realtime: realtime(context),
     deprecations: deprecations(context),
     settings: settings(context),

@@ -18,6 +18,7 @@ import { ProviderOutage } from './catalogue/provider-outage.ts'
 import { ProviderServer } from './catalogue/provider-server.ts'
 import { SystemModel } from './catalogue/system-model.ts'
 import { SystemPrompt } from './catalogue/system-prompt.ts'
+import { AuditEntry, AuditHead } from './events/audit-entry.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './events/change-log.ts'
 import { AccessToken } from './identity/access-token.ts'
 import { AppliedFrontendMigration } from './identity/applied-frontend-migration.ts'
@@ -70,6 +71,8 @@ export const entities = [
   ChangeStream,
   ChangeLogEntry,
   ChangeEpoch,
+  AuditHead,
+  AuditEntry,
   Room,
   RoomMember,
   RoomMessage,

@@ -40,6 +40,7 @@ import { roomMessagesRouter } from './rooms/room-messages.ts'
 import { roomsRouter } from './rooms/rooms-router.ts'
 import { announcementsRouter } from './system/announcements/announcements.ts'
 import { appearanceRouter } from './system/appearance.ts'
+import { auditRouter } from './system/audit.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
 import { deprecationsRouter } from './system/deprecations.ts'
@@ -48,6 +49,7 @@ import { healthRouter } from './system/health.ts'
 import { languageRouter } from './system/language.ts'
 import { appLogosRouter } from './system/link-preview/app-logos.ts'
 import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
+import { metricsRouter } from './system/metrics.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
@@ -63,6 +65,7 @@ export const appRouter = router({
   appLogos: appLogosRouter,
   appearance: appearanceRouter,
   attachments: attachmentsRouter,
+  audit: auditRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,
@@ -77,6 +80,7 @@ export const appRouter = router({
   linkPreviews: linkPreviewsRouter,
   mcp: mcpRouter,
   mcpServers: mcpServersRouter,
+  metrics: metricsRouter,
   migrations: migrationsRouter,
   models: modelsRouter,
   prices: pricesRouter,

@@ -13,6 +13,7 @@ import { Members } from '../facades/json-api/members.ts'
 import { legacy } from '../facades/legacy/ai-req.ts'
 import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
 import { olderRequests } from '../facades/legacy/req/index.ts'
+import { metrics } from '../facades/metrics.ts'
 import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
@@ -69,6 +70,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   const { tokenContextOf, guestContextOf } = contexts
   await app.register(health, { guestContextOf, isDraining: drain.isDraining })
+  await app.register(metrics, { contextOf: tokenContextOf })
   await serveScripts(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])

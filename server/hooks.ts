@@ -1,6 +1,8 @@
+import { eraseFromAudit } from '../entities/events/audit-entry.sql.ts'
 import { claimNamedLimits, returnNamedLimits } from '../routers/ai/limits/claim-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
+import { runStatement } from '../routers/core/run-statement.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
@@ -17,6 +19,7 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('name-freed', returnNamedLimits)
   hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', letGoOfAttachments)
+  hooks.on('user-erasing', ({ em, userId }) => runStatement(em, eraseFromAudit, [`user:${userId}`]))
   hooks.on('user-keys-changed', requireNewKeys)
   hooks.on('user-keys-changed', endLinksOfOldKeys)
   hooks.on('user-keys-changed', noteProfile)

@@ -43,6 +43,7 @@ export function createPeriodicTasks({ env, database: { longPool, longSql }, host
     { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
+    { name: 'audit log', period: HOUR_MS, run: () => host.audit.upkeep() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]
 }

@@ -37,6 +37,8 @@ export function readSettings(env: Env, appKey: string): Settings {
     strictParameters: env.STRICT_PARAMETERS,
     servesDemo: env.NODE_ENV !== 'production',
     tools: readToolSettings(env),
+    auditAddresses: env.AUDIT_ADDRESSES,
+    auditRetentionMonths: env.RETENTION_AUDIT_MONTHS,
     sessionLifetime: env.SESSION_LIFETIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,

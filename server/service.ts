@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { AppFiles, type AppSource } from '../facades/web/app-files.ts'
@@ -18,6 +19,7 @@ import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain, type Drain } from './http/drain.ts'
+import { openMetricsPort } from './http/metrics-port.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
@@ -69,7 +71,8 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       database = await connect({ ...connection, limits: { ...limits, ofRequests } })
     }
     const composition = await compose({ env, database, log, temporaryDir })
-    const host = hostCaller({ ...composition.services, sql: database.longSql })
+    const operator = use === 'service' ? undefined : nameOperator()
+    const host = hostCaller({ ...composition.services, sql: database.longSql }, operator)
     const close = async () => {
       await patiently(composition.close(), log)
       await patiently(database?.close(), log)
@@ -105,11 +108,22 @@ async function patiently(closing: Promise<void> | undefined, log: FastifyBaseLog
 }
 
 /** Each call has a context of its own: what one leaves in its entity manager is no concern of the next. */
-const hostCaller = (services: Services): Api =>
-  createCaller(() => createContext(services, { origin: 'host', requestId: 'host' }))
+const hostCaller = (services: Services, operator: string | undefined): Api =>
+  createCaller(() => createContext(services, { origin: 'host', operator, requestId: 'host' }))
+
+/** Who gives a command. A container may have a user without a name. */
+function nameOperator(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
+  }
+}
 
 export interface Service extends CoreService {
   url: string
+  /** Where METRICS_PORT serves the numbers of this process. */
+  metricsUrl: string | undefined
   /** Stops taking requests, waits for those under way, then closes everything. */
   stop(): Promise<void>
 }
@@ -137,6 +151,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await core.host.migrations.register()
     await core.jobQueue.prepare()
     await warnAtStart(core.services, env)
+    await core.host.audit.upkeep()
     await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
@@ -144,6 +159,8 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const app = await buildApp({ ...core, env, log, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
+    core.services.metrics.watch(() => realtime.gauges())
+    const metricsPort = await openMetrics(core.services, env)
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => explainPort(error, env))
@@ -152,14 +169,18 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     const stop = async () => {
       await drainAll({ env, services: core.services, app, drain, realtime })
       await stopPeriodicTasks()
+      await metricsPort?.close()
       await core.close()
     }
-    return { ...core, url, stop }
+    return { ...core, url, metricsUrl: metricsPort?.url, stop }
   } catch (error) {
     await core.close()
     throw error
   }
 }
+
+const openMetrics = async ({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) =>
+  port === undefined ? undefined : openMetricsPort(metrics, port, host)
 
 /** A replica that misses the setting must not end the links of all apps: without a file they stay as they are. */
 async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {

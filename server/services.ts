@@ -37,8 +37,10 @@ import { openLogin } from './login/index.ts'
 import { ConnectedToolServers } from './mcp/tool-servers.ts'
 import { createWebReader } from './net/web-reader.ts'
 import { type CheckedParts, createHealthChecks, createHealthTimer } from './ops/health-checks.ts'
+import { createMetrics } from './ops/metrics.ts'
 import { createSubscriptions } from './realtime/subscriptions.ts'
 import { readSettings } from './service-settings.ts'
+import { createAuditLog } from './stores/audit-log.ts'
 import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createCallableModels } from './stores/callable-models.ts'
@@ -84,14 +86,16 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = readSettings(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
+  const metrics = openMetrics(database)
   const files = createFiles(env, log)
   const hooks = createServiceHooks(files.announcementText)
   const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
-  const { close: closeOutbound, outageReports, ...outbound } = createOutbound({ env, log }, vault, settings)
+  const { close: closeOutbound, outageReports, ...outbound } = createOutbound({ env, log, metrics }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
   const jobQueue = new DatabaseJobQueue({ pool, log })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
+  const audit = createAuditLog(sql, log)
   const answering = createAnswering({ sql, hooks, log, changeStreams: changes.changeStreams })
   const services: Services = {
     ...{ em, sql, readInBatches, hooks, settings, vault, log },
@@ -101,7 +105,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...outbound,
     ...files,
     ...answering,
-    ...{ jobQueue, textExtractor: texts.extractor },
+    ...{ audit, metrics, jobQueue, textExtractor: texts.extractor },
     turns: createTurns(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
@@ -115,11 +119,17 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     await answering.roomAnswers.close()
     closeChanges()
     await jobQueue.close()
-    await Promise.all([answering.usageLedger.close(), authenticator.flush()])
+    await Promise.all([answering.usageLedger.close(), authenticator.flush(), audit.flush()])
     await Promise.all([texts.close(), closeOutbound(), blobs.close(), closeKeyValue(), changes.changeBus.close()])
   }
   const parts = { services, authenticator, credentials: changes.credentials, places, replica, jobQueue, outageReports }
   return { ...parts, cookieSecrets: [appKey, ...env.APP_PREVIOUS_KEYS].map(cookieSecret), close }
+}
+
+function openMetrics({ pool }: Database): Services['metrics'] {
+  const metrics = createMetrics()
+  metrics.watch(() => ({ svc_db_pool_connections: pool.totalCount, svc_db_pool_waiting: pool.waitingCount }))
+  return metrics
 }
 
 /** Of those who wait for the same lock, one that has it and one that is next have a connection. */
@@ -149,8 +159,10 @@ const createAnswering = ({ sql, hooks, log, changeStreams }: AnsweringParts) => 
 })
 
 /** What speaks to models, to the tools that they may call, and to sites that people link to. */
-function createOutbound({ env, log }: Pick<ServiceParts, 'env' | 'log'>, vault: Vault, settings: Settings) {
-  const outageReports = new OutageReports(log)
+type OutboundParts = Pick<ServiceParts, 'env' | 'log'> & Pick<Services, 'metrics'>
+
+function createOutbound({ env, log, metrics }: OutboundParts, vault: Vault, settings: Settings) {
+  const outageReports = new OutageReports(log, metrics)
   const models = createGateway({ vault, log, outages: outageReports })
   const configured = async () => (await createFiles(env, log).modelConfig()).mcpServers
   const toolServers = new ConnectedToolServers({

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import { User } from './user.ts'
 
-export const abilities = ['ai', 'user', 'read', 'write', 'keychain'] as const
+export const abilities = ['ai', 'user', 'read', 'write', 'keychain', 'metrics'] as const
 /** What a token allows; a session allows everything. */
 export type Ability = (typeof abilities)[number]
 

@@ -77,6 +77,8 @@ export class CallMeter implements UsageMeter {
   readonly #options: CallMeterOptions
   #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
   #request: RequestMeter | undefined
+  /** When the first piece came, as `performance.now()` tells it. */
+  #firstPieceAt: number | undefined
   /** What providers counted of requests before that cannot be. */
   #implausible: ReportedTokens[] = []
 
@@ -118,7 +120,12 @@ export class CallMeter implements UsageMeter {
   }
 
   receive(text: string, kind: 'answer' | 'reasoning'): void {
+    this.#firstPieceAt ??= performance.now()
     this.#request?.receive(text, kind)
+  }
+
+  get firstPieceAt(): number | undefined {
+    return this.#firstPieceAt
   }
 
   /** The counts of providers that cannot be, and are cut. */

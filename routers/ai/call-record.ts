@@ -40,7 +40,11 @@ export class CallRecord {
     const { reservation, meter, model, held } = this.#call
     held?.[Symbol.dispose]()
     const durationMs = Math.round(performance.now() - this.#started)
-    this.#ctx.services.usageLedger.commit(reservation, { ...meter.bill, outcome, durationMs })
+    const { bill, firstPieceAt } = meter
+    this.#ctx.services.usageLedger.commit(reservation, { ...bill, outcome, durationMs })
+    const firstPieceMs = firstPieceAt === undefined ? undefined : firstPieceAt - this.#started
+    const { modelId, providerId: provider } = model
+    this.#ctx.services.metrics.countCall({ ...bill, outcome, durationMs, firstPieceMs, model: modelId, provider })
     for (const reported of meter.implausible)
       this.#ctx.services.log.warn(
         { requestId: this.#ctx.requestId, provider: model.providerId, model: model.modelId, reported },

@@ -102,5 +102,6 @@ async function nextFallback(ctx: ChatContext, before: FallbackCall): Promise<Met
   const reservation = call && (await tryReserve(ctx, call, { replaces: before.reservation }))
   if (!reservation || reservation instanceof QuotaExceeded) return nextFallback(ctx, { ...before, names })
   ctx.hints.answeredBy = name
+  ctx.services.metrics.countFallback(before.call.model.modelId)
   return withFallbacks(ctx, { ...before, call, reservation, names })
 }

@@ -13,7 +13,7 @@ type Length = (typeof lengths)[number]
 
 /** Of several limits that refuse, the one is told that does so longest: nothing succeeds before. */
 export function quotaProblem(
-  ctx: Pick<Context, 'hints'>,
+  ctx: Pick<Context, 'hints' | 'services'>,
   { limits }: QuotaExceeded,
   unknown: Unknown = 'model',
 ): Problem {
@@ -21,6 +21,7 @@ export function quotaProblem(
   ctx.hints.limits = enforced.map((limit) => toLimitLeft(limit, 0))
   const [last] = enforced.filter((limit) => !hasRoom(limit)).toSorted(byEnd)
   if (!last) return new Problem('unavailable')
+  ctx.services.metrics.countRefusal(last.name)
   const { cap, used, held, resetsAt } = last
   const length = chooseSentence(last)
   const resetSeconds = Math.max(1, Math.ceil((resetsAt - Date.now()) / 1000))

@@ -3,6 +3,7 @@ import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { bePatient } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
+import { recordInTransaction } from './audit.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
@@ -42,10 +43,15 @@ export async function transact<T>(
   work: (em: EntityManager) => Promise<T>,
 ): Promise<T> {
   using _turn = stream && (await ctx.services.turns.change.take(stream))
-  return await ctx.em().transactional(async (em) => {
+  const act = ctx.act?.isSignIn ? undefined : ctx.act
+  const result = await ctx.em().transactional(async (em) => {
     if (ctx.origin === 'host') await runStatement(em, bePatient, [])
-    return work(em)
+    const result = await work(em)
+    if (act && !act.isWritten) await recordInTransaction(ctx, em, act)
+    return result
   })
+  if (act) act.isWritten = true
+  return result
 }
 
 interface NotedChange {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { BrowserSession } from '../ports/session.ts'
+import type { Act } from './act.ts'
 import type { Caller } from './caller.ts'
 import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
@@ -39,6 +40,10 @@ export interface Call {
   usage?: UsageType | undefined
   /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
   origin?: 'wire' | 'host' | undefined
+  /** Who of the system of the host gives a command; nobody where the service calls for itself. */
+  operator?: string | undefined
+  /** The network address that calls. */
+  address?: string | undefined
   requestId: string
   /** Where a browser calls with its session, or could begin one. */
   browser?: BrowserSession | undefined
@@ -70,6 +75,10 @@ export interface Context {
   readonly caller: Caller
   usage: UsageType
   origin: 'wire' | 'host'
+  operator: string | undefined
+  address: string | undefined
+  /** The call under way, where the audit log tells of it. */
+  act: Act | undefined
   requestId: string
   locale: string
   signal(): AbortSignal
@@ -92,6 +101,8 @@ export function createContext(services: Services, call: Call): Context {
     cause,
     usage = 'main',
     origin = 'wire',
+    operator,
+    address,
     requestId,
     browser,
     signal = () => never,
@@ -110,6 +121,9 @@ export function createContext(services: Services, call: Call): Context {
     caller: callerContext.current,
     usage,
     origin,
+    operator,
+    address,
+    act: undefined,
     requestId,
     locale,
     signal,

@@ -8,6 +8,7 @@ import type { PromptFiles } from '../ports/ai/prompt-files.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
 import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
+import type { AuditLog } from '../ports/audit-log.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
@@ -23,6 +24,7 @@ import type { LocalAccounts } from '../ports/local-accounts.ts'
 import type { Labels, Locale } from '../ports/locales.ts'
 import type { Log } from '../ports/log.ts'
 import type { LoginSources, LoginThrottle } from '../ports/login.ts'
+import type { Metrics } from '../ports/metrics.ts'
 import type { Notifier } from '../ports/notifier.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomAnswers } from '../ports/room-answers.ts'
@@ -51,6 +53,8 @@ export interface Services {
   previews: AnswerStore
   /** What is read of them now, as it will be kept. */
   previewReads: SingleFlight<string>
+  audit: AuditLog
+  metrics: Metrics
   changeBus: ChangeBus
   changeStreams: ChangeStreams
   notifier: Notifier

@@ -24,6 +24,10 @@ export interface Settings {
   tools: ToolSettings
   /** For how many whole months calls are kept one by one; for ever where absent. */
   usageRetentionMonths: number | undefined
+  /** How much of the address of a caller the audit log keeps. */
+  auditAddresses: 'full' | 'network' | 'none'
+  /** After how many months entries of the audit log are removed. */
+  auditRetentionMonths: number
   /** Of a session after its last use, in milliseconds. */
   sessionLifetime: number
   /** What an answer is held for at most, in tokens, where its model says nothing less. */

@@ -3,6 +3,8 @@ import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import type { Exposure } from '../resource/exposure.ts'
+import type { Act } from './act.ts'
+import { beginAct, recordDone, recordRefused } from './audit.ts'
 import type { BodySize } from './body-size.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
@@ -153,18 +155,30 @@ function assertAble({ callerContext: { current } }: Context, needed: Ability | u
 function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
-  return t.procedure.meta({ access }).use(async ({ ctx, meta, getRawInput, next }) => {
+  const isOffice = callers === 'administrators' || callers === 'the host'
+  return t.procedure.meta({ access }).use(async ({ ctx, meta, path, type, getRawInput, next }) => {
     using _turn = await takeTurn(ctx, access, meta)
     assertMayCall(ctx, access)
-    assertRawInput(await getRawInput())
+    const input = await getRawInput()
+    assertRawInput(input)
     if (isActing) await announceActing(ctx)
     const { current } = ctx.callerContext
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
-    const known = current === ctx.caller ? undefined : { caller: current }
+    const act = beginAct(ctx, { path, isMutation: type === 'mutation', isOffice, input })
+    const known = current === ctx.caller && !act ? undefined : { caller: current, act }
     const result = await next({ ctx: known as unknown as Known })
+    if (act) await recordEnd({ ...ctx, caller: current }, act, result)
     if (!result.ok) throw unavailableOr(result.error)
     return result
   })
+}
+
+type Ended = { ok: true } | { ok: false; error: TRPCError }
+
+async function recordEnd(ctx: Context, act: Act, result: Ended): Promise<void> {
+  if (result.ok) return recordDone(ctx, act)
+  const { error } = result
+  recordRefused(ctx, act, error instanceof Problem ? error.problem : error.code.toLowerCase())
 }
 
 /** How soon somebody may come again whose requests are too many at once. */

@@ -8,6 +8,7 @@ import {
 import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { transact } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
@@ -82,25 +83,31 @@ export const tokensRouter = router({
 
 /** The plain token leaves here once; what is kept cannot give it back. */
 async function create(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
-  const em = ctx.em()
   const secret = mintSecret()
-  const token = em.create(AccessToken, {
-    user: em.getReference(User, userId),
-    name,
-    abilities,
-    hash: hashSecret(secret),
-    expiresAt: expiresAt ?? null,
+  const token = await transact(ctx, undefined, async (em) => {
+    const user = em.getReference(User, userId)
+    const hash = hashSecret(secret)
+    const made = em.create(AccessToken, { user, name, abilities, hash, expiresAt: expiresAt ?? null })
+    await em.flush()
+    noteToken(ctx, userId, { tokenId: made.id, abilities, expiresAt })
+    return made
   })
-  await em.flush()
   ctx.services.log.info({ ...describeActor(ctx), tokenId: token.id, userId, abilities, expiresAt }, 'a token was made')
   return { id: token.id, name, abilities, token: writeToken({ id: token.id, secret }) }
 }
 
 /** Deleted at once: the next request with it, on whichever replica, finds nothing. */
 async function revoke(ctx: Context, where: { id: number; user: number }) {
-  const revoked = await ctx.em().nativeDelete(AccessToken, where)
-  if (!revoked) throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
+  await transact(ctx, undefined, async (em) => {
+    noteToken(ctx, where.user, { tokenId: where.id })
+    if (await em.nativeDelete(AccessToken, where)) return
+    throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
+  })
   await ctx.services.credentials.announce([tokenCredential(where.id)])
   ctx.services.log.info({ ...describeActor(ctx), tokenId: where.id, userId: where.user }, 'a token was revoked')
   return { id: where.id }
+}
+
+function noteToken({ act }: Context, userId: number, token: Record<string, unknown>): void {
+  act?.concern(`user:${userId}`).note(token)
 }

@@ -6,6 +6,7 @@ import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
 import { changing, transact } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { host, router } from '../core/trpc.ts'
 import { email, groupNames, personName, subject, username } from '../ports/login.ts'
 import { endAccess, endSessions } from './end-sessions.ts'
@@ -36,6 +37,7 @@ export const adminRouter = router({
       const user = em.create(User, { ...input, role })
       await em.flush().catch(refuseDuplicate)
       await ctx.services.hooks.settle('name-taken', { subject: 'user', id: user.id, name: user.username, em })
+      ctx.act?.concern(`user:${user.id}`)
       if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
       return user.id
     })
@@ -45,7 +47,8 @@ export const adminRouter = router({
   setRole: host
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
-      const { id, username } = await person(ctx, choice)
+      const { id, username, role: before } = await person(ctx, choice)
+      ctx.act?.note({ before: { role: before }, after: { role } })
       await changing(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
         if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions({ em, changes }, id)
@@ -57,8 +60,9 @@ export const adminRouter = router({
   setGroups: host
     .input(z.strictObject({ user: userChoice, groups: groupNames }))
     .mutation(async ({ ctx, input: { user: choice, groups } }) => {
-      const { id, username } = await person(ctx, choice)
-      await ctx.services.sql(setGroups, [id, groups])
+      const { id, username, groups: before } = await person(ctx, choice)
+      ctx.act?.note({ before: { groups: before }, after: { groups } })
+      await transact(ctx, undefined, (em) => runStatement(em, setGroups, [id, groups]))
       return { id, username, groups }
     }),
 
@@ -66,7 +70,8 @@ export const adminRouter = router({
   setDisabled: host
     .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
-      const { id, username } = await person(ctx, choice, 'The AI user stays as it is.')
+      const { id, username, disabled: before } = await person(ctx, choice, 'The AI user stays as it is.')
+      ctx.act?.note({ before: { disabled: before }, after: { disabled } })
       await changing(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
         const changed = await em.nativeUpdate(User, other, { disabled, updatedAt: new Date() })
@@ -84,6 +89,7 @@ export const adminRouter = router({
     .mutation(async ({ ctx, input: { user: choice, to } }) => {
       const { id, username: from } = await person(ctx, choice, 'The AI user stays as it is.')
       if (from === to) return { id, username: to }
+      ctx.act?.note({ before: { username: from }, after: { username: to } })
       await changing(ctx, async (em, changes) => {
         const user = await em.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
         await renameUser(ctx, em, user, to).catch(refuseDuplicate)
@@ -99,7 +105,8 @@ export const adminRouter = router({
   bindUser: host
     .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
     .mutation(async ({ ctx, input: { user: choice, subject: bound = null } }) => {
-      const { id, username } = await person(ctx, choice, 'The AI user stays as it is.')
+      const { id, username, subject: before } = await person(ctx, choice, 'The AI user stays as it is.')
+      ctx.act?.note({ before: { subject: before }, after: { subject: bound } })
       await changing(ctx, async (em, changes) => {
         const other = { id, $or: [{ subject: { $ne: bound } }, { subject: null }] }
         const changed = await em.nativeUpdate(User, other, { subject: bound, updatedAt: new Date() }).catch(refuseBound)

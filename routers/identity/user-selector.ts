@@ -23,5 +23,6 @@ export async function findUser(ctx: Context, choice: UserChoice): Promise<User> 
   const user = await ctx.em().findOne(User, choice)
   const [[by, value] = []] = Object.entries(choice)
   if (!user) throw new Problem('not_found', { detail: `There is no user with the ${by} ${value}.` })
+  ctx.act?.concern(`user:${user.id}`)
   return user
 }

@@ -100,6 +100,7 @@ export async function createRow<R extends Resource>(
     assertSound(row, validate)
     await em.flush()
     await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
+    noteRow(ctx, of, { id: row.id, given, after: row })
     changes.addRow(of, 'created', row)
     await afterFlush?.({ em, changes, row, given })
     return row.id
@@ -131,6 +132,7 @@ export async function updateRow<R extends Resource>(
     row.updatedAt = new Date()
     await em.flush()
     await saveBeside(of, { em, id: row.id, vault: ctx.services.vault }, given)
+    noteRow(ctx, of, { id: row.id, given, before, after: row })
     changes.addRow(of, 'updated', row)
     await afterFlush?.({ em, changes, row, given })
   }
@@ -155,12 +157,13 @@ export async function deleteRow(
   { beforeDelete, stream = commonStream(of) }: Deleting = {},
 ): Promise<{ id: string }> {
   const { entity } = ctx.services.resources.tableOf(of.type)
-  const isNeeded = beforeDelete || Object.keys(of.streams).length > 0
+  const isNeeded = beforeDelete || ctx.act || Object.keys(of.streams).length > 0
   const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'delete' })
     const key = of.ids.keyOf(id)
     if (isNeeded) {
       const row = await em.findOneOrFail(entity, { id: key })
+      noteRow(ctx, of, { id: row.id, given: of.attributes, before: row as Data })
       changes.addRow(of, 'deleted', row)
       await beforeDelete?.({ em, changes, row })
     }
@@ -187,6 +190,30 @@ function toColumns({ services: { resources, vault } }: Context, of: Resource, gi
         : []
     }),
   )
+}
+
+interface RowNote {
+  id: number
+  /** The members that are told of. */
+  given: object
+  before?: Data
+  after?: Data
+}
+
+/** Tells the audit log what a row is before and after its change; of a secret, that it changed. */
+function noteRow({ act }: Context, of: Resource, { id, given, before, after }: RowNote): void {
+  if (!act) return
+  const valuesOf = (row: Data | undefined) =>
+    row && Object.fromEntries(Object.keys(given).map((name) => [name, auditedValue(of, name, row)]))
+  act.concern(of.type === 'users' ? `user:${id}` : `${of.type}:${id}`)
+  act.note({ before: valuesOf(before), after: valuesOf(after) })
+}
+
+/** Of a row as the audit log may have it; nothing of what stands in other tables. */
+function auditedValue({ attributes }: Resource, name: string, row: Data): unknown {
+  const attribute = attributes[name]
+  const value = attribute && row[attribute.property ?? name]
+  return attribute?.sealed && value ? 'changed' : value
 }
 
 /** Ids as the entity has them. */

@@ -109,7 +109,8 @@ async function makeContext(
   const hangUp = () => void raw.destroy()
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
   const hangUpUnread = () => void (isUnread() && hangUp())
-  const call = { ...authenticated, locale, requestId: request.id, signal: goneSignal(reply), hangUp, hangUpUnread }
+  const origin = { address: request.ip, requestId: request.id }
+  const call = { ...authenticated, ...origin, locale, signal: goneSignal(reply), hangUp, hangUpUnread }
   request.context = createContext(services, call)
   return request.context
 }

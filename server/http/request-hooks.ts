@@ -9,6 +9,7 @@ import { tellWhenToRetry } from '../../facades/http/retry-after.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import type { Metrics } from '../../routers/ports/metrics.ts'
 import type { Env } from '../config/settings.ts'
 import { Batch } from '../stores/write-behind.ts'
 import type { Drain } from './drain.ts'
@@ -49,9 +50,28 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
+    countRequest(services.metrics, app.names.basePath, request, reply)
     logRequest(request, reply, isRepeated(request.routeOptions.url, reply.raw.statusCode) ? 'debug' : 'info')
     done()
   })
+}
+
+/** The surfaces of requests, by how their routes begin; the first that fits. */
+const surfaces = [
+  ['/trpc', 'trpc'],
+  ['/v1/messages', 'anthropic'],
+  ['/v1', 'openai'],
+  ['/api', 'legacy'],
+  ['/health', 'health'],
+  ['/metrics', 'metrics'],
+  ['/docs', 'docs'],
+] as const
+
+function countRequest(metrics: Metrics, basePath: string, { routeOptions }: FastifyRequest, reply: FastifyReply): void {
+  const { url: route = '' } = routeOptions
+  const [, found = 'web'] = surfaces.find(([prefix]) => route.startsWith(prefix)) ?? []
+  const surface = route === '' ? 'unknown' : route.startsWith(basePath) ? 'json-api' : found
+  metrics.countRequest({ surface, status: reply.raw.statusCode, seconds: reply.elapsedTime / 1000 })
 }
 
 /** Tells whether a probe found what the one before it did, and no failure: such probes are most requests of a quiet day. */

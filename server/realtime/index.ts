@@ -7,6 +7,7 @@ import type { Services } from '../../routers/core/services.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
+import type { Gauges } from '../../routers/ports/metrics.ts'
 import type { Places } from '../../routers/ports/places.ts'
 import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
@@ -126,6 +127,12 @@ export class Realtime {
     ws.on('message', (bytes, isBinary) => this.#frames.take(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
     connection.send(established(connection.id, ACTIVITY_SECONDS))
+  }
+
+  /** What is open at this replica, for operators. */
+  gauges(): Gauges {
+    const { connections, subscriptions, lagMs } = this.#stats()
+    return { svc_sockets: connections, svc_streams: subscriptions, svc_change_lag_seconds: lagMs / 1000 }
   }
 
   #stats(): ReplicaStats {

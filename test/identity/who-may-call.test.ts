@@ -139,7 +139,8 @@ const table: { open: string; by?: Ability; to: string }[] = [
     by: 'write',
     to: 'extApps.create extApps.update extApps.delete extApps.rotateCredential',
   },
-  { open: 'an administrator', by: 'read', to: 'usage.report' },
+  { open: 'an administrator', by: 'read', to: 'usage.report audit.list' },
+  { open: 'an administrator', by: 'metrics', to: 'metrics.read' },
   { open: 'an administrator', by: 'write', to: 'users.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModels.create aiModels.update aiModels.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModelDescriptions.create aiModelDescriptions.update' },
@@ -164,7 +165,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   {
     open: 'the host',
-    to: 'users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers extApps.sync',
+    to: 'audit.export audit.verify audit.upkeep users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers extApps.sync',
   },
   { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },

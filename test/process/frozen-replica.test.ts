@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { accountsFile } from '../../server/login/accounts.ts'
 import { question } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import {
   addCatalogue,
@@ -34,6 +36,7 @@ beforeAll(async () => {
   catalogue = await addCatalogue(svc)
   await svc.host.limits.set({ name: 'ada', for: 'user:ada', cap: 1000, unit: 'requests', per: 'day' } as never)
   settings = { ...limits, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: folder.path, PORT: '0' }
+  settings['ACCOUNTS_FILE'] = accountsFile(svc.env)
   const kept = resources.move()
   stop = () => kept.disposeAsync()
 })
@@ -109,7 +112,40 @@ const scenes: [string, () => Promise<Scene>][] = [
       return { lock: rowOf('all'), frozen: rename('One'), other: rename('Two') }
     },
   ],
+  [
+    'the head of the audit log',
+    async () => {
+      const id = catalogue.provider.inner
+      const rename = (name: string) =>
+        request('PATCH', `${base}/ai-providers/${id}`, svc.people.admin.token, {
+          data: { type: 'ai-providers', id, attributes: { name } },
+        })
+      await addAccount(svc, 'grace')
+      const { id: person } = await newPerson(svc)
+      await rename('One')(svc.url)
+      const lock = ['select from audit_heads for update', []] as const
+      const appoint = request('PATCH', `${base}/users/${person}`, svc.people.admin.token, {
+        data: { type: 'users', id: `${person}`, attributes: { role: 'admin' } },
+      })
+      // Signing in waits for nobody; what an administrator does waits for the head.
+      const other: Request = async (url) => {
+        const signedIn = await signInAs('grace')(url)
+        return signedIn.ok ? appoint(url) : signedIn
+      }
+      return { lock, frozen: rename('Two'), other }
+    },
+  ],
 ]
+
+/** Signs in from a browser without cookies. */
+const signInAs =
+  (account: string): Request =>
+  (url) =>
+    fetch(`${url}/req/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify({ account, password: PASSWORD }),
+    })
 
 describe('a replica that freezes with a lock lets the other one go on:', () => {
   let replica: ReturnType<typeof startProcess>

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { claimLimits, raiseLimitVersion, returnLimits, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
+import type { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { locks, shareTurn, waitForTurn } from '../../../entities/sql/locks.ts'
 import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -32,3 +33,12 @@ export const changeLimits = <Result>(ctx: Context, work: (em: EntityManager) => 
 export const limitName = z.string().trim().min(1).max(80)
 
 export const noLimit = (name: string) => new Problem('not_found', { detail: `There is no limit named '${name}'.` })
+
+/** Tells the audit log of a change of a limit: of the person, where it is for one. */
+export function noteLimit({ act }: Context, limit: NamedLimit, change: object): void {
+  const { name, subject, subjectId } = limit
+  const isPersonal = subject === 'user' && subjectId
+  act?.concern(isPersonal ? `user:${subjectId}` : `limits:${name}`).note({ limit: name, ...change })
+}
+
+type NamedLimit = Pick<UsageLimit, 'name' | 'subject' | 'subjectId'>

@@ -11,7 +11,7 @@ import { inTransaction } from '../../core/run-statement.ts'
 import { host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
-import { changeLimits, limitName, noLimit } from './claim-limits.ts'
+import { changeLimits, limitName, noLimit, noteLimit } from './claim-limits.ts'
 import { type LimitColumns, toColumns, toColumnsOfAll } from './limit-columns.ts'
 import { LimitSimulation, listPeriods } from './limit-simulation.ts'
 import { topUp } from './top-up.ts'
@@ -33,7 +33,9 @@ export const limitsRouter = router({
     return changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
       if (row && isInFile(row)) throw inFile(input.name)
-      await write(em, row, { ...(await toColumns(inTransaction(em), input)), fromFile: false })
+      const columns = await toColumns(inTransaction(em), input)
+      noteLimit(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
+      await write(em, row, { ...columns, fromFile: false })
       return { name: input.name }
     })
   }),
@@ -43,6 +45,7 @@ export const limitsRouter = router({
       const row = await em.findOne(UsageLimit, { name })
       if (!row) throw noLimit(name)
       if (isInFile(row)) throw inFile(name)
+      noteLimit(ctx, row, { before: toValues(row) })
       em.remove(row)
       return { name }
     }),
@@ -100,6 +103,12 @@ export const limitsRouter = router({
     })
   }),
 })
+
+type LimitValues = Pick<UsageLimit, 'subject' | 'subjectId' | 'cap' | 'unit' | 'currency' | 'period' | 'mode'>
+
+const toValues = ({ subject, subjectId, cap, unit, currency, period, mode }: LimitValues) => {
+  return { subject, subjectId, cap, unit, currency, period, mode }
+}
 
 /** Node.js knows some that the database does not. */
 async function assertTimeZones({ services }: Context, entries: readonly { timeZone?: string | undefined }[]) {

@@ -7,7 +7,7 @@ import { limitSubjectExists } from '../../../entities/views/limit-subject.sql.ts
 import { Problem } from '../../core/problems.ts'
 import { inTransaction } from '../../core/run-statement.ts'
 import { host } from '../../core/trpc.ts'
-import { changeLimits, limitName, noLimit } from './claim-limits.ts'
+import { changeLimits, limitName, noLimit, noteLimit } from './claim-limits.ts'
 import { idOfNamed, nouns } from './limit-columns.ts'
 
 /** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
@@ -22,6 +22,7 @@ export const topUp = host
       const sql = inTransaction(em)
       const subjectId = chooseSubject(limit, await idOfNamed(sql, limit.subject, id))
       const values = [limit.id, subjectId, toppingUp(limit, amount)] as const
+      noteLimit(ctx, { ...limit, subjectId }, { added: amount })
       const topped = (await sql(topUpCounter, values))[0] ?? (await openAndTopUp(sql, limit, values))
       if (!topped) throw noLimit(name)
       const { isTooMuch, ...result } = topped

@@ -93,6 +93,7 @@ async function verifyPassword(ctx: BrowserContext, typed: Credentials): Promise<
   const attempt = { account: name, address: ctx.browser.address, browserId: browserIdFor(ctx, name) }
   await take(ctx, attempt)
   const [before] = await ctx.services.sql(findKnownUser, [name])
+  if (before) ctx.act?.concern(`user:${before.id}`)
   const identity = await password.verify(typed.account, typed.password).catch(async (error: unknown) => {
     await ctx.services.loginThrottle.giveBack(attempt)
     throw error
@@ -189,6 +190,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
     throw isProblem(error, 'signed_out') ? loginRefused(ctx, method) : error
   })
   ctx.callerContext.become(toCaller(subject), 'login')
+  ctx.act?.note({ method })
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }

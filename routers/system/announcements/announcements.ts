@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { User } from '../../../entities/identity/user.ts'
 import {
@@ -46,12 +47,7 @@ async function publishAnnouncement(ctx: Context, { users, ...given }: z.output<t
   if (!(await announcementText(given.view, settings.defaultLocale)))
     throw new Problem('invalid', { issues: [{ path: ['view'], message: 'has no text' }] })
   return transact(ctx, undefined, async (em) => {
-    const targets = users ? await em.find(User, { username: { $in: users } }, { fields: ['username'] }) : []
-    const missing = users?.filter((name) => !targets.some(({ username }) => username === name)) ?? []
-    if (missing.length > 0) {
-      const names = missing.slice(0, 5).join(', ')
-      throw new Problem('invalid', { issues: [{ path: ['users'], message: `names nobody there is: ${names}` }] })
-    }
+    const targets = await findTargets(em, users ?? [])
     const { start: startsAt = new Date(), expire: expiresAt = null, force: isForced, anchor = null, ...rest } = given
     const row = em.create(Announcement, { ...rest, isForced, anchor, startsAt, expiresAt, isGlobal: !users })
     await em.flush()
@@ -60,8 +56,17 @@ async function publishAnnouncement(ctx: Context, { users, ...given }: z.output<t
         AnnouncementTarget,
         targets.map(({ id: user }) => ({ announcement: row.id, user })),
       )
+    ctx.act?.concern(`announcements:${row.id}`).note({ after: given, people: users ? targets.length : null })
     return { id: row.id, title: row.title, people: users ? targets.length : null }
   })
+}
+
+async function findTargets(em: EntityManager, users: readonly string[]) {
+  const targets = await em.find(User, { username: { $in: [...users] } }, { fields: ['username'] })
+  const missing = users.filter((name) => !targets.some(({ username }) => username === name))
+  if (missing.length === 0) return targets
+  const names = missing.slice(0, 5).join(', ')
+  throw new Problem('invalid', { issues: [{ path: ['users'], message: `names nobody there is: ${names}` }] })
 }
 
 const chosen = z.strictObject({ id: resourceId })

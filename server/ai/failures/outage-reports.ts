@@ -1,4 +1,5 @@
 import type { Log } from '../../../routers/ports/log.ts'
+import type { Metrics } from '../../../routers/ports/metrics.ts'
 
 /** What the calls of this process find out about providers. */
 export interface OutageListener {
@@ -16,6 +17,7 @@ type Report = (listener: OutageListener) => Promise<unknown>
 /** Passes on what becomes of providers, beside the calls that notice it: of each provider in order, and what is old is left out. */
 export class OutageReports {
   readonly #log: Log
+  readonly #metrics: Metrics
   readonly #waiting = new Map<string, Report>()
   readonly #passing = new Set<string>()
   /** The providers whose outage this process has told of, and not the end of it. */
@@ -24,8 +26,9 @@ export class OutageReports {
   #lost = new Map<string, number>()
   #listener: OutageListener | undefined
 
-  constructor(log: Log) {
+  constructor(log: Log, metrics: Metrics) {
     this.#log = log
+    this.#metrics = metrics
   }
 
   /** Without a listener nothing is told: a command that asks a provider says nothing about the service. */
@@ -38,6 +41,7 @@ export class OutageReports {
   }
 
   began(provider: string, retryAfter: number): void {
+    this.#metrics.noteProvider(provider, true)
     this.#tell(provider, async (listener) => {
       const isAgain = this.#told.has(provider)
       await listener.beginOutage({ provider, retryAfter: Math.ceil(retryAfter), isAgain })
@@ -51,6 +55,7 @@ export class OutageReports {
   }
 
   ended(provider: string): void {
+    this.#metrics.noteProvider(provider, false)
     this.#lost.delete(provider)
     this.#tell(provider, (listener) => {
       this.#told.delete(provider)

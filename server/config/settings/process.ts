@@ -19,6 +19,14 @@ export const processShape = {
   CORS_ORIGINS: origins.describe(
     'Origins whose pages may call the API with an access token, comma separated, such as `https://app.example.org`',
   ),
+  METRICS_PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('Port of its own for `/metrics`, without a token; 0 takes a free one'),
+  METRICS_HOST: z.string().default('127.0.0.1').describe('Address on which METRICS_PORT listens'),
   DATA_DIR: z.string().default('.data').describe('Folder of the embedded database, generated secrets and files'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })

@@ -44,6 +44,13 @@ export const systemShape = {
     .describe(
       'Folder with files such as `de_DE.json`, `chat_de_DE.json` and `custom_de_DE.json`, whose texts, flat or nested, replace the built-in ones',
     ),
+  AUDIT_ADDRESSES: z
+    .enum(['full', 'network', 'none'])
+    .default('network')
+    .describe(
+      'How much of the address of a caller the audit log keeps: all, its network (/24, or /48 of IPv6), or none',
+    ),
+  RETENTION_AUDIT_MONTHS: count(12, 1, 1200).describe('After how many months entries of the audit log are removed'),
   LINK_PREVIEWS_PER_MINUTE: count(180, 1).describe(
     'How often a minute a person may ask for what a link leads to, for its picture or its icon',
   ),

@@ -1,0 +1,88 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { defineCommand } from 'citty'
+import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../prompts.ts'
+import { properties, table } from '../table.ts'
+import { typedNumber } from '../typed-number.ts'
+
+export const audit = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'The audit log: who did what, to whom, when and from where' },
+    subCommands: { list: list(context), verify: verify(context), export: exportAll(context) },
+  })
+
+const list = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show entries, the newest first' },
+    args: {
+      act: { type: 'string', description: 'Only this act, such as admin.setRole, or all that begin so: aiModels.' },
+      actor: { type: 'string', description: 'Only of this actor, such as user:5 or host' },
+      subject: { type: 'string', description: 'Only what was done to this, such as user:5 or ai-models:3' },
+      outcome: { type: 'string', description: 'Only with this outcome: ok, or the code of a refusal' },
+      from: { type: 'string', description: 'First day in UTC, as 2026-01-31' },
+      to: { type: 'string', description: 'Last day in UTC' },
+      before: { type: 'string', description: 'Only entries before this number' },
+      limit: { type: 'string', description: 'How many; 50 when absent' },
+      json,
+    },
+    async run({ args: { before, limit, act, actor, subject, outcome, from, to } }) {
+      const texts = Object.entries({ act, actor, subject, outcome, from, to })
+      const input = {
+        ...Object.fromEntries(texts.filter(([, text]) => text !== undefined)),
+        ...(before !== undefined && { before: parseFlag(typedNumber, before, '--before') }),
+        ...(limit !== undefined && { limit: parseFlag(typedNumber, limit, '--limit') }),
+      }
+      const record = await context.open(({ host }) => host.audit.list(input))
+      const rows = record.entries.map(({ requestId: _, origin, change, ...entry }) => {
+        return { ...entry, origin: origin && JSON.stringify(origin), change: change && JSON.stringify(change) }
+      })
+      context.print({ record, text: table(rows, 'There are no such entries.') })
+    },
+  })
+
+const verify = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Prove that no entry was changed, removed or moved; exit code 1 where one was' },
+    args: {
+      log: { type: 'string', description: 'Log of the service, as JSON, whose anchors are compared' },
+      json,
+    },
+    async run({ args: { log } }) {
+      const anchors = log === undefined ? [] : await readAnchors(log)
+      const record = await context.open(({ host }) => host.audit.verify({ anchors }))
+      const { findings, ...counts } = record
+      const text = [properties({ ...counts, anchors: anchors.length }), table(findings, 'Nothing is wrong.')]
+      context.print({ record: { ...record, anchors: anchors.length }, text: text.join('\n\n') })
+      context.failed = !record.isWhole
+    },
+  })
+
+const MAX_ANCHORS = 10_000
+
+/** The last anchors among the lines of a log. */
+async function readAnchors(path: string) {
+  const anchors: { seq: number; hash: string }[] = []
+  for await (const line of createInterface({ input: createReadStream(path) })) {
+    if (!line.includes('"audit anchor"')) continue
+    const { seq, hash } = JSON.parse(line) as { seq: number; hash: string }
+    anchors.push({ seq, hash })
+    if (anchors.length > MAX_ANCHORS) anchors.shift()
+  }
+  return anchors
+}
+
+const exportAll = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Print all entries as JSON, one a line, the oldest first, with the digests that prove them' },
+    args: { json },
+    run: () =>
+      context.open(async ({ host }) => {
+        const { batches } = await host.audit.export()
+        await context.write(toLines(batches))
+      }),
+  })
+
+async function* toLines(batches: AsyncIterable<readonly object[]>): AsyncGenerator<string, void> {
+  for await (const entries of batches) yield `${entries.map((entry) => JSON.stringify(entry)).join('\n')}\n`
+}

@@ -1,0 +1,86 @@
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+
+/** An entry before it has its place in the log. */
+export interface NewAuditEntry {
+  act: string
+  outcome: string
+  actor: string
+  subject: string | null
+  requestId: string | null
+  origin: string | null
+  change: string | null
+}
+
+/** Values: entries as JSON, in their order. The head of the log is locked until the transaction ends. */
+export const appendToAudit = statement<{ seq: number }>(
+  'append-to-audit',
+  `insert into audit_entries (act, outcome, actor, subject, request_id, origin, change)
+   select e ->> 'act', e ->> 'outcome', e ->> 'actor', e ->> 'subject', e ->> 'requestId', e ->> 'origin', e ->> 'change'
+     from jsonb_array_elements($1::jsonb) with ordinality as g (e, n) order by n
+   returning seq::float8 as seq`,
+)
+
+/** An entry with its links, as the chain is checked and exported. */
+export interface ChainedEntry extends NewAuditEntry {
+  seq: number
+  at: string
+  originDigest: string | null
+  changeDigest: string | null
+  previous: string
+  hash: string
+}
+
+const chained = `seq::float8 as seq, ${isoTime('at')} as at, act, outcome, actor, subject, request_id as "requestId", origin, change,
+       origin_digest as "originDigest", change_digest as "changeDigest", previous, hash`
+
+/** All entries up to a number, the oldest first. Values: the number. */
+export const readAuditChain = unboundedStatement<ChainedEntry>(
+  `select ${chained} from audit_entries where seq <= $1::bigint order by seq`,
+)
+
+export interface AuditEnds {
+  seq: number
+  hash: string
+  removedSeq: number
+  removedHash: string
+}
+
+export const findAuditEnds = statement<AuditEnds>(
+  'find-audit-ends',
+  `select seq::float8 as seq, hash, removed_seq::float8 as "removedSeq", removed_hash as "removedHash" from audit_heads where id = 1`,
+)
+
+/** Values, null for any: an act or how it begins with `%`, actor, subject, outcome, first and last day in UTC, the number before which to begin; how many. */
+export const listAuditEntries = unboundedStatement<ChainedEntry>(
+  `select ${chained} from audit_entries
+    where ($1::text is null or act like $1) and ($2::text is null or actor = $2) and ($3::text is null or subject = $3)
+      and ($4::text is null or outcome = $4) and ($5::date is null or at >= $5::date at time zone 'utc')
+      and ($6::date is null or at < ($6::date + 1) at time zone 'utc')
+      and ($7::bigint is null or seq < $7)
+    order by seq desc limit $8`,
+)
+
+/** Values: the id of a person, of whom nothing stays but the id. */
+export const eraseFromAudit = statement<never>(
+  'erase-from-audit',
+  `update audit_entries set origin = case when actor = $1 then null else origin end,
+                            change = case when subject = $1 then null else change end
+    where (actor = $1 and origin is not null) or (subject = $1 and change is not null)`,
+)
+
+/** Notes the last entry before a time as removed, if there is a further one. Values: the time. */
+export const noteRemovedAudit = statement<{ removedSeq: number; removedHash: string }>(
+  'note-removed-audit',
+  `update audit_heads h set removed_seq = e.seq, removed_hash = e.hash
+     from (select seq, hash from audit_entries where at < $1 order by at desc, seq desc limit 1) e
+    where h.id = 1 and e.seq > h.removed_seq
+   returning e.seq::float8 as "removedSeq", e.hash as "removedHash"`,
+)
+
+/** Values: how many at most. */
+export const deleteRemovedAudit = statement<{ seq: number }>(
+  'delete-removed-audit',
+  `delete from audit_entries where seq in (
+     select seq from audit_entries where seq <= (select removed_seq from audit_heads where id = 1) order by seq limit $1)
+   returning seq::float8 as seq`,
+)

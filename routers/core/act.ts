@@ -1,0 +1,81 @@
+type Input = Record<string, unknown>
+
+export interface ActCall {
+  path: string
+  isMutation: boolean
+  /** Whether administrators call it, or the host. */
+  isOffice: boolean
+  input: unknown
+}
+
+/** A call that the audit log tells of, from its begin until it is written down. */
+export class Act {
+  readonly path: string
+  readonly isOffice: boolean
+  /** What it is done to, such as `user:5`. */
+  subject: string | undefined
+  /** Whether it is known who acts only once it is over, so that no transaction of it writes the entry. */
+  readonly isSignIn: boolean
+  /** Whether a transaction of it has written the entry. */
+  isWritten = false
+  readonly #input: unknown
+  #change: Input | undefined
+
+  constructor({ path, isOffice, input }: ActCall) {
+    this.path = path
+    this.isOffice = isOffice
+    this.isSignIn = path.startsWith('sessions.')
+    this.#input = isOffice ? input : undefined
+  }
+
+  concern(subject: string): this {
+    this.subject = subject
+    return this
+  }
+
+  /** Records this in place of the input. */
+  note(change: Input): void {
+    this.#change = { ...this.#change, ...change }
+  }
+
+  /** What changed, or what was asked for, without secrets, and without the person, who is the subject. */
+  get change(): Input | undefined {
+    if (this.#change) return redact(this.#change) as Input
+    if (typeof this.#input !== 'object' || this.#input === null) return undefined
+    const { user: _, id: __, ifVersion: ___, ...input } = this.#input as Input
+    return Object.keys(input).length > 0 ? { input: redact(input) } : undefined
+  }
+}
+
+const MAX_TEXT = 4096
+const MAX_ITEMS = 100
+const MAX_DEPTH = 6
+
+const secretName =
+  /(password|passkey|secret|token|key|credential|authorization|cookie|headers|env|hash|cipher(text)?|backup|code|image|avatar|logo|content|query)$/i
+
+/** A copy without secrets, bytes and long texts. */
+function redact(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return cut(value)
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  if (depth === MAX_DEPTH || value instanceof Uint8Array) return '…'
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => redact(item, depth + 1))
+  const members = Object.entries(value).slice(0, MAX_ITEMS)
+  return Object.fromEntries(
+    members.map(([name, item]) => [
+      name,
+      secretName.test(name) && isFilled(item) && typeof item !== 'boolean' ? 'changed' : redact(item, depth + 1),
+    ]),
+  )
+}
+
+const isFilled = (value: unknown) => value !== null && value !== undefined && value !== ''
+
+/** An address may hold a password, or a key among its parameters. */
+function cut(text: string): string {
+  const url = /^[a-z]+:\/\//i.test(text) ? URL.parse(text) : null
+  if (!url) return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
+  url.username = url.password = url.search = ''
+  return url.href.slice(0, MAX_TEXT)
+}

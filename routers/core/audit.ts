@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import ipaddr from 'ipaddr.js'
+import { appendToAudit, type NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
+import { Act, type ActCall } from './act.ts'
+import type { Context } from './context.ts'
+import { runStatement } from './run-statement.ts'
+
+type Input = Record<string, unknown>
+
+/** What people do for themselves that the audit log tells of, and with which input; no input of it is recorded. */
+const ownActs: Partial<Record<string, (input: Input) => boolean>> = {
+  'audit.export': () => true,
+  'audit.list': () => true,
+  'ai.revokeApproval': () => true,
+  'connections.delete': () => true,
+  'extApps.endLinks': () => true,
+  'extApps.establishConnection': () => true,
+  'passkey.renewBackup': () => true,
+  'passkey.reset': () => true,
+  'password.change': () => true,
+  'registration.complete': () => true,
+  'roomKeys.rekey': () => true,
+  'sessions.beginLogin': () => true,
+  'sessions.end': () => true,
+  'sessions.endOthers': () => true,
+  'sessions.finishLogin': () => true,
+  'sessions.login': () => true,
+  'sessions.logout': () => true,
+  'sessions.logoutEverywhere': () => true,
+  'tokens.create': () => true,
+  'tokens.revoke': () => true,
+  'users.delete': () => true,
+  'users.update': ({ role, disabled }) => role !== undefined || disabled !== undefined,
+}
+
+export const ownActPaths = Object.keys(ownActs)
+
+/** The act that a call is, if the audit log tells of it: those of administrators, of commands, and some that people do for themselves. */
+export function beginAct({ origin, operator }: Context, call: ActCall): Act | undefined {
+  const own = ownActs[call.path]
+  const input = (call.input ?? {}) as Input
+  const isTold = own ? own(input) : call.isMutation && call.isOffice
+  return isTold && (origin !== 'host' || operator !== undefined) ? new Act(call) : undefined
+}
+
+/** Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log. */
+export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<void> {
+  await em.flush()
+  await runStatement(em, appendToAudit, [JSON.stringify([entryOf(ctx, act)])])
+}
+
+/** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */
+export async function recordDone(ctx: Context, act: Act): Promise<void> {
+  if (act.isWritten) return
+  const entry = entryOf(ctx, act)
+  const { audit, sql } = ctx.services
+  if (!act.isOffice) return audit.append(entry)
+  await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
+}
+
+/** By these somebody who tries passwords is seen; what else people are refused for themselves is of no concern. */
+const signInFailures = ['login_failed', 'too_many_requests', 'wrong_password']
+
+/** Writes down behind the answer that an act was refused, without what was asked for. */
+export function recordRefused(ctx: Context, act: Act, code: string): void {
+  if (!act.isOffice && !signInFailures.includes(code)) return
+  const entry = { ...entryOf(ctx, act, code), change: null }
+  const network = ctx.address && shorten(ctx.address, 'network')
+  ctx.services.audit.appendFailure([act.path, code, entry.actor, entry.subject, network].join(' '), entry)
+}
+
+function entryOf(ctx: Context, { path, subject, change }: Act, outcome = 'ok'): NewAuditEntry {
+  return {
+    act: path,
+    outcome,
+    actor: nameActor(ctx),
+    subject: subject?.replace(/\p{Cc}/gu, ' ').slice(0, 200) ?? null,
+    requestId: ctx.requestId.slice(0, 100),
+    origin: salted(originOf(ctx)),
+    change: salted(change),
+  }
+}
+
+/** Who is signed in at the end; at a sign-out who was at the begin. */
+function nameActor({ origin, caller, callerContext: { current } }: Context): string {
+  const actor = current.type === 'guest' ? caller : current
+  if (origin === 'host') return 'host'
+  if (actor.type === 'user') return `user:${actor.person.id}`
+  return actor.type === 'external-app' ? `app:${actor.appId}` : actor.type
+}
+
+function originOf({ address, operator, callerContext: { current }, services: { settings } }: Context) {
+  const token = current.type === 'user' ? current.token?.id : undefined
+  const shown = address && shorten(address, settings.auditAddresses)
+  return { ...(shown && { address: shown }), ...(token && { token }), ...(operator && { operator }) }
+}
+
+/** An address as the policy of the installation lets it be kept. */
+function shorten(address: string, policy: 'full' | 'network' | 'none'): string | undefined {
+  if (policy === 'none' || !ipaddr.isValid(address)) return undefined
+  const parsed = ipaddr.process(address)
+  if (policy === 'full') return parsed.toString()
+  const bits = parsed.kind() === 'ipv4' ? 24 : 48
+  const network = parsed instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6
+  return `${network.networkAddressFromCIDR(`${parsed}/${bits}`)}/${bits}`
+}
+
+const MAX_JSON = 64 * 1024
+
+/** As JSON with a salt, by which nobody finds what is erased by trying what has the same digest; null for nothing. */
+function salted(members: object | undefined): string | null {
+  if (!members || Object.keys(members).length === 0) return null
+  const salt = randomBytes(16).toString('hex')
+  const text = JSON.stringify({ salt, ...members })
+  return text.length <= MAX_JSON ? text : JSON.stringify({ salt, isTooLong: true })
+}

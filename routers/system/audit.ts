@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import {
+  type AuditEnds,
+  type ChainedEntry,
+  deleteRemovedAudit,
+  findAuditEnds,
+  listAuditEntries,
+  noteRemovedAudit,
+  readAuditChain,
+} from '../../entities/events/audit-entry.sql.ts'
+import type { Context } from '../core/context.ts'
+import { about, adminWith, host, router } from '../core/trpc.ts'
+import { day } from '../ports/days.ts'
+import { untilFewer } from '../verbs/until-fewer.ts'
+
+const filters = {
+  /** Such as `aiModels.update`, or how it begins with a dot at its end, such as `aiModels.`. */
+  act: z
+    .string()
+    .regex(/^[A-Za-z]{1,40}\.?[A-Za-z]{0,40}$/, 'must be an act such as aiModels.update, or aiModels.')
+    .optional(),
+  /** Such as `user:5` or `host`. */
+  actor: z.string().max(40).optional(),
+  /** Such as `user:5` or `ai-models:3`. */
+  subject: z.string().max(200).optional(),
+  outcome: z.string().max(60).optional(),
+  /** Days in UTC, both included. */
+  from: day.optional(),
+  to: day.optional(),
+}
+
+const page = z.strictObject({
+  ...filters,
+  /** The number of the last entry of the page before. */
+  before: z.int().min(1).optional(),
+  limit: z.int().min(1).max(1000).default(50),
+})
+
+/** How many rows one statement deletes. */
+const BATCH = 1000
+
+const anchor = z.strictObject({
+  seq: z.int().min(1),
+  hash: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'),
+})
+
+/** Who did what, as rows that nobody changes. */
+export const auditRouter = router({
+  list: adminWith('read')
+    .meta(about('List the entries of the audit log, the newest first; `next` is where the page after it begins.'))
+    .input(page.prefault({}))
+    .query(async ({ ctx, input: { before, limit, ...given } }) => {
+      const values = [toPattern(given.act), given.actor, given.subject, given.outcome, given.from, given.to, before]
+      const rows = await ctx.services.sql(listAuditEntries, [...values.map((value) => value ?? null), limit])
+      return { entries: rows.map(toRecord), next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : null }
+    }),
+
+  /** All entries with what proves them, the oldest first. */
+  export: host.query(async ({ ctx }) => {
+    const ends = await findEnds(ctx)
+    return { ends, batches: ctx.services.readInBatches(readAuditChain, [ends.seq]) }
+  }),
+
+  /** Walks the chain, and compares it with anchors from the log. */
+  verify: host
+    .input(z.strictObject({ anchors: z.array(anchor).max(10_000).default([]) }).prefault({}))
+    .query(async ({ ctx, input: { anchors } }) => {
+      const ends = await findEnds(ctx)
+      const walk = new ChainWalk(ends, anchors)
+      for await (const entries of ctx.services.readInBatches(readAuditChain, [ends.seq]))
+        for (const e of entries) walk.visit(e)
+      return walk.finish()
+    }),
+
+  /** Removes what is older than the setting says, and writes an anchor to the log. */
+  upkeep: host.mutation(async ({ ctx }) => {
+    const { settings, sql, log } = ctx.services
+    const before = new Date()
+    before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
+    const [removed] = await sql(noteRemovedAudit, [before])
+    if (removed) log.info(removed, 'entries of the audit log were removed up to this one')
+    await untilFewer(BATCH, () => sql(deleteRemovedAudit, [BATCH]))
+    const { seq, hash } = await findEnds(ctx)
+    if (seq > 0) log.info({ seq, hash }, 'audit anchor')
+    return { seq, hash }
+  }),
+})
+
+const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` : act)
+
+async function findEnds({ services }: Context): Promise<AuditEnds> {
+  const [ends] = await services.sql(findAuditEnds)
+  return ends ?? { seq: 0, hash: '', removedSeq: 0, removedHash: '' }
+}
+
+/** An entry as people read it. */
+function toRecord({ seq, at, act, outcome, actor, subject, requestId, origin, change }: ChainedEntry) {
+  return { seq, at, act, outcome, actor, subject, requestId, origin: readText(origin), change: readText(change) }
+}
+
+/** Without its salt; null where nothing was kept, or where it is erased. */
+function readText(text: string | null): Record<string, unknown> | null {
+  if (text === null) return null
+  const { salt: _, ...members } = JSON.parse(text) as Record<string, unknown>
+  return members
+}
+
+interface Finding {
+  seq: number
+  problem: string
+}
+
+/** As many as somebody reads; the chain may be broken everywhere. */
+const MAX_FINDINGS = 100
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** Compares each entry with the one before it, and with what its own digests say. */
+class ChainWalk {
+  readonly #ends: AuditEnds
+  readonly #anchors: Map<number, string>
+  readonly #findings: Finding[] = []
+  #last: { seq: number; hash: string }
+  #entries = 0
+  #erased = 0
+
+  constructor(ends: AuditEnds, anchors: readonly z.output<typeof anchor>[]) {
+    this.#ends = ends
+    this.#anchors = new Map(anchors.map(({ seq, hash }) => [seq, hash]))
+    this.#last = { seq: ends.removedSeq, hash: ends.removedHash }
+  }
+
+  visit(entry: ChainedEntry): void {
+    // Removed in a moment.
+    if (entry.seq <= this.#ends.removedSeq) return
+    const { seq, hash, previous, origin, originDigest, change, changeDigest } = entry
+    this.#entries++
+    if ((originDigest && origin === null) || (changeDigest && change === null)) this.#erased++
+    if (seq !== this.#last.seq + 1) this.#report(seq, `entries ${this.#last.seq + 1} to ${seq - 1} are missing`)
+    if (previous !== this.#last.hash) this.#report(seq, 'does not follow the entry before it')
+    if (hash !== hashOf(entry)) this.#report(seq, 'was changed')
+    if (!isDigestOf(origin, originDigest)) this.#report(seq, 'says another origin than it did')
+    if (!isDigestOf(change, changeDigest)) this.#report(seq, 'says another change than it did')
+    this.#compareAnchor(seq, hash)
+    this.#last = { seq, hash }
+  }
+
+  finish() {
+    const { seq, hash } = this.#ends
+    if (this.#last.seq < seq) this.#report(seq, `entries ${this.#last.seq + 1} to ${seq} are missing`)
+    else if (this.#last.hash !== hash) this.#report(seq, 'is not what the head of the chain says')
+    for (const at of this.#anchors.keys())
+      if (at > this.#ends.removedSeq) this.#report(at, 'has an anchor in the log, and is missing')
+    return {
+      isWhole: this.#findings.length === 0,
+      seq,
+      hash,
+      entries: this.#entries,
+      erased: this.#erased,
+      findings: this.#findings,
+    }
+  }
+
+  #compareAnchor(seq: number, hash: string): void {
+    const anchored = this.#anchors.get(seq)
+    if (anchored !== undefined && anchored !== hash) this.#report(seq, 'is not what its anchor in the log says')
+    this.#anchors.delete(seq)
+  }
+
+  #report(seq: number, problem: string): void {
+    if (this.#findings.length < MAX_FINDINGS) this.#findings.push({ seq, problem })
+  }
+}
+
+/** As the database computed it: see `entities/events/audit-entry.ts`. */
+function hashOf({
+  seq,
+  at,
+  act,
+  outcome,
+  actor,
+  subject,
+  requestId,
+  originDigest,
+  changeDigest,
+  previous,
+}: ChainedEntry) {
+  const texts = [seq, at, act, outcome, actor, subject, requestId, originDigest, changeDigest, previous]
+  return sha256(texts.map((text) => text ?? '').join('\n'))
+}
+
+const isDigestOf = (text: string | null, digest: string | null) => text === null || sha256(text) === digest

@@ -1,0 +1,259 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ownActPaths } from '../../routers/core/audit.ts'
+import { appRouter } from '../../routers/index.ts'
+import { addAccount, openBrowser, signIn } from '../kit/browser.ts'
+import { ada, host } from '../kit/command-line.ts'
+import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+
+interface Entry {
+  seq: number
+  act: string
+  outcome: string
+  actor: string
+  subject: string | null
+  origin: Record<string, unknown> | null
+  change: Record<string, unknown> | null
+}
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1000', LOGIN_ATTEMPTS_PER_ADDRESS: '1000' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+/** What an administrator reads of the log. */
+async function listed(filters: object): Promise<Entry[]> {
+  const input = encodeURIComponent(JSON.stringify(filters))
+  const { token } = svc.people.admin
+  const answer = await svc.send('GET', `/trpc/audit.list?input=${input}`, { token })
+  expect(answer.status).toBe(200)
+  return ((await answer.json()) as { result: { data: { entries: Entry[] } } }).result.data.entries
+}
+
+const verified = () => svc.host.audit.verify()
+
+describe('the audit log tells', () => {
+  test('who signed in, how, and from which network', async () => {
+    const { id } = await signIn(svc, 'grace')
+
+    await expect
+      .poll(() => listed({ act: 'sessions.login', subject: `user:${id}` }))
+      .toMatchObject([
+        { outcome: 'ok', actor: `user:${id}`, origin: { address: '127.0.0.0/24' }, change: { method: 'password' } },
+      ])
+  })
+
+  test('the first ten failures of a minute one by one, and the others as a sum', async () => {
+    await using own = await startJsonApi({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1000', LOGIN_ATTEMPTS_PER_ADDRESS: '1000' })
+    const { id } = await addAccount(own, 'alan')
+    const browser = openBrowser(own.url)
+    for (let tries = 0; tries < 14; tries++) expect((await browser.login('alan', 'wrong')).status).not.toBe(200)
+    const rows = () =>
+      own.rows<{ subject: string; change: string | null }>(
+        `select subject, change from audit_entries where outcome in ('login_failed', 'too_many_requests') order by seq`,
+      )
+
+    await own.services.audit.flush()
+
+    const told = await rows()
+    expect(new Set(told.map(({ subject }) => subject))).toEqual(new Set([`user:${id}`]))
+    expect(told.map(({ change }) => change)).toEqual([...Array(10).fill(null), '{"times":4}'])
+  })
+
+  test('what an administrator changed, before and after, without secrets', async () => {
+    const given = { providerId: 'audited', name: 'One', adapter: 'openai-compatible', apiKey: 'CANARY-KEY' }
+    const address = { apiUrl: 'https://ada:CANARY-PASSWORD@ai.example.org/v1?key=CANARY-PARAMETER' }
+    const { one } = await svc.admin.create('ai-providers', { ...given, apiUrl: 'https://ai.example.org/v1' })
+    await svc.admin.update('ai-providers', one.id, { name: 'Two', apiKey: 'CANARY-OTHER' })
+    await svc.admin.update('ai-providers', one.id, { ...address, apiKey: 'CANARY-THIRD' })
+    await svc.admin.delete(`/ai-providers/${one.id}`)
+
+    const entries = await listed({ act: 'aiProviders.', subject: `ai-providers:${one.id}` })
+
+    const actor = `user:${svc.people.admin.id}`
+    expect(entries.map(({ act, actor }) => [act, actor])).toEqual([
+      ['aiProviders.delete', actor],
+      ...entries.slice(1, -2).map(() => ['aiProviders.update', actor]),
+      ['aiProviders.update', actor],
+      ['aiProviders.create', actor],
+    ])
+    const renamed = { before: { name: 'One', apiKey: 'changed' }, after: { name: 'Two', apiKey: 'changed' } }
+    expect(entries.map(({ change }) => change)).toContainEqual(renamed)
+    expect(JSON.stringify(await svc.rows('select * from audit_entries'))).not.toContain('CANARY')
+  })
+
+  test('what was refused to an administrator, without what was asked for', async () => {
+    const refused = await svc.admin.update('ai-providers', '999999', { name: 'CANARY' })
+    expect(refused.status).toBe(404)
+
+    await expect
+      .poll(() => listed({ act: 'aiProviders.update', outcome: 'not_found' }))
+      .toMatchObject([{ actor: `user:${svc.people.admin.id}`, change: null }])
+  })
+
+  test('nothing of a change that was rolled back', async () => {
+    const before = await svc.rows('select seq from audit_entries')
+    const refused = await svc.admin.create('ai-providers', { providerId: 'audited again', name: 5 })
+    expect(refused.status).toBe(422)
+
+    expect(await svc.rows(`select seq from audit_entries where outcome = 'ok'`)).toHaveLength(
+      before.length - (await svc.rows(`select seq from audit_entries where outcome <> 'ok'`)).length,
+    )
+  })
+
+  test('of long texts 4 KB', async () => {
+    const given = { promptType: 'audited', usageType: 'main', locale: 'en_US', prompt: 'x'.repeat(50_000) }
+    const { one } = await svc.admin.create('system-prompts', given)
+
+    const [entry] = await listed({ subject: `system-prompts:${one.id}` })
+
+    expect(entry).toMatchObject({ change: { after: { prompt: `${'x'.repeat(4096)}…` } } })
+  })
+
+  test('that somebody has read it', async () => {
+    await listed({ act: 'audit.list', limit: 1 })
+
+    await expect.poll(() => listed({ act: 'audit.list', limit: 1 })).toMatchObject([{ outcome: 'ok' }])
+  })
+
+  test('page after page', async () => {
+    for (const tries of [1, 2, 3]) {
+      const given = { providerId: `page-${tries}`, name: 'P', adapter: 'openai-compatible' }
+      await svc.admin.create('ai-providers', { ...given, apiUrl: 'https://ai.example.org/v1' })
+    }
+    const numbers = (await listed({ limit: 4 })).map(({ seq }) => seq)
+    const last = numbers[1] ?? 0
+
+    expect((await listed({ limit: 2, before: last })).map(({ seq }) => seq)).toEqual([last - 1, last - 2])
+  })
+})
+
+test('the audit log names only procedures that there are', () => {
+  expect(Object.keys(appRouter._def.procedures)).toEqual(expect.arrayContaining(ownActPaths))
+})
+
+test('erasing a person empties what the audit log has of them, and leaves the chain whole', async () => {
+  const { id } = await signIn(svc, 'lovelace')
+  await expect.poll(() => listed({ subject: `user:${id}` })).toHaveLength(1)
+  const removed = await svc.admin.delete(`/users/${id}`)
+  expect(removed.status).toBe(200)
+
+  const entries = await listed({ subject: `user:${id}` })
+  expect(entries.map(({ act }) => act)).toEqual(['users.delete', 'sessions.login'])
+  expect(entries[1]).toMatchObject({ origin: null, change: null })
+  expect(JSON.stringify(await svc.rows('select * from audit_entries'))).not.toContain('lovelace')
+  expect(await verified()).toMatchObject({ isWhole: true, findings: [] })
+})
+
+describe('the database', () => {
+  test.for([
+    `update audit_entries set actor = 'user:1'`,
+    `update audit_entries set change = '{}'`,
+    'delete from audit_entries',
+  ])('refuses «%s»', async (text) => {
+    await expect(svc.rows(text)).rejects.toThrow('the audit log takes no changes')
+  })
+})
+
+test('old entries go by the setting, and the chain begins anew behind them', async () => {
+  await using own = await startJsonApi({ RETENTION_AUDIT_MONTHS: '12' })
+  for (const providerId of ['one', 'two', 'three']) {
+    const given = { providerId, name: 'P', adapter: 'openai-compatible', apiUrl: 'https://ai.example.org/v1' }
+    await own.admin.create('ai-providers', given)
+  }
+  await own.rows('alter table audit_entries disable trigger refuse')
+  await own.rows(`update audit_entries set at = at - interval '13 months' where seq <= 2`)
+  await own.rows('alter table audit_entries enable trigger refuse')
+
+  await own.host.audit.upkeep()
+
+  expect(await own.rows('select seq::int from audit_entries')).toEqual([{ seq: 3 }])
+  expect(await own.host.audit.verify()).toMatchObject({ isWhole: true, entries: 1 })
+  expect(own.log.filter((line) => line.includes('"audit anchor"')).map((line) => JSON.parse(line))).toMatchObject([
+    { seq: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+  ])
+})
+
+/** What somebody does who has the database. */
+const tampering: [string, string, string][] = [
+  ['a changed entry', `update audit_entries set actor = 'user:9' where seq = 2`, 'was changed'],
+  ['a changed origin', `update audit_entries set origin = '{}' where seq = 2`, 'says another origin than it did'],
+  ['a missing entry', 'delete from audit_entries where seq = 2', 'entries 2 to 2 are missing'],
+  ['a missing end', 'delete from audit_entries where seq = 3', 'entries 3 to 3 are missing'],
+  [
+    'another order',
+    'update audit_entries set seq = case seq when 2 then -3 when 3 then -2 end where seq in (2, 3); update audit_entries set seq = -seq where seq < 0',
+    'does not follow the entry before it',
+  ],
+]
+
+test.for(tampering)('svc audit verify finds %s', async ([, text, problem]) => {
+  await using machine = await host()
+  await machine.run(['add-user', ...ada])
+  await machine.run(['set-role', '--username', 'ada', '--role', 'admin'])
+  await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
+  expect(await machine.json('audit', 'verify')).toMatchObject({ isWhole: true, entries: 3 })
+
+  await machine.rows(
+    `alter table audit_entries disable trigger user; ${text}; alter table audit_entries enable trigger user`,
+  )
+  const ended = await machine.run(['audit', 'verify', '--json'])
+
+  expect(ended.exitCode).toBe(1)
+  expect(JSON.parse(ended.stdout)).toMatchObject({
+    isWhole: false,
+    findings: expect.arrayContaining([expect.objectContaining({ problem })]),
+  })
+})
+
+test('svc audit verify finds a log that was cut and made anew by the anchors of the log', async () => {
+  await using machine = await host()
+  await machine.run(['add-user', ...ada])
+  const [{ hash } = {}] = await machine.rows('select hash from audit_heads')
+  const log = join(machine.folder, 'svc.log')
+  await writeFile(log, `no JSON\n${JSON.stringify({ seq: 1, hash, msg: 'audit anchor' })}\n`)
+  expect(await machine.json('audit', 'verify', '--log', log)).toMatchObject({ isWhole: true, anchors: 1 })
+
+  await machine.rows(
+    `alter table audit_entries disable trigger refuse; delete from audit_entries; delete from audit_heads; alter table audit_entries enable trigger refuse`,
+  )
+  await machine.run(['set-role', '--username', 'ada', '--role', 'admin'])
+  const ended = await machine.run(['audit', 'verify', '--log', log, '--json'])
+
+  expect(JSON.parse(ended.stdout).findings).toEqual([{ seq: 1, problem: 'is not what its anchor in the log says' }])
+})
+
+test('commands are told with the user of the host and no password', async () => {
+  await using machine = await host()
+  await machine.run(['add-user', ...ada, '--password-stdin'], { piped: 'CANARY correct horse' })
+  await machine.run(['set-role', '--username', 'ada', '--role', 'admin'])
+  await machine.run([
+    'limits',
+    'set',
+    'of ada',
+    '--for',
+    'user:ada',
+    '--cap',
+    '5',
+    '--unit',
+    'requests',
+    '--per',
+    'day',
+  ])
+  await machine.run(['remove-user', '--username', 'ada', '--yes'])
+
+  const { entries } = await machine.json('audit', 'list', '--from', '2020-01-01')
+
+  expect(entries).toMatchObject([
+    { act: 'admin.removeUser', actor: 'host', subject: 'user:2', origin: { operator: expect.any(String) } },
+    { act: 'limits.set', subject: 'user:2', change: null },
+    { act: 'admin.setRole', subject: 'user:2', change: null },
+    { act: 'admin.addUser', subject: 'user:2', change: null },
+  ])
+  const lines = (await machine.run(['audit', 'export'])).stdout.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line).seq)).toEqual([1, 2, 3, 4, 5])
+  const all = JSON.stringify(await machine.rows('select * from audit_entries'))
+  expect(all).not.toMatch(/CANARY|"ada|ada@/)
+})

@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { createMetrics } from '../../server/ops/metrics.ts'
+import { question } from '../kit/ai/provider.ts'
+import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { root } from '../kit/service-process.ts'
+
+let svc: TestApp
+let operator: TestUser
+beforeAll(async () => {
+  svc = await startApp({ METRICS_PORT: '0' })
+  operator = await svc.user({ role: 'admin', abilities: ['metrics', 'ai'] })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const read = async () => (await svc.send('GET', '/metrics', { token: operator.token })).text()
+
+/** The value of a series, by its name with its labels. */
+const readSeries = (text: string, series: RegExp) => Number(text.match(new RegExp(`^${series.source} (.*)$`, 'm'))?.[1])
+
+describe('GET /metrics', () => {
+  test('is open to a token of an administrator with the ability alone', async () => {
+    const { token: usual } = await svc.user({ role: 'admin' })
+    const { token: person } = await svc.user({ abilities: ['metrics'] })
+    const status = async (token?: string) => (await svc.send('GET', '/metrics', { token })).status
+
+    expect([await status(), await status(usual), await status(person), await status(operator.token)]).toEqual([
+      401, 403, 403, 200,
+    ])
+  })
+
+  test('answers as Prometheus reads it', async () => {
+    const answer = await svc.send('GET', '/metrics', { token: operator.token })
+
+    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(await answer.text()).toMatch(/^# HELP svc_http_requests_total .*\n# TYPE svc_http_requests_total counter$/m)
+  })
+
+  test('counts requests by their surface, and calls by their model', async () => {
+    const before = await read()
+    const [{ model_id } = { model_id: '' }] = await svc.rows<{ model_id: string }>(
+      'select model_id from ai_models limit 1',
+    )
+    const body = { ...question('Hello', model_id) }
+    expect((await svc.send('POST', '/api/ai-req', { token: operator.token, body })).status).toBe(200)
+    const after = await read()
+
+    const requests = /svc_http_requests_total\{surface="legacy",status="2xx"\}/
+    expect(readSeries(after, requests) - (readSeries(before, requests) || 0)).toBe(1)
+    expect(after).toMatch(/^svc_ai_calls_total\{model=".+",provider="demo",outcome="completed"\} 1$/m)
+    expect(after).toMatch(/^svc_ai_tokens_total\{model=".+",type="output"\} [1-9]/m)
+  })
+
+  test('names nobody who called', async () => {
+    const { id, username, token } = await svc.user({ username: 'canary-of-metrics' })
+    await svc.send('GET', `/api/svc/v1/users/${id}`, { token })
+
+    expect(await read()).not.toContain(username)
+  })
+
+  test('has a port of its own without a token where METRICS_PORT is set', async () => {
+    const answer = await fetch(String(svc.metricsUrl))
+
+    expect([answer.status, new URL(String(svc.metricsUrl)).hostname]).toEqual([200, '127.0.0.1'])
+    expect(await answer.text()).toContain('svc_db_pool_connections')
+    expect((await fetch(new URL('/other', svc.metricsUrl))).status).toBe(404)
+  })
+})
+
+test('10,000 models, providers, limits and people make few series', async () => {
+  const metrics = createMetrics()
+  const tokens = { inputTokens: 1, outputTokens: 2, cachedTokens: 1, cacheWriteTokens: 1, reasoningTokens: 1 }
+  for (let each = 0; each < 10_000; each++) {
+    const call = {
+      model: `model-${each}`,
+      provider: `provider-${each}`,
+      currency: `C${each}`,
+      outcome: 'completed',
+    } as const
+    metrics.countCall({ ...call, ...tokens, durationMs: 2, firstPieceMs: 1, costMicros: 1, estimated: false })
+    metrics.countRefusal(`limit-${each}`)
+    metrics.noteProvider(`provider-${each}`, true)
+  }
+
+  const text = await metrics.render()
+
+  const values = (label: string) =>
+    new Set([...text.matchAll(new RegExp(`\\b${label}="([^"]*)"`, 'g'))].map(([, value]) => value))
+  expect([values('model').size, values('provider').size, values('limit').size, values('currency').size]).toEqual([
+    201, 51, 51, 51,
+  ])
+  expect(text).toMatch(/^svc_limit_refusals_total\{limit="other"\} 9950$/m)
+})
+
+describe('the files for operators', () => {
+  const file = (name: string) => readFile(join(root, 'server/ops', name), 'utf8')
+
+  /** The metrics of a query with the labels that it names of each. */
+  const metricsIn = (query: string) =>
+    [...query.matchAll(/\b((?:svc|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', labels = '']) => ({
+      name,
+      labels: [...labels.matchAll(/(\w+)\s*(?:=|!=|=~|!~)\s*"/g)].map(([, label]) => label),
+    }))
+
+  /** What a service gives, with the labels of each. */
+  async function given() {
+    const metrics = createMetrics()
+    const tokens = { inputTokens: 1, outputTokens: 2, cachedTokens: 1, cacheWriteTokens: 1, reasoningTokens: 1 }
+    const call = { model: 'm', provider: 'p', currency: 'EUR', outcome: 'failed', estimated: false } as const
+    metrics.countCall({ ...call, ...tokens, durationMs: 2, firstPieceMs: 1, costMicros: 1 })
+    metrics.countRequest({ surface: 'trpc', status: 200, seconds: 1 })
+    metrics.countRefusal('l')
+    metrics.countFallback('m')
+    metrics.noteProvider('p', true)
+    const known = new Map<string, Set<string>>()
+    for (const [, name = '', labels = ''] of (await metrics.render()).matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
+      const names = known.get(name) ?? new Set(['instance'])
+      for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) names.add(label)
+      known.set(name, names)
+    }
+    return known
+  }
+
+  test('the dashboard and the alerts name only metrics and labels that exist', async () => {
+    const dashboard = JSON.parse(await file('grafana-dashboard.json'))
+    const alerts = parse(await file('prometheus-alerts.yaml'))
+    const queries: string[] = [
+      ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }: { expr: string }) => expr)),
+      ...dashboard.templating.list.map(({ query }: { query: string }) => query),
+      ...alerts.groups.flatMap(({ rules }: { rules: { expr: string }[] }) => rules.map(({ expr }) => expr)),
+    ]
+    const known = await given()
+
+    const named = queries.flatMap(metricsIn)
+    expect(named.length).toBeGreaterThan(30)
+    expect(named.filter(({ name }) => !known.has(name)).map(({ name }) => name)).toEqual([])
+    const strange = named.filter(({ name, labels }) => labels.some((label) => label && !known.get(name)?.has(label)))
+    expect(strange).toEqual([])
+  })
+
+  test('the dashboard shows each metric of the service', async () => {
+    const dashboard = await file('grafana-dashboard.json')
+    const own = [...(await given()).keys()].filter((name) => name.startsWith('svc_') && !/_(sum|count)$/.test(name))
+
+    expect(own.filter((name) => !dashboard.includes(name))).toEqual([])
+  })
+})
