@@ -16,6 +16,12 @@ interface AskPanelProps {
   hasThread: boolean
 }
 
+const scopeLabels = {
+  message: 'app.rooms.ask.message',
+  thread: 'app.rooms.ask.thread',
+  last: 'app.rooms.ask.last',
+} as const
+
 /** Shows before sending what a model will be given, and has the person choose. */
 export function AskPanel(props: AskPanelProps) {
   const { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosed, hasThread } = props
@@ -31,7 +37,7 @@ export function AskPanel(props: AskPanelProps) {
       {scopes.map((each) => (
         <label key={each} className="choice">
           <input type="radio" name={id} checked={scope === each} onChange={() => setScope(each)} />
-          {t(`app.rooms.ask.${each}`, { count: LAST_MESSAGES })}
+          {t(scopeLabels[each], { count: LAST_MESSAGES })}
         </label>
       ))}
       {disclosed.files.length > 0 || !withFiles ? (

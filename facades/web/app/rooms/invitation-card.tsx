@@ -4,7 +4,7 @@ import { errorText } from '../shared/api/error-text.ts'
 import { useSession } from '../shared/session.tsx'
 import { t, timeText } from '../shared/text/labels.ts'
 import { acceptInvitation } from './invitations.ts'
-import type { Member } from './room.ts'
+import { type Member, roleLabels } from './room.ts'
 import { endMembership } from './rooms.ts'
 
 /** An invitation of the person: to which room, by whom, as what; to accept or to decline. */
@@ -22,7 +22,7 @@ export function InvitationCard({ invitation, onChoose }: { invitation: Member; o
     <li className="invitation">
       <strong dir="auto">{roomName}</strong>
       <span className="hint">
-        {t('app.invitations.from', { name: inviterName, role: t(`app.role.${role}`) })}
+        {t('app.invitations.from', { name: inviterName, role: t(roleLabels[role]) })}
         {expiresAt !== undefined && ` ${t('app.invitations.until', { at: timeText(new Date(expiresAt)) })}`}
       </span>
       {error !== undefined && (

@@ -6,11 +6,17 @@ import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { type FoundPerson, findPeople, invitePerson, makeLink } from './invitations.ts'
-import { type Role, roles } from './room.ts'
+import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom } from './room-context.ts'
 
 /** The service searches for no less. */
 const MIN_CHARACTERS = 3
+
+const hints = {
+  admin: 'app.role.admin.about',
+  editor: 'app.role.editor.about',
+  viewer: 'app.role.viewer.about',
+} as const
 
 /** Invites people by their names, or whoever has a link. */
 export function InviteDialog({ close }: { close: () => void }) {
@@ -23,11 +29,11 @@ export function InviteDialog({ close }: { close: () => void }) {
         <select id={id} value={role} onChange={({ target }) => setRole(target.value as Role)}>
           {roles.map((each) => (
             <option key={each} value={each}>
-              {t(`app.role.${each}`)}
+              {t(roleLabels[each])}
             </option>
           ))}
         </select>
-        <p className="hint">{t(`app.role.${role}.about`)}</p>
+        <p className="hint">{t(hints[role])}</p>
       </div>
       <ByName role={role} />
       <ByLink role={role} />

@@ -9,6 +9,7 @@ import { t, timeText } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
 import { acceptInvitation, previewInvitation } from './invitations.ts'
 import { keyringOf } from './keyring.ts'
+import { roleLabels } from './room.ts'
 import './rooms.css'
 
 /** An invitation by link: shows to what, before it is accepted. */
@@ -57,7 +58,7 @@ function Preview({ id, secret }: { id: string; secret: string }) {
       <p className="hint">
         {t('app.invitations.from', {
           name: data.inviterName ?? t('app.rooms.somebody'),
-          role: t(`app.role.${data.role}`),
+          role: t(roleLabels[data.role]),
         })}{' '}
         {t('app.invitations.until', { at: timeText(new Date(data.expiresAt)) })}
       </p>

@@ -7,7 +7,7 @@ import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import { forgetWaiting, listWaiting } from './invitations.ts'
-import { type Member, type Role, relatedId, roles } from './room.ts'
+import { type Member, type Role, relatedId, roleLabels, roles } from './room.ts'
 import { useRoom } from './room-context.ts'
 import { invitedTo, memberName, peopleIn } from './room-members.ts'
 import { endMembership } from './rooms.ts'
@@ -114,7 +114,7 @@ function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
         </span>
         <span className="hint">@{member.username}</span>
       </span>
-      {isAdmin && !isOwn ? <RoleField member={member} /> : <span className="hint">{t(`app.role.${member.role}`)}</span>}
+      {isAdmin && !isOwn ? <RoleField member={member} /> : <span className="hint">{t(roleLabels[member.role])}</span>}
       {isOwn && (
         <button type="button" className="plain-button" onClick={() => setAsked(true)}>
           {t('app.rooms.leave')}
@@ -147,7 +147,7 @@ function RoleField({ member }: { member: Member }) {
       >
         {roles.map((role) => (
           <option key={role} value={role}>
-            {t(`app.role.${role}`)}
+            {t(roleLabels[role])}
           </option>
         ))}
       </select>
@@ -187,7 +187,7 @@ function InvitedRow({ invitation }: { invitation: Member }) {
       <span className="member-name">
         <span dir="auto">{name}</span>
         <span className="hint">
-          {t(`app.role.${role}`)}
+          {t(roleLabels[role])}
           {expiresAt !== undefined && ` · ${t('app.invitations.until', { at: timeText(new Date(expiresAt)) })}`}
         </span>
         {error !== undefined && (

@@ -12,6 +12,14 @@ export type Disclosure = Result<Client['rooms']['disclosures']['query']>['meta']
 export const roles = ['admin', 'editor', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
+/** The names of roles as keys of texts. */
+export const roleLabels = {
+  admin: 'app.role.admin',
+  editor: 'app.role.editor',
+  viewer: 'app.role.viewer',
+  assistant: 'app.role.assistant',
+} as const
+
 /** The person who is signed in. */
 export const ownId = ({ connection }: Session): string => String(connection.userinfo?.id)
 
