@@ -32,10 +32,11 @@ const surfaces = {
     problem: (body: unknown) => (body as { errors: { code: string }[] }).errors[0]?.code,
   },
   'a web route': {
-    path: () => ['POST', '/req/profile/reset'],
-    body: () => ({}),
+    path: () => ['POST', '/req/profile/create-token'],
+    body: () => ({ name: 'laptop' }),
     type: {},
-    problem: (body: unknown) => (body as { code: string }).code,
+    problem: (body: unknown) =>
+      (body as { message: string }).message === 'The request does not come from a page of this service.' ? 'csrf' : '',
   },
 } as const
 

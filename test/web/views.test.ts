@@ -173,6 +173,31 @@ async function judgeChat({ page, judge, t }: Views) {
   })
 }
 
+async function judgeRooms({ page, judge, t }: Views) {
+  await page.goto('/rooms')
+  await page.getByText(t('app.rooms.about')).waitFor()
+  await judge('the page of rooms')
+  await page.getByRole('button', { name: t('app.rooms.new'), exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(t('app.name'), { exact: true }).fill('Thesis group')
+  await judge('the dialog for a room')
+  await dialog.getByRole('button', { name: t('app.rooms.create') }).click()
+  const main = page.getByRole('main')
+  const field = main.getByRole('textbox', { name: t('app.composer.message'), exact: true })
+  await field.fill('Who has the **canary**?')
+  await field.press('Enter')
+  await main.getByRole('article').filter({ hasText: 'canary' }).waitFor()
+  await judge('a room')
+  await main.getByRole('button', { name: t('app.rooms.members'), exact: true }).click()
+  const members = page.getByRole('complementary', { name: t('app.rooms.members') })
+  await members.getByRole('button', { name: t('app.rooms.invite'), exact: true }).click()
+  await page.getByRole('dialog').getByLabel(t('app.rooms.findPeople')).waitFor()
+  await judge('the dialog for an invitation')
+  await page.goto('/rooms/join')
+  await page.getByRole('main').getByRole('heading').waitFor()
+  await judge('the page that an invitation leads to')
+}
+
 /** Something of everything, so that the settings are full. */
 async function fillSettings(account: string): Promise<void> {
   await svc.rows(
@@ -234,6 +259,7 @@ describeWith('chromium')('every view', () => {
       await judgeBeforeSignIn(views, account)
       await judgeConsent(views, account)
       await judgeChat(views)
+      await judgeRooms(views)
       await judgeSettings(views, account)
       await judgeInterruptions(views, account)
 
