@@ -140,7 +140,7 @@ test('the catalogue changes while people ask, and nobody sees it', async () => {
 describe('what is looked up', () => {
   const statements = watchStatements()
 
-  test('for a question is nothing, and a call is reserved for by what was seen of the model and of the caller', async () => {
+  test('for a question is the caller alone, and a call is reserved for by what was seen of the model', async () => {
     await add('seen')
     const seen: string[][] = []
     // Of several, as a model is looked up anew now and then.
@@ -150,6 +150,6 @@ describe('what is looked up', () => {
       seen.push(statements.taken().flatMap(({ name }) => name ?? []))
     }
     expect(seen.flat()).toContain('find-callable-model')
-    expect(seen).toContainEqual(['reserve-usage', 'commit-usage'])
+    expect(seen).toContainEqual(['find-token-owners', 'reserve-usage', 'commit-usage'])
   })
 })
