@@ -19,7 +19,6 @@ import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
 import { connect, type Database } from './database/database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain, type Drain } from './http/drain.ts'
-import { openMetricsPort } from './http/metrics-port.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
@@ -179,8 +178,12 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   }
 }
 
-const openMetrics = async ({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) =>
-  port === undefined ? undefined : openMetricsPort(metrics, port, host)
+/** Loads what serves them where they have a port of their own. */
+async function openMetrics({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) {
+  if (port === undefined) return undefined
+  const { openMetricsPort } = await import('./http/metrics-port.ts')
+  return openMetricsPort(metrics, port, host)
+}
 
 /** A replica that misses the setting must not end the links of all apps: without a file they stay as they are. */
 async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {

@@ -133,7 +133,13 @@ export class RequestBrowser implements BrowserSession {
   async #save(record: RequestSession) {
     const { session } = this.#request
     session.record = record
-    await session.save()
+    try {
+      await session.save()
+    } catch (error) {
+      // It would be saved once more with the answer that tells of the failure.
+      await this.#forget()
+      throw error
+    }
   }
 }
 

@@ -132,6 +132,8 @@ describeWith('chromium')('rooms in two browsers', () => {
     await answer.getByRole('button', { name: 'More' }).click()
     await ben.page.getByRole('menuitem', { name: 'What the model was given' }).click()
     await ben.page.getByRole('dialog').getByText('How many?').waitFor()
+    // A menu fades out.
+    await ben.page.getByRole('menu').waitFor({ state: 'detached' })
     await expectAccessible(ben.page)
     await ben.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
   })
