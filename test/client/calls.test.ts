@@ -118,7 +118,7 @@ const mistakes = [
 const liveFiles = ['event-source', 'follow', 'index', 'position', 'service', 'transport', 'transports']
 
 const cryptoFiles = [
-  ...['derive', 'encoding', 'invitation-link', 'keychain', 'keys', 'passkey', 'pieces', 'room-files', 'room-keys'],
+  ...['derive', 'encoding', 'invitation-link', 'keychain', 'keys', 'passkey', 'room-files', 'room-keys'],
   ...['room-texts', 'rooms', 'seal'],
 ]
 

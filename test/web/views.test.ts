@@ -177,10 +177,15 @@ async function judgeRooms({ page, judge, t }: Views) {
   await page.goto('/rooms')
   await page.getByText(t('app.rooms.about')).waitFor()
   await judge('the page of rooms')
-  await page.getByRole('button', { name: t('app.rooms.new'), exact: true }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel(t('app.name'), { exact: true }).fill('Thesis group')
-  await judge('the dialog for a room')
+  const openDialog = async (isNarrow: boolean) => {
+    await page.goto('/rooms')
+    if (isNarrow) await page.getByRole('button', { name: t('app.chats') }).click()
+    await page.getByRole('button', { name: t('app.rooms.new'), exact: true }).click()
+    await dialog.getByLabel(t('app.name'), { exact: true }).fill('Thesis group')
+  }
+  await judge('the dialog for a room', openDialog)
+  await openDialog(false)
   await dialog.getByRole('button', { name: t('app.rooms.create') }).click()
   const main = page.getByRole('main')
   const field = main.getByRole('textbox', { name: t('app.composer.message'), exact: true })
