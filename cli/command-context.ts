@@ -94,7 +94,7 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** A terminal and npm both pass on one Ctrl-C: what comes this soon after the first is no second. */
 const SAME_SIGNAL_MS = 500
 
-/** What may end a command before it is done. */
+/** Ends a command before it is done. */
 interface Interruption {
   /** Aborted as soon as a signal comes or standard output cannot be written any more. */
   signal: AbortSignal

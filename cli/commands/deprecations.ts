@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
 import { table } from '../table.ts'
 
-/** What a table of the terminal shows at most. */
+/** The terminal shows at most so many rows of a table. */
 const MAX_LINES = 1000
 const MAX_RECORDS = 100_000
 

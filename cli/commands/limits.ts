@@ -14,7 +14,7 @@ import { typedNumber } from '../typed-number.ts'
 
 type Simulated = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
 
-/** What a table of the terminal shows at most. */
+/** The terminal shows at most so many rows of a table. */
 const MAX_LINES = 1000
 
 const APPROXIMATIONS = `A call is counted when it began, by what it took in the end: a limit in tokens or money holds more while the call is

@@ -12,7 +12,7 @@ import { table } from '../table.ts'
 
 type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
-/** What a table of the terminal shows at most. */
+/** The terminal shows at most so many rows of a table. */
 const MAX_LINES = 1000
 
 /** What fits most terminals. */

@@ -29,7 +29,7 @@ const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walf
     'change_streams'::regclass::oid, (select epoch from change_epochs order by at desc limit 1))), 12)
   from pg_control_system() c)`
 
-/** What areas add to the changes of their types: SQL for a column of a row of the log, null where the row is of another type. */
+/** Areas add these columns to the changes of their types: SQL for a column of a row of the log, null where the row is of another type. */
 export interface ChangeDetails {
   number: (change: string) => string
   status: (change: string) => string
