@@ -169,6 +169,7 @@ const table: { open: string; by?: Ability; to: string }[] = [
   },
   { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
+  { open: 'the host', to: 'backups.create backups.verify' },
   { open: 'the host', to: 'conversations.deleteDiscarded' },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.stats' },
   { open: 'the host', to: 'files.expired files.deleteExpired files.planLostTexts' },
