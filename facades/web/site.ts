@@ -24,6 +24,8 @@ export interface Site {
   accent: AccentColors | undefined
   /** Pages elsewhere, by what they are about. */
   links: Record<'imprint' | 'privacy' | 'help', string | undefined>
+  /** To whom weaknesses are reported, and until when that holds. */
+  security: { contact: string; expires: Date; baseUrl: string | undefined } | undefined
 }
 
 /** The site as pages name it: its files by addresses that change with their content. */
@@ -41,10 +43,11 @@ declare module 'fastify' {
 const FOREVER = 'public, max-age=31536000, immutable'
 
 /** Serves logo and colours, and lets all pages know of them. */
-export function serveSite(app: FastifyInstance, { name, links, logo, accent }: Site): void {
+export function serveSite(app: FastifyInstance, { name, links, logo, accent, security }: Site): void {
   const style = accent && styleOf(accent)
   const view = { name, links, logo: logo && logoAddress(logo), style: style && `/assets/site-${digest(style)}.css` }
   app.decorate('site', view)
+  if (security) serveSecurityText(app, security)
   if (view.style && style) {
     const asset = new Asset('text/css; charset=utf-8', style, FOREVER)
     app.get(view.style, (request, reply) => asset.send(request, reply))
@@ -60,6 +63,19 @@ export function serveSite(app: FastifyInstance, { name, links, logo, accent }: S
         .type(logo.type)
         .send(logo.body),
     )
+}
+
+const SECURITY_TEXT = '/.well-known/security.txt'
+
+/** RFC 9116. What has expired is not there: nobody should trust it. */
+function serveSecurityText(app: FastifyInstance, { contact, expires, baseUrl }: NonNullable<Site['security']>): void {
+  const lines = [`Contact: ${contact}`, `Expires: ${expires.toISOString()}`, 'Preferred-Languages: de, en']
+  if (baseUrl !== undefined) lines.push(`Canonical: ${baseUrl}${SECURITY_TEXT}`)
+  const text = `${lines.join('\n')}\n`
+  app.get(SECURITY_TEXT, (_, reply) => {
+    if (Date.now() > expires.getTime()) return reply.callNotFound()
+    return reply.header('cache-control', 'public, max-age=3600').type('text/plain; charset=utf-8').send(text)
+  })
 }
 
 const digest = (body: string | Buffer) => hash('sha1', body, 'hex').slice(0, 12)

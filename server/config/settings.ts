@@ -7,7 +7,7 @@ import { placeholderRules } from './settings/placeholders.ts'
 import { processRules, processShape } from './settings/process.ts'
 import { realtimeShape } from './settings/realtime.ts'
 import { roomsShape } from './settings/rooms.ts'
-import { siteShape } from './settings/site.ts'
+import { siteRules, siteShape } from './settings/site.ts'
 import { storageRules, storageShape } from './settings/storage.ts'
 import { systemShape } from './settings/system.ts'
 
@@ -54,6 +54,7 @@ export const settings = z
     ...aiRules,
     ...filesRules,
     ...storageRules,
+    ...siteRules,
   )
 
 /** The settings, and all variables of the environment, which configuration files may refer to by `${NAME}`. */

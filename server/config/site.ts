@@ -12,8 +12,17 @@ export async function readSite(env: Env): Promise<Site> {
     logo: SITE_LOGO === undefined ? undefined : await readLogo(SITE_LOGO),
     accent: SITE_ACCENT,
     links: { imprint: SITE_IMPRINT_URL, privacy: SITE_PRIVACY_URL, help: SITE_HELP_URL },
+    security: readSecurity(env),
   }
 }
+
+/** A day holds until its end. */
+const readSecurity = ({
+  SECURITY_CONTACT: contact,
+  SECURITY_EXPIRES: day,
+  BASE_URL: baseUrl,
+}: Env): Site['security'] =>
+  contact !== undefined && day !== undefined ? { contact, expires: new Date(`${day}T23:59:59Z`), baseUrl } : undefined
 
 /** Throws with a sentence on a file that is no logo. */
 export async function readLogo(file: string): Promise<Logo> {

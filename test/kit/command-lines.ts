@@ -72,11 +72,12 @@ function isComplete(command: string): boolean {
 /** What cannot be run as it is printed, or is run elsewhere, and why. */
 const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npm install && npm (start|test)$/, '.ci/newcomer types both lines in a fresh folder'],
-  [/^docker compose (build|up)\b/, 'there is no Docker here: test/process/deployment starts what they start'],
+  [/^docker (compose (build|up)|buildx)\b/, 'there is no Docker here: test/process/deployment starts what they start'],
   [/^docker compose exec svc svc /, 'test/process/deployment runs the command in the image'],
   [/^cp \.env\.example |^cat > ai\.yaml /, 'test/process/deployment types them'],
   [/^(useradd|chown|systemctl|npm ci) /, 'they change the host: deployment/systemd.test.ts does what the unit says'],
   [/^runuser -u svc -- npm run svc -- /, 'deployment/systemd.test.ts runs the command as the user of the unit'],
+  [/^npm sbom /, 'test/process/deployment/sbom.test.ts reads what it prints'],
   [/^npm run svc -- backup restore /, 'test/process/backup.test.ts restores into an empty installation'],
   [/^curl -N /, 'test/realtime/curl.test.ts types them'],
   [/^npm run conformance -- /, 'test/json-api/conformance/command.test.ts: the addresses are examples'],

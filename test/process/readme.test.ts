@@ -194,8 +194,8 @@ describe('compose.yaml', async () => {
   })
 
   test('compose.yaml brings PostgreSQL 18 and a key-value store, which the service waits for', () => {
-    expect(services.postgres.image).toMatch(/^postgres:18/)
-    expect(services.valkey.image).toMatch(/^valkey\/valkey:/)
+    expect(services.postgres.image).toMatch(/\bpostgres:18/)
+    expect(services.valkey.image).toMatch(/\bvalkey\/valkey:/)
     expect(Object.keys(services.svc.depends_on).sort()).toEqual(['postgres', 'valkey'])
   })
 

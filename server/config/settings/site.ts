@@ -102,4 +102,26 @@ export const siteShape = {
   SITE_IMPRINT_URL: page.describe('Page with the imprint, to which the pages link'),
   SITE_PRIVACY_URL: page.describe('Page on data protection, to which the pages link'),
   SITE_HELP_URL: page.describe('Page with help, to which the pages link'),
+  SECURITY_CONTACT: z
+    .url({ protocol: /^(https|mailto)$/, error: 'must begin with https:// or mailto:' })
+    .max(2048)
+    .optional()
+    .describe(
+      'Where to report a weakness, such as `mailto:security@example.org`: `/.well-known/security.txt` names it',
+    ),
+  SECURITY_EXPIRES: z.iso
+    .date('must be a day such as 2027-06-30')
+    .optional()
+    .describe('Day until which `/.well-known/security.txt` holds, at most a year ahead; it is gone afterwards'),
 }
+
+const together = ['SECURITY_CONTACT', 'SECURITY_EXPIRES'] as const
+
+/** One without the other would be a file that nobody may trust. */
+export const siteRules = together.map((name, at) =>
+  z.refine<Record<string, unknown>>((env) => env[name] !== undefined || env[together[1 - at] as string] === undefined, {
+    path: [name],
+    message: `is required by ${together[1 - at]}`,
+    when: () => true,
+  }),
+)
