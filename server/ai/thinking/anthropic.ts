@@ -1,32 +1,66 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { ModelCall } from '../../../routers/ports/ai/models.ts'
-import { budgetFor, thinkingBudget } from './budget.ts'
-import { type AnthropicModel, heldBy, mustCallTool } from './forced-tools.ts'
+import type { Circumstances } from '../../../routers/ports/ai/models.ts'
+import type { JsonSchema } from '../../../routers/ports/ai/tools.ts'
+import { budgetFor } from './budget.ts'
 
 type Thinking = { type: 'enabled'; budgetTokens: number } | { type: 'adaptive'; display?: 'summarized' } | undefined
 
 /** Anthropic refuses a smaller budget of thoughts. */
 const MIN_BUDGET = 1024
 
+type AnthropicModel = Awaited<ReturnType<typeof capabilitiesOf>>
+
+/** Looks up a model of Anthropic in the list of its SDK. */
+export async function capabilitiesOf(modelId: string) {
+  const { getModelCapabilities, supportsNativeStructuredOutputSchema } = await import('@ai-sdk/anthropic/internal')
+  const model = getModelCapabilities(modelId)
+  return {
+    ...model,
+    /** Whether the SDK asks for JSON of the schema by a tool of its own that the model must call. */
+    isJsonByTool: (schema: JsonSchema) =>
+      !(model.supportsStructuredOutput && supportsNativeStructuredOutputSchema(schema)),
+  }
+}
+
+type Held = Pick<Circumstances, 'isForced' | 'schema'>
+
+/** Whether the model must call a tool, be it the one that stands for JSON. */
+export const mustCallTool = ({ isJsonByTool }: AnthropicModel, { isForced, schema }: Held): boolean =>
+  isForced || (schema !== undefined && isJsonByTool(schema))
+
+function toHeld({ toolChoice, responseFormat: format }: LanguageModelV4CallOptions): Held {
+  return {
+    isForced: toolChoice?.type === 'required' || toolChoice?.type === 'tool',
+    schema: format?.type === 'json' ? (format.schema as JsonSchema | undefined) : undefined,
+  }
+}
+
+/** The options for a model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
+export const boundOptions = async (modelId: string, options: LanguageModelV4CallOptions) =>
+  boundThinking(withoutRival(options), await capabilitiesOf(modelId))
+
+/** A call that must come is no JSON: the SDK would let its own tool stand for the one that is asked for. */
+function withoutRival({ responseFormat, ...options }: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+  return toHeld(options).isForced || !responseFormat ? options : { ...options, responseFormat }
+}
+
 /**
  * Keeps thoughts and answer together within `maxOutputTokens`. The SDK adds the budget of thoughts to it, and makes a budget
  * of an effort where a model does not decide itself how much it thinks. None thinks where it must call a tool.
  */
-export function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
+function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
   const { reasoning, maxOutputTokens } = options
   if (reasoning === 'none' || (!reasoning && !askedOf(options))) return options
-  const chosen = mustCallTool(model, heldBy(options)) ? undefined : chosenThinking(options, model)
+  const chosen = mustCallTool(model, toHeld(options)) ? undefined : chosenThinking(options, model)
   if (!chosen) return withoutThinking(options)
   const bound = thinking(options, chosen)
   if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return bound
   return { ...bound, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
 }
 
-/** Whether a model that is told how much it thinks could think in an answer of so many tokens. */
-export function hasRoomToThink(call: Pick<ModelCall, 'model' | 'parameters'>, maxOutputTokens: number): boolean {
-  const budget = thinkingBudget(call, maxOutputTokens) ?? budgetFor(call.parameters.effort, maxOutputTokens)
-  return budget >= MIN_BUDGET
-}
+/** Whether thoughts are asked for with these options. */
+export const isThinking = (options: LanguageModelV4CallOptions): boolean =>
+  options.reasoning !== undefined || askedOf(options) !== undefined
 
 const askedOf = ({ providerOptions }: LanguageModelV4CallOptions) =>
   providerOptions?.['anthropic']?.['thinking'] as Thinking
@@ -57,5 +91,4 @@ function beganWithThought(prompt: LanguageModelV4Prompt): boolean {
   return first.content.some((part) => part.type === 'reasoning' && isSigned(part.providerOptions?.['anthropic']))
 }
 
-export const isSigned = (proof: SharedV4ProviderOptions[string] = {}) =>
-  Boolean(proof['signature'] ?? proof['redactedData'])
+const isSigned = (proof: SharedV4ProviderOptions[string] = {}) => Boolean(proof['signature'] ?? proof['redactedData'])
