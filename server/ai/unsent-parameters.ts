@@ -13,7 +13,7 @@ import type { Log } from '../../routers/ports/log.ts'
 import { adapterDrivers } from './adapters.ts'
 import { upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
-import { boundOptions, capabilitiesOf, isThinking, mustCallTool } from './thinking/anthropic.ts'
+import { boundOptions, isThinking, lookUpCapabilities, mustCallTool } from './thinking.ts'
 
 const MAX_KNOWN = 1000
 
@@ -48,7 +48,7 @@ export class UnsentParameters {
     if (names.length + defaults.length === 0 && !circumstances.isForced) return []
     const temperature = boundTemperature(model, asked)
     const options = await toOptions(model, { ...asked, temperature }, circumstances)
-    const warned = await this.#warningsOf(model, options, defaults)
+    const warned = await this.#findWarnings(model, options, defaults)
     const unsent: UnsentParameter[] = await Promise.all(
       names
         .filter((name) => warned.has(features[name]))
@@ -64,11 +64,11 @@ export class UnsentParameters {
 
   async #isTakenAlone(name: Name, model: CallableModel, asked: CallParameters, around: Circumstances) {
     const { [name]: value, stop, seed } = asked
-    const warned = await this.#warningsOf(model, await toOptions(model, { [name]: value, stop, seed }, around))
+    const warned = await this.#findWarnings(model, await toOptions(model, { [name]: value, stop, seed }, around))
     return !warned.has(features[name])
   }
 
-  async #warningsOf(
+  async #findWarnings(
     model: CallableModel,
     { prompt, abortSignal, ...options }: LanguageModelV4CallOptions,
     defaults: readonly Name[] = [],
@@ -98,7 +98,10 @@ const askedNames = (asked: CallParameters): Name[] =>
 /** Whether JSON is asked for by a tool of the SDK. */
 const isAskedByTool = async (model: CallableModel, { isForced, schema }: Circumstances): Promise<boolean> =>
   model.adapter === 'anthropic' &&
-  mustCallTool(await capabilitiesOf(upstreamName(model)), { isForced: false, schema: isForced ? undefined : schema })
+  mustCallTool(await lookUpCapabilities(upstreamName(model)), {
+    isForced: false,
+    schema: isForced ? undefined : schema,
+  })
 
 function boundTemperature({ adapter }: CallableModel, { temperature }: CallParameters): number | undefined {
   return temperature && Math.min(temperature, maxTemperatures[adapter as Adapter] ?? temperature)

@@ -1,17 +1,41 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Circumstances } from '../../../routers/ports/ai/models.ts'
-import type { JsonSchema } from '../../../routers/ports/ai/tools.ts'
-import { budgetFor } from './budget.ts'
+import type { Circumstances, ModelCall } from '../../routers/ports/ai/models.ts'
+import type { JsonSchema } from '../../routers/ports/ai/tools.ts'
+
+type Effort = Exclude<LanguageModelV4CallOptions['reasoning'], undefined>
+
+/** How much of the longest answer thoughts may take, where a provider is told a number of tokens for an effort. */
+const shares: Partial<Record<Effort, number>> = { minimal: 0.05, low: 0.1, medium: 0.25, high: 0.4 }
+
+/** Where nothing is said of the effort, it is high. */
+const budgetFor = (effort: Effort = 'high', maxOutputTokens: number): number =>
+  Math.floor(maxOutputTokens * (shares[effort] ?? 0.5))
+
+/**
+ * The most tokens of thoughts, where the caller or the model's own settings say it. Thoughts count as output, so they take at
+ * most half of it. The caller's effort goes before the settings of the model, which bound it.
+ */
+export function thinkingBudget(
+  { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
+  maxOutputTokens: number,
+): number | undefined {
+  const { effort, thinking, maxThinkingTokens: asked } = parameters
+  if (asked === undefined && thinking === 'adaptive') return undefined
+  const most = asked ?? model.parameters?.maxThinkingTokens
+  if (most === undefined || effort === 'none') return undefined
+  const wanted = asked === undefined && effort ? Math.min(most, budgetFor(effort, maxOutputTokens)) : most
+  return Math.min(wanted, Math.floor(maxOutputTokens / 2))
+}
 
 type Thinking = { type: 'enabled'; budgetTokens: number } | { type: 'adaptive'; display?: 'summarized' } | undefined
 
 /** Anthropic refuses a smaller budget of thoughts. */
 const MIN_BUDGET = 1024
 
-type AnthropicModel = Awaited<ReturnType<typeof capabilitiesOf>>
+type AnthropicModel = Awaited<ReturnType<typeof lookUpCapabilities>>
 
 /** Looks up a model of Anthropic in the list of its SDK. */
-export async function capabilitiesOf(modelId: string) {
+export async function lookUpCapabilities(modelId: string) {
   const { getModelCapabilities, supportsNativeStructuredOutputSchema } = await import('@ai-sdk/anthropic/internal')
   const model = getModelCapabilities(modelId)
   return {
@@ -37,7 +61,7 @@ function toHeld({ toolChoice, responseFormat: format }: LanguageModelV4CallOptio
 
 /** The options for a model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
 export const boundOptions = async (modelId: string, options: LanguageModelV4CallOptions) =>
-  boundThinking(withoutRival(options), await capabilitiesOf(modelId))
+  boundThinking(withoutRival(options), await lookUpCapabilities(modelId))
 
 /** A call that must come is no JSON: the SDK would let its own tool stand for the one that is asked for. */
 function withoutRival({ responseFormat, ...options }: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
@@ -50,7 +74,7 @@ function withoutRival({ responseFormat, ...options }: LanguageModelV4CallOptions
  */
 function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
   const { reasoning, maxOutputTokens } = options
-  if (reasoning === 'none' || (!reasoning && !askedOf(options))) return options
+  if (reasoning === 'none' || (!reasoning && !readThinking(options))) return options
   const chosen = mustCallTool(model, toHeld(options)) ? undefined : chosenThinking(options, model)
   if (!chosen) return withoutThinking(options)
   const bound = thinking(options, chosen)
@@ -60,13 +84,13 @@ function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicMode
 
 /** Whether thoughts are asked for with these options. */
 export const isThinking = (options: LanguageModelV4CallOptions): boolean =>
-  options.reasoning !== undefined || askedOf(options) !== undefined
+  options.reasoning !== undefined || readThinking(options) !== undefined
 
-const askedOf = ({ providerOptions }: LanguageModelV4CallOptions) =>
+const readThinking = ({ providerOptions }: LanguageModelV4CallOptions) =>
   providerOptions?.['anthropic']?.['thinking'] as Thinking
 
 function chosenThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): Thinking {
-  const asked = askedOf(options)
+  const asked = readThinking(options)
   const known = asked?.type === 'enabled' ? asked.budgetTokens : undefined
   const isAdaptive = model.rejectsBudgetThinking || (model.supportsAdaptiveThinking && known === undefined)
   if (isAdaptive) return { type: 'adaptive', display: 'summarized' }
