@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
+import { usageCounts } from '../../entities/ai/usage-record.ts'
 import type { UsageSum } from '../../entities/ai/usage-report.sql.ts'
 import { type GroupedUsage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import type { CoreService } from '../../server/service.ts'
@@ -65,13 +66,7 @@ const shown = (rows: readonly UsageSum[]) =>
 const columns: readonly (keyof UsageSum)[] = [
   'requests',
   'estimated',
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-  'webSearches',
-  'webFetches',
+  ...usageCounts,
   'costMicros',
   'currency',
   'unpriced',

@@ -2,19 +2,12 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { expectFew, isoTime, lookUp, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
-import type { Outcome } from './usage-record.ts'
+import type { Outcome, UsageCounts } from './usage-record.ts'
 
 /** How a call ended, and what it took. */
-export interface UsageCommit {
+export interface UsageCommit extends UsageCounts {
   id: number
   outcome: Outcome
-  inputTokens: number
-  outputTokens: number
-  cachedTokens: number
-  cacheWriteTokens: number
-  reasoningTokens: number
-  webSearches: number
-  webFetches: number
   /** Whether a count is our own and not the provider's. */
   estimated: boolean
   /** Millionths of the currency; null where no price is known. */

@@ -13,6 +13,18 @@ export type UsageContext = (typeof usageContexts)[number]
 export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
+/** The names of the counts of what calls take. Cached tokens are part of the input, reasoning is part of the output. */
+export const usageCounts = [
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+  'webSearches',
+  'webFetches',
+] as const
+export type UsageCounts = Record<(typeof usageCounts)[number], number>
+
 /** One call of a model, without a word of what was said. It outlives the person and the token. */
 export const UsageRecord = defineEntity({
   name: 'UsageRecord',

@@ -1,19 +1,11 @@
 import { User } from '../identity/user.ts'
 import { unboundedStatement } from '../sql/statement.ts'
-import type { Outcome } from './usage-record.ts'
+import type { Outcome, UsageCounts } from './usage-record.ts'
 
-export interface UsageSum {
+export interface UsageSum extends UsageCounts {
   requests: number
   /** Requests of which some tokens are our own count. */
   estimated: number
-  inputTokens: number
-  outputTokens: number
-  cachedTokens: number
-  cacheWriteTokens: number
-  reasoningTokens: number
-  /** By tools of the provider itself, as the pages that follow. */
-  webSearches: number
-  webFetches: number
   /** Millionths of the currency; null where no price is known. */
   costMicros: number | null
   currency: string | null

@@ -1,4 +1,4 @@
-import { readIssues } from '../../routers/core/issues/issues.ts'
+import { readIssues } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { toFailure } from '../http/failure.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, readIssues } from '../../routers/core/issues/issues.ts'
+import { fewIssues, readIssues } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 

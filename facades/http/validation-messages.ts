@@ -1,4 +1,4 @@
-import { type DetailedIssue, fewIssues } from '../../routers/core/issues/issues.ts'
+import { type DetailedIssue, fewIssues } from '../../routers/core/issues.ts'
 import { MAX_ISSUES } from '../../routers/core/problems.ts'
 
 /** Per field, by its dotted path, what is wrong with it. */

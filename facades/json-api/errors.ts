@@ -3,9 +3,9 @@ import {
   fewIssues,
   isGeneric,
   isUnknownMember,
+  listChoices,
   readIssues,
-} from '../../routers/core/issues/issues.ts'
-import { listChoices } from '../../routers/core/issues/phrases.ts'
+} from '../../routers/core/issues.ts'
 import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/core/problems.ts'
 import { toFailure } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'

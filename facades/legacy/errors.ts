@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readIssues } from '../../routers/core/issues/issues.ts'
+import { readIssues } from '../../routers/core/issues.ts'
 import { errorKind } from '../../routers/core/problems.ts'
 import { type Failure, toFailure } from '../http/failure.ts'
 import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
@@ -35,11 +35,11 @@ const statusOf = (failure: Failure) => (isOfProvider(failure) && failure.status 
 /** What is wrong with a request, by the names of its fields. */
 export const validationError = (failure: Failure, requestId: string, member?: string) => ({
   ...{ success: false, message: 'Validation Error', code: failure.code, requestId },
-  errors: errorsOf(failure, member),
+  errors: toFieldErrors(failure, member),
 })
 
 /** A sentence that is there already is told as it is. */
-function errorsOf({ error, code, message }: Failure, member: string | undefined): FieldErrors {
+function toFieldErrors({ error, code, message }: Failure, member: string | undefined): FieldErrors {
   const issues = readIssues(error)
   if (issues.length === 0) return { [member ?? 'body']: [message] }
   const errors = fieldErrors(issues, member)

@@ -5,7 +5,7 @@ import type { CallableModel, ProviderReason } from '../ports/ai/models.ts'
 import { UnreadFile } from '../ports/ai/stored-bytes.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { type CallMeter, LimitCut } from './call-meter.ts'
-import { quotaProblem } from './quota-exceeded.ts'
+import { quotaProblem } from './reservation.ts'
 
 export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
 

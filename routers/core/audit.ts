@@ -47,13 +47,13 @@ export function beginAct({ origin, operator }: Context, call: ActCall): Act | un
 /** Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log. */
 export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<void> {
   await em.flush()
-  await runStatement(em, appendToAudit, [JSON.stringify([entryOf(ctx, act)])])
+  await runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
 }
 
 /** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */
 export async function recordDone(ctx: Context, act: Act): Promise<void> {
   if (act.isWritten) return
-  const entry = entryOf(ctx, act)
+  const entry = toEntry(ctx, act)
   const { audit, sql } = ctx.services
   if (!act.isOffice) return audit.append(entry)
   await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
@@ -65,19 +65,19 @@ const signInFailures = ['login_failed', 'too_many_requests', 'wrong_password']
 /** Writes down behind the answer that an act was refused, without what was asked for. */
 export function recordRefused(ctx: Context, act: Act, code: string): void {
   if (!act.isOffice && !signInFailures.includes(code)) return
-  const entry = { ...entryOf(ctx, act, code), change: null }
+  const entry = { ...toEntry(ctx, act, code), change: null }
   const network = ctx.address && shorten(ctx.address, 'network')
   ctx.services.audit.appendFailure([act.path, code, entry.actor, entry.subject, network].join(' '), entry)
 }
 
-function entryOf(ctx: Context, { path, subject, change }: Act, outcome = 'ok'): NewAuditEntry {
+function toEntry(ctx: Context, { path, subject, change }: Act, outcome = 'ok'): NewAuditEntry {
   return {
     act: path,
     outcome,
     actor: nameActor(ctx),
     subject: subject?.replace(/\p{Cc}/gu, ' ').slice(0, 200) ?? null,
     requestId: ctx.requestId.slice(0, 100),
-    origin: salted(originOf(ctx)),
+    origin: salted(toOrigin(ctx)),
     change: salted(change),
   }
 }
@@ -90,7 +90,7 @@ function nameActor({ origin, caller, callerContext: { current } }: Context): str
   return actor.type === 'external-app' ? `app:${actor.appId}` : actor.type
 }
 
-function originOf({ address, operator, callerContext: { current }, services: { settings } }: Context) {
+function toOrigin({ address, operator, callerContext: { current }, services: { settings } }: Context) {
   const token = current.type === 'user' ? current.token?.id : undefined
   const shown = address && shorten(address, settings.auditAddresses)
   return { ...(shown && { address: shown }), ...(token && { token }), ...(operator && { operator }) }

@@ -36,9 +36,8 @@ import type { WebReader } from '../ports/web-reader.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
+import type { Slots, Turns } from './load/concurrency.ts'
 import type { SingleFlight } from './load/single-flight.ts'
-import type { Slots } from './load/slots.ts'
-import type { Turns } from './load/turns.ts'
 import type { Settings } from './settings.ts'
 
 /** What the process gives to every call. */

@@ -2,21 +2,28 @@ import { Readable } from 'node:stream'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
+import type { HttpClient } from '../net/http-client.ts'
 import type { ChatModel, Connection, ModelConnection, WholeAnswer } from './chat-model.ts'
-import { CompletionModel } from './completion-model.ts'
-import { demoModel } from './demo/demo.ts'
+import { CompletionModel, compatibleWriter, sdkWriter } from './completion-model.ts'
+import { demoModel } from './demo.ts'
 import { isThrown, refusalOfWhole } from './failures/refusal.ts'
 import { withCitations, withDeferredSources, withGrounding } from './fetched-pages.ts'
 import type { PartBatch } from './provider-stream.ts'
-import { compatibleWriter, sdkWriter } from './request-writers.ts'
 import { answerFetch, fetchWithMembers, readEitherForm } from './sdk-fetch.ts'
-import { boundThinking } from './thinking/anthropic.ts'
-import { capabilitiesOf, withoutRival } from './thinking/forced-tools.ts'
+import { boundOptions } from './thinking.ts'
 import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported-usage.ts'
 import { collect, toStream } from './whole-answer.ts'
 import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './wire/stream-progress.ts'
 
+interface SdkSettings {
+  fetch: HttpClient['fetch']
+  apiKey?: string
+  baseURL?: string
+}
+
 interface AdapterDriver {
+  /** The model of an SDK that asks with such options; undefined where it takes all that it is told. */
+  sdk?(modelId: string, settings: SdkSettings, options: LanguageModelV4CallOptions): Promise<LanguageModelV4>
   /** The model of this name at the provider. */
   model(modelId: string, connection: ModelConnection): ChatModel
   /** Where the provider lists its models, and what a request for it carries; undefined where there is no such list. */
@@ -82,28 +89,28 @@ async function streamRefusal(error: unknown, readUsage: UsageReader): Promise<As
   return Readable.from([batch])
 }
 
+type Api = Pick<LanguageModelV4CallOptions, 'stopSequences' | 'seed'>
+
 /** OpenAI's newer API has no word for `stop` and `seed`, which its older one has. */
+const needsOlderApi = ({ stopSequences, seed }: Api): boolean => stopSequences !== undefined || seed !== undefined
+
 function selectApi(newer: ChatModel, older: ChatModel): ChatModel {
-  const modelFor = ({ stopSequences, seed }: LanguageModelV4CallOptions) =>
-    stopSequences !== undefined || seed !== undefined ? older : newer
+  const modelFor = (options: LanguageModelV4CallOptions) => (needsOlderApi(options) ? older : newer)
   return {
     doGenerate: (options) => modelFor(options).doGenerate(options),
     doStream: (options) => modelFor(options).doStream(options),
   }
 }
 
-/** A model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
 function withThinkingBudget(id: string, model: ChatModel): ChatModel {
-  const bound = async (options: LanguageModelV4CallOptions) =>
-    boundThinking(withoutRival(options), await capabilitiesOf(id))
   return {
-    doGenerate: async (options) => model.doGenerate(await bound(options)),
-    doStream: async (options) => model.doStream(await bound(options)),
+    doGenerate: async (options) => model.doGenerate(await boundOptions(id, options)),
+    doStream: async (options) => model.doStream(await boundOptions(id, options)),
   }
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const sdkSettings = (connection: ModelConnection, end: StreamEnd) => ({
+const sdkSettings = (connection: ModelConnection, end: StreamEnd): SdkSettings => ({
   fetch: fetchWithMembers(answerFetch(connection, end), connection.extraMembers),
   ...sdkAddress(connection),
 })
@@ -125,33 +132,38 @@ const compatibleDriver = (adapter: Adapter): AdapterDriver => ({
   listing: modelsEndpoint(adapter, bearer),
 })
 
+async function openai(id: string, settings: SdkSettings, api: Api): Promise<LanguageModelV4> {
+  const provider = (await import('@ai-sdk/openai')).createOpenAI(settings)
+  return needsOlderApi(api) ? provider.chat(id) : provider(id)
+}
+
+const anthropic = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
+  (await import('@ai-sdk/anthropic')).createAnthropic(settings)(id)
+
+const google = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
+  (await import('@ai-sdk/google')).createGoogle(settings)(id)
+
+const mistral = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
+  (await import('@ai-sdk/mistral')).createMistral(settings)(id)
+
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   'openai-compatible': compatibleDriver('openai-compatible'),
   open_web_ui: compatibleDriver('open_web_ui'),
   openai: {
+    sdk: openai,
     model: (id, connection) => {
-      const load = async () => (await import('@ai-sdk/openai')).createOpenAI
-      const newer = async () => (await load())(sdkSettings(connection, responseEnd))(id)
-      const older = sdkWriter(connection, async (fetch) =>
-        (await load())({ fetch, ...sdkAddress(connection) }).chat(id),
-      )
+      const newer = () => openai(id, sdkSettings(connection, responseEnd), {})
+      const older = sdkWriter(connection, (fetch) => openai(id, { fetch, ...sdkAddress(connection) }, { seed: 0 }))
       return selectApi(lazyModel(newer, responseUsage), new CompletionModel(connection, older))
     },
     listing: modelsEndpoint('openai', bearer),
   },
   anthropic: {
-    model: (id, connection) =>
-      withThinkingBudget(
-        id,
-        withCitations(
-          withDeferredSources(
-            lazyModel(
-              async () => (await import('@ai-sdk/anthropic')).createAnthropic(sdkSettings(connection, messageEnd))(id),
-              anthropicUsage,
-            ),
-          ),
-        ),
-      ),
+    sdk: anthropic,
+    model: (id, connection) => {
+      const model = lazyModel(() => anthropic(id, sdkSettings(connection, messageEnd)), anthropicUsage)
+      return withThinkingBudget(id, withCitations(withDeferredSources(model)))
+    },
     listing: modelsEndpoint(
       'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
@@ -159,21 +171,15 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     ),
   },
   google: {
+    sdk: google,
     model: (id, connection) =>
-      withCitations(
-        withGrounding(
-          lazyModel(
-            async () => (await import('@ai-sdk/google')).createGoogle(sdkSettings(connection, contentEnd))(id),
-            googleUsage,
-          ),
-        ),
-      ),
+      withCitations(withGrounding(lazyModel(() => google(id, sdkSettings(connection, contentEnd)), googleUsage))),
     listing: modelsEndpoint('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
+    sdk: mistral,
     model: (id, connection) => {
-      const load = async () => (await import('@ai-sdk/mistral')).createMistral
-      const write = sdkWriter(connection, async (fetch) => (await load())({ fetch, ...sdkAddress(connection) })(id))
+      const write = sdkWriter(connection, (fetch) => mistral(id, { fetch, ...sdkAddress(connection) }))
       return new CompletionModel(connection, write)
     },
     listing: modelsEndpoint('mistral', bearer),

@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream'
+import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type {
+  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
   LanguageModelV4Source,
@@ -7,22 +9,24 @@ import type {
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
-import type { OutboundRequest } from '../net/http-client.ts'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
+import { fetchBy, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
 import type { ChatModel, ModelConnection } from './chat-model.ts'
 import { toUnparsable } from './failures/unparsable-response.ts'
 import { openAnswer, readAnswer } from './provider-response.ts'
 import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
+import { addMembers, fetchWithMembers } from './sdk-fetch.ts'
 import { joinContent } from './whole-answer.ts'
 import { type Citation, CompletionReader } from './wire/completion-reader.ts'
 import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
 import type { AssembledCall } from './wire/tool-call-assembler.ts'
 
-export interface CompletionRequest extends OutboundRequest {
+interface CompletionRequest extends OutboundRequest {
   url: string
 }
 
 /** Writes the request for an answer. */
-export type CompletionWriter = (options: LanguageModelV4CallOptions, isStream: boolean) => Promise<CompletionRequest>
+type CompletionWriter = (options: LanguageModelV4CallOptions, isStream: boolean) => Promise<CompletionRequest>
 
 /**
  * A model that speaks chat completions: an SDK writes the request, and what the server makes of its answer is read here, the
@@ -158,5 +162,59 @@ function toToolCall({ id = '', name: toolName, arguments: input, extraContent }:
     toolName,
     input,
     ...(typeof thoughtSignature === 'string' && { providerMetadata: { compatible: { thoughtSignature } } }),
+  }
+}
+
+/** Writes requests by the SDK for servers that speak chat completions. */
+export function compatibleWriter(id: string, connection: ModelConnection): CompletionWriter {
+  const { apiUrl = '', apiKey, fetch, continuousUsage, extraMembers } = connection
+  const url = `${apiUrl}/chat/completions`
+  const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
+  const sdk = new OpenAICompatibleChatLanguageModel(id, {
+    // Its first word is where the SDK reads options and keeps proofs.
+    provider: 'compatible.chat',
+    url: () => url,
+    headers: () => headers,
+    fetch,
+    supportsStructuredOutputs: true,
+  })
+  const streamed = {
+    stream: true,
+    stream_options: { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) },
+  }
+  return async (options, isStream) => {
+    const { body } = await sdk.prepareRequest(options)
+    const written = addMembers({ ...body, ...(isStream && streamed) }, extraMembers)
+    return { url, method: 'POST', headers, body: JSON.stringify(written), signal: options.abortSignal ?? null }
+  }
+}
+
+/** Writes requests by an SDK that has no other word for it than to send them: what it would send is taken from it. */
+export function sdkWriter(
+  { extraMembers }: ModelConnection,
+  load: (fetch: HttpClient['fetch']) => Promise<LanguageModelV4>,
+): CompletionWriter {
+  const take = fetchBy(async (url, request) => {
+    throw new WrittenRequest({ ...request, url })
+  })
+  const loadModel = lazyPromise(() => load(fetchWithMembers(take, extraMembers)))
+  return async (options, isStream) => {
+    const model = await loadModel()
+    try {
+      await (isStream ? model.doStream(options) : model.doGenerate(options))
+    } catch (error) {
+      if (error instanceof WrittenRequest) return error.request
+      throw error
+    }
+    throw new Error('the SDK has sent nothing')
+  }
+}
+
+class WrittenRequest extends Error {
+  readonly request: CompletionRequest
+
+  constructor(request: CompletionRequest) {
+    super('it is written, and not sent')
+    this.request = request
   }
 }

@@ -2,9 +2,13 @@ import { finished } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import type { HttpClient } from '../net/http-client.ts'
+import { adapterDrivers } from './adapters.ts'
+import { type Connection, upstreamName } from './chat-model.ts'
+import { Conversation } from './conversation.ts'
 import { Refusal } from './failures/refusal.ts'
+import { extraMembers } from './parameters.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { writtenFor } from './written.ts'
 
 const COUNT_TIMEOUT_MS = 10_000
 /** Of an answer, which is one number. */
@@ -19,7 +23,7 @@ export async function countTokens(client: ProviderClient, call: ModelCall): Prom
   const counter = counters[adapter]
   const { connection } = client.findWell() ?? {}
   if (!counter || !connection) return undefined
-  const written = await writtenFor(call, connection)
+  const written = await writeRequest(call, connection)
   const count = counter.request(written.url, JSON.parse(written.body))
   if (!count) return undefined
   const answer = await connection.send(count.url, {
@@ -32,6 +36,31 @@ export async function countTokens(client: ProviderClient, call: ModelCall): Prom
   // Read to its end, so that the connection can be used again.
   await finished(answer.body.resume()).catch(() => {})
   throw new Refusal(answer.statusCode, answer.headers['retry-after'])
+}
+
+interface Written {
+  url: string
+  headers: Record<string, string>
+  body: string
+}
+
+/** The request for an answer as the AI SDK writes it, which is not sent. */
+async function writeRequest(call: ModelCall, connection: Connection): Promise<Written> {
+  let written: Written | undefined
+  const keep: HttpClient['read'] = async (url, { headers, body }) => {
+    written = { url, headers, body: String(body) }
+    throw new Error('it is not sent')
+  }
+  const { model: known, signal } = call
+  const of = { ...connection, read: keep, extraMembers: extraMembers(known) }
+  const model = adapterDrivers[known.adapter as Adapter].model(upstreamName(known), of)
+  try {
+    await model.doGenerate(new Conversation(call).options(signal, false))
+  } catch (error) {
+    if (!written) throw error
+  }
+  if (!written) throw new Error('nothing was written')
+  return written
 }
 
 async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {

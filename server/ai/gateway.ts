@@ -23,8 +23,7 @@ import { ProviderClients, type ProviderClientsOptions } from './provider-clients
 import { beginStream, forward, measureAnswer } from './provider-stream.ts'
 import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
-import { nativeUsesOfWhole, sdkUsage } from './usage/reported-usage.ts'
-import { measureUnparsable } from './usage/unparsable-usage.ts'
+import { measureUnparsable, nativeUsesOfWhole, sdkUsage } from './usage/reported-usage.ts'
 import { assertEnd, isPaused, reasonOfWhole, stopSequenceIn, toFinishReason } from './wire/finish-reason.ts'
 
 /** How often a model may call tools before it must answer, where its settings say nothing else. */

@@ -3,7 +3,7 @@ import type { ModelParameters } from '../../entities/catalogue/ai-model.ts'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
 import { upstreamName } from './chat-model.ts'
-import { thinkingBudget } from './thinking/budget.ts'
+import { thinkingBudget } from './thinking.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
 
@@ -24,7 +24,7 @@ export function callOptions(call: ModelCall): CallOptions {
 }
 
 /** In tokens, as the caller, the model and the limits bound it; `Infinity` where none of them does. */
-export function longestAnswer({
+function longestAnswer({
   model: { parameters: defaults, limits },
   parameters: { maxTokens = defaults?.maxTokens ?? Infinity },
   maxOutputTokens = Infinity,

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import { renewDisclosures } from '../../entities/rooms/room-disclosure.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { Slots } from '../../routers/core/load/slots.ts'
+import { Slots } from '../../routers/core/load/concurrency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'

@@ -1,143 +1,179 @@
-import { isDeepStrictEqual } from 'node:util'
+import { Readable } from 'node:stream'
+import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { LRUCache } from 'lru-cache'
-import type { CallableModel, CallParameters, Circumstances, UnsentParameter } from '../../routers/ports/ai/models.ts'
+import type { Adapter } from '../../routers/ports/ai/adapters.ts'
+import {
+  type CallableModel,
+  type CallParameters,
+  type Circumstances,
+  noFiles,
+  type UnsentParameter,
+} from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import { adapterDrivers } from './adapters.ts'
 import { upstreamName } from './chat-model.ts'
-import { longestAnswer } from './parameters.ts'
-import { toProviderOptions } from './prompt/sanitize-parts.ts'
-import { hasRoomToThink, isSigned } from './thinking/anthropic.ts'
-import { capabilitiesOf, mustCallTool, unheld } from './thinking/forced-tools.ts'
-import { type Body, bodyOf, type Question, type Sampling, sentIn } from './trial-request.ts'
-
-/** Like those of sampling, an SDK leaves them out or changes them by its own list of models, of which it only warns. */
-type Thinking = 'effort' | 'thoughts'
+import { Conversation } from './conversation.ts'
+import { boundOptions, isThinking, lookUpCapabilities, mustCallTool } from './thinking.ts'
 
 const MAX_KNOWN = 1000
-/** Tokens of an answer in which the smallest effort has room for thoughts. */
-const PLENTY = 100_000
 
-/** Knows which parameters would not reach a provider, by the requests that its SDK writes with and without them. */
+/** The highest temperature of a provider, to which its SDK lowers a higher one. */
+const maxTemperatures: Partial<Record<Adapter, number>> = { anthropic: 1 }
+
+/** The names by which SDKs warn of the parameters that they leave out by their own lists of models. */
+const features = {
+  temperature: 'temperature',
+  topP: 'topP',
+  effort: 'reasoning',
+  thoughts: 'reasoningSummary',
+} as const
+type Name = keyof typeof features
+
+/** Finds which parameters would not reach a provider, by the warnings of its SDK. */
 export class UnsentParameters {
   readonly #log: Log
-  readonly #known = new LRUCache<string, readonly UnsentParameter[]>({ max: MAX_KNOWN })
+  readonly #known = new LRUCache<string, ReadonlySet<string>>({ max: MAX_KNOWN })
 
   constructor(log: Log) {
     this.#log = log
   }
 
-  /** Those that the caller sets. What only the model's settings say may be left out, and is logged once. */
-  async find(
-    model: CallableModel,
-    asked: CallParameters,
-    circumstances: Circumstances,
-  ): Promise<readonly UnsentParameter[]> {
-    if (model.adapter !== 'anthropic') return this.#find(model, asked, circumstances)
-    const known = await capabilitiesOf(upstreamName(model))
-    const unsent = unheld(known, asked, circumstances)
-    if (unsent.length > 0) return unsent
-    const isForced = mustCallTool(known, circumstances)
-    const hasTools = circumstances.hasTools || isForced
-    return this.#find(model, asked, { ...circumstances, hasTools, isForced })
+  /** Those that the caller sets. One that only the model's settings say may be left out, and is logged once. */
+  async find(model: CallableModel, asked: CallParameters, around: Circumstances): Promise<UnsentParameter[]> {
+    if (!adapterDrivers[model.adapter as Adapter].sdk) return []
+    const isJsonByTool = await isAskedByTool(model, around)
+    const circumstances = { ...around, isForced: around.isForced || isJsonByTool }
+    const names = askedNames(asked)
+    const defaults = names.length > 0 ? [] : defaultNames(model)
+    if (names.length + defaults.length === 0 && !circumstances.isForced) return []
+    const temperature = boundTemperature(model, asked)
+    const options = await toOptions(model, { ...asked, temperature }, circumstances)
+    const warned = await this.#findWarnings(model, options, defaults)
+    const unsent: UnsentParameter[] = await Promise.all(
+      names
+        .filter((name) => warned.has(features[name]))
+        .map(async (name) => ({ name, isTakenAlone: await this.#isTakenAlone(name, model, asked, circumstances) })),
+    )
+    if (warned.has('toolChoice')) unsent.push({ name: isJsonByTool ? 'schema' : 'toolChoice' })
+    return [
+      ...unsent,
+      ...(warned.has('temperature') ? [] : tooHigh(asked, temperature)),
+      ...unsentThoughts(model, asked, { options, isJsonByTool }),
+    ]
   }
 
-  async #find(
+  async #isTakenAlone(name: Name, model: CallableModel, asked: CallParameters, around: Circumstances) {
+    const { [name]: value, stop, seed } = asked
+    const warned = await this.#findWarnings(model, await toOptions(model, { [name]: value, stop, seed }, around))
+    return !warned.has(features[name])
+  }
+
+  async #findWarnings(
     model: CallableModel,
-    asked: CallParameters,
-    { begun, hasTools, isForced }: Circumstances,
-  ): Promise<readonly UnsentParameter[]> {
-    const { temperature, topP, maxTokens, maxThinkingTokens } = model.parameters ?? {}
-    const parameters = decidingOf(model, asked)
-    const isAsked = [...sampling, ...thinking].some((name) => parameters[name] !== undefined)
-    if (model.adapter === 'demo' || !(isAsked || temperature !== undefined || topP !== undefined)) return []
-    const defaults = { temperature, topP, maxTokens, maxThinkingTokens }
-    const around = { hasTools, isForced, isUnthought: model.adapter === 'anthropic' && isUnthought(begun) }
-    const question = { model: { ...model, parameters: defaults }, parameters, around }
-    const key = keyOf(question)
+    { prompt, abortSignal, ...options }: LanguageModelV4CallOptions,
+    defaults: readonly Name[] = [],
+  ): Promise<ReadonlySet<string>> {
+    const key = JSON.stringify([model.adapter, upstreamName(model), options])
     const known = this.#known.get(key)
     if (known) return known
-    const unsent = await unsentOf(question)
-    this.#known.set(key, unsent)
-    if (!isAsked) await this.#logDefaults(question)
-    return unsent
-  }
-
-  async #logDefaults({ model, ...question }: Question): Promise<void> {
-    const body = await bodyOf({ model, ...question })
-    const unsent = sampling.filter((name) => sentIn(body, name) !== (model.parameters?.[name] ?? undefined))
+    const warned = await readWarnings(model, { prompt, ...options })
+    this.#known.set(key, warned)
+    const unsent = defaults.filter((name) => warned.has(features[name]))
     if (unsent.length > 0)
       this.#log.warn({ model: model.modelId, parameters: unsent }, 'parameters of a model are nothing that it takes')
+    return warned
   }
 }
 
-const sampling: readonly Sampling[] = ['temperature', 'topP']
-const thinking: readonly Thinking[] = ['effort', 'thoughts']
+const defaultNames = ({ parameters }: CallableModel): Name[] =>
+  (['temperature', 'topP'] as const).filter((name) => (parameters?.[name] ?? null) !== null)
 
-/** The parameters that matter: any stop or seed is like another, and only Anthropic's thoughts need room in the answer. */
-function decidingOf({ adapter }: CallableModel, asked: CallParameters): CallParameters {
-  const { temperature, topP, effort, thinking, maxThinkingTokens, seed, stop } = asked
-  const thoughts = asked.thoughts === 'auto' ? undefined : asked.thoughts
-  const isOlder = seed !== undefined || stop !== undefined
-  const maxTokens = adapter === 'anthropic' ? asked.maxTokens : undefined
-  const others = { effort, thoughts, thinking, maxThinkingTokens, maxTokens }
-  return { temperature, topP, ...others, stop: isOlder ? ['.'] : undefined }
+/** An effort of `none` is left out only for models that never think, and thoughts of `auto` are a wish. */
+const askedNames = (asked: CallParameters): Name[] =>
+  (Object.keys(features) as Name[]).filter((name) => {
+    const { [name]: value } = asked
+    return value !== undefined && !(name === 'effort' && value === 'none') && !(name === 'thoughts' && value === 'auto')
+  })
+
+/** Whether JSON is asked for by a tool of the SDK. */
+const isAskedByTool = async (model: CallableModel, { isForced, schema }: Circumstances): Promise<boolean> =>
+  model.adapter === 'anthropic' &&
+  mustCallTool(await lookUpCapabilities(upstreamName(model)), {
+    isForced: false,
+    schema: isForced ? undefined : schema,
+  })
+
+function boundTemperature({ adapter }: CallableModel, { temperature }: CallParameters): number | undefined {
+  return temperature && Math.min(temperature, maxTemperatures[adapter as Adapter] ?? temperature)
 }
 
-/** Of the longest answer a caller may say any length, of which it matters only whether it has room for thoughts. */
-function keyOf({ model, parameters: { maxTokens, ...parameters }, around }: Question): string {
-  const most = model.limits?.maxOutputTokens
-  const longest = longestAnswer({ model, parameters: { maxTokens } })
-  const hasRoom = maxTokens === undefined ? undefined : hasRoomToThink({ model, parameters }, longest)
-  return JSON.stringify([model.adapter, upstreamName(model), model.parameters, most, parameters, hasRoom, around])
+const tooHigh = ({ temperature = 0 }: CallParameters, most = 0): UnsentParameter[] =>
+  temperature > most ? [{ name: 'temperature', most }] : []
+
+/** The thoughts that we leave out ourselves, as they have no room in the answer, or no place before a call that must come. */
+function unsentThoughts(
+  { adapter }: CallableModel,
+  asked: CallParameters,
+  { options, isJsonByTool }: { options: LanguageModelV4CallOptions; isJsonByTool: boolean },
+): UnsentParameter[] {
+  if (adapter !== 'anthropic' || isThinking(options)) return []
+  const names = askedNames(asked)
+  const isSampled = names.includes('temperature') || names.includes('topP')
+  const unsent: UnsentParameter[] = []
+  if (isSampled && names.includes('effort')) unsent.push({ name: 'effort', isTakenAlone: true })
+  if (isJsonByTool && asked.maxThinkingTokens !== undefined)
+    unsent.push({ name: 'maxThinkingTokens', isTakenAlone: true })
+  return unsent
 }
 
-async function unsentOf(question: Question): Promise<UnsentParameter[]> {
-  const body = await bodyOf(question)
-  const samples = sampling.map((name) => unsentSample(name, body, question))
-  const thoughts = thinking.map((name) => unsentThinking(name, question))
-  return (await Promise.all([...samples, ...thoughts])).filter((unsent) => unsent !== undefined)
+/** The options of a short question with these parameters; any stop or seed is like another. */
+async function toOptions(
+  { parameters, ...model }: CallableModel,
+  asked: CallParameters,
+  { hasTools, isForced, begun }: Circumstances,
+): Promise<LanguageModelV4CallOptions> {
+  const { temperature, topP, maxTokens, maxThinkingTokens } = parameters ?? {}
+  const isOlder = asked.stop !== undefined || asked.seed !== undefined
+  const conversation = new Conversation({
+    model: { ...model, parameters: { temperature, topP, maxTokens, maxThinkingTokens } },
+    parameters: {
+      ...{ temperature: asked.temperature, topP: asked.topP, maxTokens: asked.maxTokens, effort: asked.effort },
+      ...{ thinking: asked.thinking, maxThinkingTokens: asked.maxThinkingTokens },
+      thoughts: asked.thoughts === 'auto' ? undefined : asked.thoughts,
+      stop: isOlder ? ['.'] : undefined,
+    },
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: '.' }] },
+      ...(begun.length > 0 ? [{ role: 'assistant' as const, content: begun }] : []),
+    ],
+    callerTools: hasTools || isForced ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
+    ...(isForced && { toolChoice: 'required' as const }),
+    ...{ inputTokens: 0, files: noFiles, tools: [], toolsAtOnce: 1, nativeTools: [], nativeToolUses: 0, userId: 0 },
+    signal: AbortSignal.abort(),
+  })
+  const options = conversation.options(AbortSignal.abort(), false)
+  return model.adapter === 'anthropic' ? boundOptions(upstreamName(model), options) : options
 }
 
-async function unsentSample(name: Sampling, body: Body, question: Question): Promise<UnsentParameter | undefined> {
-  const { [name]: asked } = question.parameters
-  const most = sentIn(body, name)
-  if (asked === undefined || most === asked) return undefined
-  if (most !== undefined) return { name, most }
-  const alone = await bodyOf({ ...question, parameters: { [name]: asked } })
-  return { name, isTakenAlone: sentIn(alone, name) !== undefined }
+/** Answers with a stream without events: an SDK begins each with its warnings. */
+const answerNothing = async () => new Response('', { headers: { 'content-type': 'text/event-stream' } })
+
+/** The names of what the SDK leaves out of a request with these options, which is not sent. */
+async function readWarnings(model: CallableModel, options: LanguageModelV4CallOptions): Promise<ReadonlySet<string>> {
+  const settings = { apiKey: 'none', fetch: answerNothing }
+  const sdk = await adapterDrivers[model.adapter as Adapter].sdk?.(upstreamName(model), settings, options)
+  const answer = await sdk?.doStream({ ...options, prompt: options.prompt.slice(0, 1) })
+  const parts: LanguageModelV4StreamPart[] = answer ? await Readable.from(answer.stream).toArray() : []
+  const warnings = parts.flatMap((part) => (part.type === 'stream-start' ? part.warnings : []))
+  const isUnthinking = model.adapter === 'openai' && sentEffort(answer?.request?.body) === 'none'
+  return new Set([
+    ...warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : [])),
+    ...(isUnthinking ? [features.effort] : []),
+  ])
 }
 
-/**
- * Looked at alone, as it is one word of several about thoughts, and may come to none in a short answer; but beside a parameter
- * of sampling in the request as it is, as a model takes one of both. An effort of `none` is left out only for models that never
- * think.
- */
-async function unsentThinking(name: Thinking, question: Question): Promise<UnsentParameter | undefined> {
-  const { temperature, topP, [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } = question.parameters
-  if (asked === undefined || asked === 'none') return undefined
-  const { model, around } = question
-  const free = {
-    ...question,
-    model: { ...model, parameters: null, limits: null },
-    around: { ...around, isForced: false, isUnthought: false },
-  }
-  const plain = { stop, maxTokens: PLENTY }
-  if (await isSame({ ...free, parameters: { [name]: asked, ...plain } }, { ...free, parameters: plain }))
-    return { name }
-  if (temperature === undefined && topP === undefined) return undefined
-  const most = model.parameters?.maxTokens
-  const besides = { ...model, parameters: { maxTokens: most, maxThinkingTokens: model.parameters?.maxThinkingTokens } }
-  const isLeftOut = await isSame(
-    { model: besides, around, parameters: { [name]: asked, stop, maxTokens, thinking, maxThinkingTokens } },
-    { model: { ...model, parameters: { maxTokens: most } }, around, parameters: { stop, maxTokens } },
-  )
-  return isLeftOut ? { name, isTakenAlone: true } : undefined
+/** The SDK of OpenAI says nothing of an effort that it leaves out, or makes none where it takes no tools beside thoughts. */
+function sentEffort(body: unknown): string {
+  const { reasoning, reasoning_effort } = (body ?? {}) as { reasoning?: { effort?: string }; reasoning_effort?: string }
+  return reasoning_effort ?? reasoning?.effort ?? 'none'
 }
-
-async function isSame(one: Question, other: Question): Promise<boolean> {
-  const [body, otherBody] = await Promise.all([bodyOf(one), bodyOf(other)])
-  return isDeepStrictEqual(body, otherBody)
-}
-
-const isUnthought = (begun: Circumstances['begun']) =>
-  begun.some(({ type }) => type === 'tool-call') &&
-  begun.every((part) => part.type !== 'reasoning' || !isSigned(toProviderOptions(part.signature)['anthropic']))

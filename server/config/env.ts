@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { z } from 'zod'
-import { isGeneric } from '../../routers/core/issues/issues.ts'
+import { isGeneric } from '../../routers/core/issues.ts'
 import { describeSettings, type SettingRow } from './setting-table.ts'
 import { type Env, settings } from './settings.ts'
 import { findNearest } from './spelling.ts'

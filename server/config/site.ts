@@ -33,14 +33,14 @@ export async function readLogo(file: string): Promise<Logo> {
   if (size === undefined) throw new Error(`SITE_LOGO=${file}: there is no such file.`)
   if (size > MAX_LOGO_BYTES) throw new Error(`SITE_LOGO=${file}: has more than ${MAX_LOGO_BYTES / 1024} KB.`)
   const body = await readFile(file)
-  const type = typeOf(body)
+  const type = detectType(body)
   if (!type) throw new Error(`SITE_LOGO=${file}: is neither a PNG nor an SVG picture.`)
   return { type, body }
 }
 
 const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-function typeOf(body: Buffer): Logo['type'] | undefined {
+function detectType(body: Buffer): Logo['type'] | undefined {
   if (body.subarray(0, 8).equals(pngSignature)) return 'image/png'
   return /^\uFEFF?\s*(<\?xml[^>]*>\s*)?(<!--[\s\S]*?-->\s*)*<svg[\s>]/.test(body.toString())
     ? 'image/svg+xml'

@@ -1,8 +1,10 @@
 import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import type { Env } from '../config/settings.ts'
 import type { Converter } from './converters/converter.ts'
+import { createConverter } from './converters/create-converter.ts'
 import type { TextKind } from './sandbox/text-kind.ts'
-import type { SandboxPool } from './sandbox-pool.ts'
+import { createSandboxPool, type SandboxPool } from './sandbox-pool.ts'
 
 interface ExtractorParts {
   sandboxes: SandboxPool
@@ -67,4 +69,16 @@ const plain =
 /** How the text of a media type is read; nothing where it has none, as pictures. */
 function findTextKind(mime: string): TextKind | undefined {
   return kinds[mime] ?? (mime.startsWith('text/') || plain.test(mime) ? 'plain' : undefined)
+}
+
+/** What reads the text of files as the settings have it, and the way to close it. */
+export function openTexts(env: Env, log: Log): { extractor: TextExtractor; close(): Promise<void> } {
+  const converter = createConverter(env)
+  const sandboxes = createSandboxPool({
+    workers: env.FILE_TEXT_WORKERS,
+    memory: env.FILE_TEXT_MEMORY,
+    timeout: env.FILE_TEXT_TIMEOUT,
+    maxCharacters: env.FILE_TEXT_MAX_CHARACTERS,
+  })
+  return { extractor: createTextExtractor({ sandboxes, converter, log }), close: async () => converter?.close() }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import session, { type SessionStore } from '@fastify/session'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 
 export interface CookieOptions {
   /** Whether cookies go over encrypted connections only. */
@@ -33,16 +33,28 @@ export async function keepSessions(
   app.addHook('onRequest', async (request) => {
     if (!counts(request)) delete request.cookies[cookieName]
   })
+  // A new session of the plugin costs a quarter of a short request, and one that comes by a token alone has no use for it.
+  const { addHook } = app
+  const add = addHook.bind(app) as (name: string, hook: unknown) => FastifyInstance
+  app.addHook = ((name: string, hook: onRequestHookHandler) =>
+    add(name, name === 'onRequest' ? unlessByToken(hook, cookieName) : hook)) as typeof addHook
   await app.register(session, {
     ...{ store, secret: secrets, cookieName, idGenerator: newSecret, saveUninitialized: false, rolling: false },
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure },
   })
+  app.addHook = addHook
   // The plugin clears a cookie that is not that of the session. A slow answer would thus clear the cookie of a login that
   // has ended meanwhile, so the plugin does not see the cookie again.
   app.addHook('onRequest', async (request) => {
     delete request.cookies[cookieName]
   })
 }
+
+const unlessByToken = (hook: onRequestHookHandler, cookieName: string): onRequestHookHandler =>
+  function (request, reply, done) {
+    if (request.headers.authorization !== undefined && request.cookies[cookieName] === undefined) done()
+    else hook.call(this, request, reply, done)
+  }
 
 /** 256 random bits cannot be guessed. */
 export const newSecret = () => randomBytes(32).toString('base64url')

@@ -1,6 +1,7 @@
 import { commitLost, commitUsage, type ReachedLimit, type UsageCommit } from '../../entities/ai/usage-commit.sql.ts'
 import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
 import { EXPIRED_PAGE, listExpiredReservations } from '../../entities/ai/usage-lease.sql.ts'
+import { usageCounts } from '../../entities/ai/usage-record.ts'
 import { extendReservation, releaseReservations } from '../../entities/ai/usage-reservation.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import {
@@ -200,13 +201,7 @@ class UsageWriter {
 const columns = [
   'id',
   'outcome',
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-  'webSearches',
-  'webFetches',
+  ...usageCounts,
   'estimated',
   'costMicros',
   'currency',

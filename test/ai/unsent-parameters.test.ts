@@ -15,6 +15,7 @@ const kept = new AsyncDisposableStack()
 const models: Record<string, object[]> = {
   openai: [
     { id: 'gpt-5' },
+    { id: 'gpt-5.6' },
     { id: 'gpt-4.1', fallback: ['gpt-5', 'mistral-large-latest'] },
     { id: 'warm', upstreamId: 'gpt-5', parameters: { temperature: 0.5, topP: 0.5 } },
   ],
@@ -81,6 +82,7 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
   ['gpt-5', { top_p: 0.5, seed: 7 }, 'top_p', NOT_TAKEN],
   ['gpt-5', { temperature: 0.5, tools: [tool], stream: true }, 'temperature', NOT_TAKEN],
   ['gpt-4.1', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
+  ['gpt-5.6', { reasoning_effort: 'high', seed: 7, tools: [tool] }, 'reasoning_effort', NOT_TAKEN],
   ['claude-sonnet-4-5', { temperature: 1.7 }, 'temperature', 'must be at most 1 for this model'],
   ['claude-sonnet-4-5', { temperature: 0.5, top_p: 0.5 }, 'top_p', NOT_BESIDE],
   ['claude-sonnet-4-5', { temperature: 0.5, reasoning_effort: 'high' }, 'temperature', NOT_BESIDE],

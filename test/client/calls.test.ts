@@ -115,7 +115,7 @@ const mistakes = [
   `client.tokens.list.query()`,
 ]
 
-const liveFiles = ['event-source', 'follow', 'index', 'position', 'service', 'transport', 'transports']
+const liveFiles = ['event-source', 'follow', 'index', 'position', 'service', 'transport']
 
 const cryptoFiles = [
   ...['derive', 'encoding', 'invitation-link', 'keychain', 'keys', 'passkey', 'room-files', 'room-keys'],

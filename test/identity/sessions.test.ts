@@ -129,12 +129,21 @@ test('the id of a session cannot be read in the database', async () => {
   expect(rows).not.toContain(signature)
 })
 
+async function lastRenewal(): Promise<number | undefined> {
+  const [last] = await svc.rows<{ at: number }>(
+    'select extract(epoch from max(renewed_at))::float8 * 1000 as at from sessions',
+  )
+  return last?.at
+}
+
 test('the time of a session runs anew with every use, and out without any', async () => {
   const { browser } = await signIn(svc, newName())
 
   for (let use = 0; use < 3; use++) {
     later(80 * MINUTE)
     expect(await browser.standing()).toBe(user)
+    // The row is written behind the answer.
+    await expect.poll(lastRenewal).toBeGreaterThan(Date.now() - MINUTE)
   }
   later(121 * MINUTE)
 

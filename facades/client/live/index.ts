@@ -1,12 +1,18 @@
+import { toldBy } from './event-source.ts'
 import { readChanges, type Service } from './service.ts'
-import type { RetryDelay } from './transport.ts'
-import { overEvents } from './transports.ts'
+import {
+  type Change,
+  type Listener,
+  retryDelay as patiently,
+  type RetryDelay,
+  StreamEnded,
+  type Transport,
+} from './transport.ts'
 
 export { type FollowOptions, follow, type LiveStream } from './follow.ts'
 export type { Position } from './position.ts'
 export { type Changes, type ChangesSince, readChanges, type Service } from './service.ts'
 export { type Change, type Listener, type RetryDelay, StreamEnded, type Transport } from './transport.ts'
-export { overEvents, overPusher, type PusherChannel, type PusherClient } from './transports.ts'
 
 /** What happens in a room, for `follow`; its transport can be replaced by another one. */
 export const roomStream = (service: Service, id: string, options: { retryDelay?: RetryDelay } = {}) => ({
@@ -19,3 +25,86 @@ export const ownStream = (service: Service, options: { retryDelay?: RetryDelay }
   transport: overEvents(service, 'users.changes', options),
   changesSince: readChanges(service, 'users.changesSince'),
 })
+
+interface OverEventsOptions {
+  input?: object
+  retryDelay?: RetryDelay
+}
+
+/** Listens by server-sent events, to `rooms.changes` or `users.changes`. */
+export function overEvents(service: Service, path: string, { input = {}, ...rest }: OverEventsOptions = {}): Transport {
+  return {
+    listen(listener) {
+      const stopped = new AbortController()
+      void tell(listener, toldBy(service, path, { input, ...rest, signal: stopped.signal }))
+      return () => stopped.abort()
+    },
+  }
+}
+
+async function tell(listener: Listener, parts: ReturnType<typeof toldBy>): Promise<void> {
+  try {
+    for await (const { id, data } of parts) {
+      if (data.type === 'position') listener.subscribed(id)
+      else listener.changed(id, data)
+    }
+  } catch (error) {
+    listener.ended(error instanceof StreamEnded ? error : new StreamEnded('internal'))
+  }
+}
+
+/** What is needed of a channel of pusher-js. */
+export interface PusherChannel {
+  // biome-ignore lint/suspicious/noExplicitAny: so does pusher-js declare it.
+  bind(event: string, callback: (data: any) => void): unknown
+  // biome-ignore lint/suspicious/noExplicitAny: so does pusher-js declare it.
+  unbind(event: string, callback: (data: any) => void): unknown
+}
+
+/** What is needed of pusher-js, which connects again by itself. */
+export interface PusherClient {
+  subscribe(channel: string): PusherChannel
+  unsubscribe(channel: string): void
+}
+
+interface PusherPosition {
+  epoch: string
+  seq: number
+}
+
+const findPosition = ({ epoch, seq }: PusherPosition) => `${epoch}:${seq}`
+
+/** Listens by a channel of pusher-js, such as `private-Rooms.{slug}` or `private-User.{id}`. */
+export function overPusher(pusher: PusherClient, name: string, { retryDelay = patiently } = {}): Transport {
+  return {
+    listen(listener) {
+      let attempt = 0
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const handlers = {
+        'pusher:subscription_succeeded': (data: PusherPosition) => {
+          attempt = 0
+          listener.subscribed(findPosition(data))
+        },
+        change: ({ epoch, ...change }: Change & { epoch: string }) =>
+          listener.changed(findPosition({ epoch, seq: change.seq }), change),
+        position: (data: PusherPosition) => listener.subscribed(findPosition(data)),
+        'pusher:subscription_error': ({ status = 0 }: { status?: number }) => {
+          clearTimeout(timer)
+          if ([401, 403, 404].includes(status)) return listener.ended(new StreamEnded(readCode(status)))
+          // The library itself does not try again.
+          attempt += 1
+          timer = setTimeout(() => pusher.subscribe(name), retryDelay(attempt))
+        },
+      }
+      const channel = pusher.subscribe(name)
+      for (const [event, handle] of Object.entries(handlers)) channel.bind(event, handle)
+      return () => {
+        clearTimeout(timer)
+        for (const [event, handle] of Object.entries(handlers)) channel.unbind(event, handle)
+        pusher.unsubscribe(name)
+      }
+    },
+  }
+}
+
+const readCode = (status: number) => (status === 401 ? 'signed_out' : 'not_found')

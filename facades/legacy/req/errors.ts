@@ -1,7 +1,7 @@
 import { TRPCError } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { type DetailedIssue, fewIssues, readIssues } from '../../../routers/core/issues/issues.ts'
+import { type DetailedIssue, fewIssues, readIssues } from '../../../routers/core/issues.ts'
 import { errorKind, Problem } from '../../../routers/core/problems.ts'
 import { type Failure, toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/navigation.ts'

@@ -14,7 +14,7 @@ export interface RoomRequest {
   viewer: string
 }
 
-export async function roomOf(
+export async function findRoom(
   request: FastifyRequest<InRoom>,
   reply: FastifyReply,
   contextOf: ContextOf,
@@ -29,7 +29,7 @@ export async function roomOf(
 const MAX_MEMBERS = 500
 
 /** Members of a room; of one that is full, people who are invited may be missing. */
-export async function membersOf({ api, room }: Pick<RoomRequest, 'api' | 'room'>): Promise<Member[]> {
+export async function findMembers({ api, room }: Pick<RoomRequest, 'api' | 'room'>): Promise<Member[]> {
   const page = { size: MAX_MEMBERS }
   const found = await api.rooms.related({ id: room.id, relation: 'members', include: ['user'], page })
   return (found as unknown as { items: Member[] }).items
@@ -41,14 +41,14 @@ export const ownIn = (members: readonly Member[], viewer: string): Member | unde
 
 /** The same; throws where there is none to leave. */
 export async function ownMembership(at: RoomRequest): Promise<Member> {
-  const own = ownIn(await membersOf(at), at.viewer)
+  const own = ownIn(await findMembers(at), at.viewer)
   if (!own) throw new Problem('not_found', { detail: 'You are no member of this room.' })
   return own
 }
 
 /** A member by their username. */
 export async function memberNamed(at: RoomRequest, username: string): Promise<Member> {
-  const found = (await membersOf(at)).find((member) => isMember(member) && member.username === username)
+  const found = (await findMembers(at)).find((member) => isMember(member) && member.username === username)
   if (found) return found
   const issue: Issue = { path: ['username'], message: 'is the name of no member' }
   throw new Problem('not_found', { issues: [issue] })
@@ -58,7 +58,7 @@ export async function memberNamed(at: RoomRequest, username: string): Promise<Me
 const [PAGE, PAGES] = [200, 5]
 
 /** The last messages of a room in the order of their numbers: a thousand at most. */
-export async function messagesOf({ api, room }: RoomRequest): Promise<Message[]> {
+export async function findMessages({ api, room }: RoomRequest): Promise<Message[]> {
   const read = async (number: number) => {
     const page = { number, size: PAGE }
     const include = ['member.user', 'attachments']

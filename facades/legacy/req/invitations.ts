@@ -6,7 +6,7 @@ import { createCaller } from '../../../routers/index.ts'
 import type { Locale } from '../../../routers/ports/locales.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { bodyIn, errorHandler } from './errors.ts'
-import { type InRoom, roomOf } from './find.ts'
+import { findRoom, type InRoom } from './find.ts'
 import { type Member, type Room, roomRow } from './shapes.ts'
 
 const personRole = z.enum(['admin', 'editor', 'viewer'])
@@ -38,7 +38,7 @@ function routesOfInviters(app: FastifyInstance, options: FacadeOptions): void {
     '/req/inv/store-invitations/:slug',
     routeTo('roomMembers.inviteByName', options, { body: stored }),
     async (request, reply) => {
-      const { api, room } = await roomOf(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, contextOf)
       const given = bodyIn(stored, request).invitations
       const byMail = given.findIndex(({ email }) => email)
       if (byMail >= 0) throw mailRefusal(await contextOf(request, reply), room, ['invitations', byMail, 'email'])

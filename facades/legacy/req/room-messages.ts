@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { readIssues } from '../../../routers/core/issues/issues.ts'
+import { readIssues } from '../../../routers/core/issues.ts'
 import { Problem } from '../../../routers/core/problems.ts'
 import { readRequest } from '../../ai/body.ts'
 import { remapIssues } from '../../ai/error-paths.ts'
@@ -9,7 +9,7 @@ import { isNavigation } from '../../http/navigation.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { validationError } from '../errors.ts'
 import { bodyIn } from './errors.ts'
-import { type InRoom, membersOf, messageIn, ownIn, type RoomRequest, roomOf } from './find.ts'
+import { findMembers, findRoom, type InRoom, messageIn, ownIn, type RoomRequest } from './find.ts'
 import {
   attachmentIds,
   filesOf,
@@ -44,7 +44,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/message/get/:slug/:number',
     routeTo('roomMessages.find', options),
     async (request, reply) => {
-      const at = await roomOf(request, reply, contextOf)
+      const at = await findRoom(request, reply, contextOf)
       return shown(at, request.params.number)
     },
   )
@@ -53,7 +53,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/readstat/:slug',
     routeTo('rooms.markRead', options, { body: readMessage }),
     async (request, reply) => {
-      const at = await roomOf(request, reply, contextOf)
+      const at = await findRoom(request, reply, contextOf)
       const { id } = await messageIn(at, bodyIn(readMessage, request).message_id)
       await at.api.rooms.markRead({ id: at.room.id, upTo: id })
       return { success: true }
@@ -68,7 +68,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/sendMessage/:slug',
     routeTo('roomMessages.create', options, { body: newMessage }),
     async (request, reply) => {
-      const at = await roomOf(request, reply, contextOf)
+      const at = await findRoom(request, reply, contextOf)
       const { content, threadId } = bodyIn(newMessage, request)
       const thread = threadId > 0 ? (await messageIn(at, `${threadId}.000`)).id : null
       const attachments = (await attachmentIds(at.api, content)) ?? []
@@ -82,7 +82,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/updateMessage/:slug',
     routeTo('roomMessages.update', options, { body: changedMessage }),
     async (request, reply) => {
-      const at = await roomOf(request, reply, contextOf)
+      const at = await findRoom(request, reply, contextOf)
       const { content, message_id: number } = bodyIn(changedMessage, request)
       const message = await messageIn(at, number)
       assertNoNewFiles(message, content.attachments ?? [])
@@ -104,7 +104,7 @@ function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
 
 /** A message as its reader sees it. */
 async function shown(at: RoomRequest, number: string) {
-  const [message, members] = await Promise.all([messageIn(at, number), membersOf(at)])
+  const [message, members] = await Promise.all([messageIn(at, number), findMembers(at)])
   return olderMessage(message, ownIn(members, at.viewer))
 }
 
@@ -129,7 +129,7 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
     '/req/room/streamAI/:slug',
     routeTo('rooms.ask', options, { body: request }),
     async (sent, reply) => {
-      const at = await roomOf(sent, reply, options.contextOf)
+      const at = await findRoom(sent, reply, options.contextOf)
       const body = await readRequest(request, options.contextOf, sent, reply)
       if (body.slug && body.slug !== at.room.slug) throw wrongSlug()
       const asked = { ...questionOf(body.payload), ...(await placeOf(at, body)), key: body.key, keyEpoch }

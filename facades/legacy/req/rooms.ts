@@ -4,7 +4,7 @@ import { createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
 import { bodyIn, errorHandler, inShape } from './errors.ts'
-import { type InRoom, memberNamed, membersOf, messagesOf, ownMembership, roomOf } from './find.ts'
+import { findMembers, findMessages, findRoom, type InRoom, memberNamed, ownMembership } from './find.ts'
 import { roomAnswers, roomMessages } from './room-messages.ts'
 import { isMember, olderRoom, picture, pictureUuid, roomInList, roomPicture, roomRow, userIn } from './shapes.ts'
 
@@ -44,13 +44,13 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   })
 
   app.get<InRoom>('/req/room/:slug', routeTo('rooms.find', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
-    const [members, messages] = await Promise.all([membersOf(at), messagesOf(at)])
+    const at = await findRoom(request, reply, contextOf)
+    const [members, messages] = await Promise.all([findMembers(at), findMessages(at)])
     return olderRoom(at.room, { members, messages, viewer: at.viewer })
   })
 
   app.delete<InRoom>('/req/room/removeRoom/:slug', routeTo('rooms.delete', options), async (request, reply) => {
-    const { api, room } = await roomOf(request, reply, contextOf)
+    const { api, room } = await findRoom(request, reply, contextOf)
     await api.rooms.delete({ id: room.id })
     return { success: true, message: 'Room deleted successfully' }
   })
@@ -94,7 +94,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
   app.delete<InRoom>('/req/room/leaveRoom/:slug', routeTo('roomMembers.delete', options), async (request, reply) => {
-    const at = await roomOf(request, reply, contextOf)
+    const at = await findRoom(request, reply, contextOf)
     const { id } = await ownMembership(at)
     await at.api.roomMembers.delete({ id })
     return { success: true }
@@ -104,7 +104,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/removeMember/:slug',
     routeTo('roomMembers.delete', options, { body: person }),
     async (request, reply) => {
-      const at = await roomOf(request, reply, contextOf)
+      const at = await findRoom(request, reply, contextOf)
       const { id } = await memberNamed(at, bodyIn(person, request).username)
       await at.api.roomMembers.delete({ id })
       return { success: true, message: 'Member removed successfully' }
@@ -116,11 +116,11 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/addMember/:slug',
     routeTo('roomMembers.update', options, { body: roleOf }),
     async (request, reply) => {
-      const at = await roomOf(request, reply, contextOf)
+      const at = await findRoom(request, reply, contextOf)
       const { username, role } = bodyIn(roleOf, request)
       const { id } = await memberNamed(at, username)
       await at.api.roomMembers.update({ id, role })
-      const members = await membersOf(at)
+      const members = await findMembers(at)
       return members.filter(isMember).map((member) => ({
         id: Number(member.id),
         room_id: Number(at.room.id),
@@ -142,7 +142,7 @@ function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/updateInfo/:slug',
     routeTo('rooms.update', options, { body: settings }),
     async (request, reply) => {
-      const { api, room } = await roomOf(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, contextOf)
       const { name, description, system_prompt, image } = bodyIn(settings, request)
       // An empty name is none; an empty text clears what was there.
       await api.rooms.update({
@@ -160,7 +160,7 @@ function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/uploadAvatar/:slug',
     routeTo('rooms.update', options, { body: picture }),
     async (request, reply) => {
-      const { api, room } = await roomOf(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, contextOf)
       const { image } = bodyIn(picture, request)
       const changed = await api.rooms.update({ id: room.id, avatar: image })
       return { success: true, url: roomPicture(changed), uuid: pictureUuid(changed) }

@@ -27,7 +27,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
   app.post('/req/streamAI', routeTo('ai.complete', options, { body: aiRequest }), async (request, reply) => {
     const { payload } = await readRequest(aiRequest, contextOf, request, reply)
     const { model, stream, tools } = payload
-    const author = await authorOf(createCaller(await contextOf(request, reply)))
+    const author = await findAuthor(createCaller(await contextOf(request, reply)))
     const lines = new AiLines({ author, model, tools: tools ?? [] }, request.id)
     const inTheirWords = (error: unknown) =>
       stream ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error)) : failed(error, request.id)
@@ -54,7 +54,7 @@ function failed(thrown: unknown, requestId: string) {
 }
 
 /** The AI user, whose message the answer becomes. */
-async function authorOf(api: Api) {
+async function findAuthor(api: Api) {
   const user = await api.users.get({ id: AI_USER })
   return { username: user.username, name: user.displayName, avatar_url: pictureAddress(user) }
 }
@@ -189,7 +189,7 @@ class AiLines implements Frames<StreamPart> {
 
   done(): string {
     if (this.#isRefused && this.#text === '') return this.failed(new Problem('provider_refused'))
-    const cited = this.#sources.map((source) => line('citation', citationOf(source)))
+    const cited = this.#sources.map((source) => line('citation', toCitation(source)))
     return [this.#begin(), ...cited, line('message', ''), line('completion', this.#text, { isDone: true })].join('')
   }
 
@@ -240,7 +240,7 @@ const line = (type: string, content: unknown, more: object = {}) =>
 const statusLine = (key: string, value: string) => line('status', '', { status: { key, value } })
 
 /** Where in the text a page is cited, not every provider says. */
-function citationOf({ url, title = '', places = [] }: Source) {
+function toCitation({ url, title = '', places = [] }: Source) {
   const [first] = places
   const at = first && { start_index: first.start, end_index: first.end }
   return { url, title, ...at, ranges: places.map(({ start, end }) => [start, end]), byteOffset: false }

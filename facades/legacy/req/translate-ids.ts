@@ -4,7 +4,7 @@ import { Problem } from '../../../routers/core/problems.ts'
 import { toFailure } from '../../http/failure.ts'
 import type { ContextOf } from '../../http/procedures.ts'
 import { inShape } from './errors.ts'
-import { type InRoom, type RoomRequest, roomOf } from './find.ts'
+import { findRoom, type InRoom, type RoomRequest } from './find.ts'
 import type { Message } from './shapes.ts'
 
 /** What a route calls the number of a message, and that of the thread that it is in. */
@@ -85,7 +85,7 @@ async function numbersOf(at: RoomRequest | undefined, { id, thread_id }: Ids, fi
 
 /** The room of a request; nothing where it is about none. */
 const roomIn = (request: FastifyRequest, reply: FastifyReply, contextOf: ContextOf) =>
-  'slug' in (request.params as object) ? roomOf(request as FastifyRequest<InRoom>, reply, contextOf) : undefined
+  'slug' in (request.params as object) ? findRoom(request as FastifyRequest<InRoom>, reply, contextOf) : undefined
 
 /** A message of the room; one of another room is not there, whether the caller sees it or not. */
 async function messageById(at: RoomRequest | undefined, id: number, [field, what]: [string, string]): Promise<Message> {

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../routers/core/context.ts'
+import { readIssues } from '../../../routers/core/issues.ts'
 import { isAccountProblem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { prefers } from '../../http/accept.ts'
-import { toFailure } from '../../http/failure.ts'
+import { type Failure, toFailure } from '../../http/failure.ts'
 import { readForms } from '../../http/forms.ts'
-import { routeTo } from '../../http/procedures.ts'
-import { setCsrfToken } from './csrf-token.ts'
-import type { ReqOptions } from './options.ts'
-import { errorHandler } from './refusal.ts'
+import { isNavigation } from '../../http/navigation.ts'
+import { type ContextOf, type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { type FieldErrors, fieldErrors } from '../../http/validation-messages.ts'
 
 /** The requests of the pages beside JSON:API. */
 export async function req(app: FastifyInstance, options: ReqOptions) {
@@ -165,4 +165,40 @@ async function tokens(app: FastifyInstance, options: ReqOptions) {
       return { success: true, message: 'Token revoked successfully.' }
     },
   )
+}
+
+/** Tells a page the CSRF token of its new session, which it needs for its next request. */
+const setCsrfToken = ({ browser }: Context, reply: FastifyReply) =>
+  reply.header('x-csrf-token', browser?.session?.csrfToken)
+
+interface ReqOptions extends FacadeOptions {
+  /** The context of a request that does not renew its session. */
+  peekContextOf: ContextOf
+}
+
+/** What the body of an error answer is made from. */
+export interface Refusal {
+  code: string
+  message: string
+  requestId: string
+  /** What is wrong with each field, if the body is invalid. */
+  errors?: FieldErrors
+}
+
+/** Makes an error handler that answers with a body of the surface's own shape. */
+function errorHandler(bodyOf: (refusal: Refusal) => object) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const failure = toFailure(thrown)
+    const { status, code, message, error } = failure
+    // The error handler of the whole service answers a navigation with a page.
+    if (isNavigation(request)) throw thrown
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })
+    return reply.code(status).send({ success: false, ...body })
+  }
+}
+
+function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
+  const issues = status === 422 ? readIssues(error) : []
+  return issues.length > 0 ? { errors: fieldErrors(issues) } : {}
 }

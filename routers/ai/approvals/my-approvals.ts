@@ -20,7 +20,7 @@ type OwnApproval = z.output<typeof ownApproval>
 export const ownApprovals = {
   approvals: sessionUser
     .meta(about('List the tools that the caller has allowed for whole conversations.', z.array(ownApproval)))
-    .query(({ ctx }) => listOf(ctx, ctx.caller.person.id)),
+    .query(({ ctx }) => listApprovals(ctx, ctx.caller.person.id)),
 
   revokeApproval: sessionUser
     .meta(about('Take back that a tool is allowed for a conversation: models ask again.'))
@@ -31,7 +31,7 @@ export const ownApprovals = {
 }
 
 /** Those of a token or a session that has ended hold no more. */
-async function listOf({ services }: Context, person: number): Promise<OwnApproval[]> {
+async function listApprovals({ services }: Context, person: number): Promise<OwnApproval[]> {
   const kept = await keptApprovals(services, person)
   if (kept.length === 0) return []
   const since = new Date(Date.now() - services.settings.sessionLifetime)

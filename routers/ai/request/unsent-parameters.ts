@@ -12,13 +12,13 @@ export async function unsentParameters(ctx: Context, asked: AiRequest, model: Ca
     hasTools: asked.tools.length > 0 || model.tools.length > 0,
     isForced: mustCall(asked.toolChoice),
     schema: asked.format?.schema,
-    begun: beginningOf(asked.messages),
+    begun: findBeginning(asked.messages),
   })
   const isLeftOut = unsent.some(({ name }) => name === 'effort') && asked.parameters.isEffortOptional
   if (isLeftOut) ctx.hints.unsentParameters = [...(ctx.hints.unsentParameters ?? []), 'effort']
   return unsent
     .filter((parameter) => !isDispensable(asked, parameter))
-    .map((parameter) => ({ path: pathOf(parameter), message: messageOf(parameter) }))
+    .map((parameter) => ({ path: pathOf(parameter), message: writeMessage(parameter) }))
 }
 
 /** The usual value asks for nothing, and some efforts are ours. */
@@ -27,7 +27,7 @@ const isDispensable = ({ isAdaptable, parameters }: AiRequest, { name }: UnsentP
   (isAdaptable === true && (name === 'temperature' || name === 'topP') && parameters[name] === 1)
 
 /** What the model said first in the turn that goes on with the results of tools. */
-function beginningOf(messages: readonly AskedMessage[]): AssistantPart[] {
+function findBeginning(messages: readonly AskedMessage[]): AssistantPart[] {
   const said = messages.filter(({ role }) => role !== 'system')
   const start = said.findLastIndex(({ role }, at) => role === 'user' && said[at - 1]?.role !== 'tool')
   const turn = said.slice(start + 1)
@@ -39,7 +39,7 @@ function beginningOf(messages: readonly AskedMessage[]): AssistantPart[] {
 const pathOf = ({ name }: UnsentParameter): Issue['path'] =>
   name === 'toolChoice' ? [name] : name === 'schema' ? ['format', name] : ['parameters', name]
 
-function messageOf({ most, isTakenAlone }: UnsentParameter): string {
+function writeMessage({ most, isTakenAlone }: UnsentParameter): string {
   if (most !== undefined) return `must be at most ${most} for this model`
   return isTakenAlone
     ? 'is nothing that this model takes beside the other parameters'

@@ -1,6 +1,6 @@
 import type { UsageCommit } from '../../../entities/ai/usage-commit.sql.ts'
 import type { LimitSubject, LimitUnit } from '../../../entities/ai/usage-limit.ts'
-import type { UsageContext } from '../../../entities/ai/usage-record.ts'
+import type { UsageContext, UsageCounts } from '../../../entities/ai/usage-record.ts'
 import type { RequestedLimit } from '../../../entities/ai/usage-reservation.sql.ts'
 
 /** What is known of a call of a model before it is made. */
@@ -64,14 +64,7 @@ export interface ReservedAmounts {
 }
 
 /** What a call took so far, which is the bill if this process dies, and the most that it can take in the end. */
-export interface CallProgress {
-  inputTokens: number
-  outputTokens: number
-  cachedTokens: number
-  cacheWriteTokens: number
-  reasoningTokens: number
-  webSearches: number
-  webFetches: number
+export interface CallProgress extends UsageCounts {
   costMicros: number | null
   currency: string | null
   most: ReservedAmounts

@@ -1,7 +1,8 @@
 import type { LanguageModelV4ToolResult, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { MAX_PAGE_TOKENS } from '../../../routers/ports/ai/adapters.ts'
 import { tokensIn, tokensOfPages } from '../../../routers/ports/ai/token-estimate.ts'
-import type { ReportedTokens } from '../../../routers/ports/ai/usage-meter.ts'
+import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
+import type { ReportedTokens, UsageMeter } from '../../../routers/ports/ai/usage-meter.ts'
 
 /** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined
@@ -179,3 +180,43 @@ function readTokens(value: unknown): number {
 
 /** A sealed text and a document are base64. */
 const bytesOf = (base64: unknown): number => (typeof base64 === 'string' ? (base64.length / 4) * 3 : 0)
+
+/** What models say, in the members that the providers have for it; `reasoning_details` has thoughts as `text`. */
+const said =
+  /"(?:(reasoning_details)"|(content|text|thinking|reasoning|reasoning_content|arguments|delta)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*))/g
+
+/** In characters: longer than any answer of a model. */
+const MAX_READ = 1_000_000
+
+/** Counts what can be read of an answer that came and is none. */
+export function measureUnparsable(error: unknown, meter: UsageMeter): void {
+  const { responseBody } = error as { responseBody?: unknown }
+  if (typeof responseBody !== 'string') return
+  for (const text of textsIn(responseBody.slice(0, MAX_READ))) meter.receive(text, 'answer')
+  meter.report(usageOfWhole(parsed(responseBody)))
+}
+
+const thoughts = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
+
+function* textsIn(body: string): Generator<string, void> {
+  const isRepeated = repetitions()
+  let isInDetails = false
+  for (const [, details, name = '', text = ''] of body.matchAll(said)) {
+    isInDetails = details !== undefined || (isInDetails && name === 'text')
+    if (!details && !isRepeated(isInDetails ? 'reasoning_details' : name, text)) yield text
+  }
+}
+
+/** Some servers say each thought in several members, one after the other. */
+function repetitions() {
+  let last = ''
+  const members = new Set<string>()
+  return (member: string, text: string): boolean => {
+    if (!thoughts.has(member)) return false
+    const isRepeated = text === last && members.size > 0 && !members.has(member)
+    if (!isRepeated) members.clear()
+    members.add(member)
+    last = text
+    return isRepeated
+  }
+}

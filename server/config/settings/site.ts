@@ -26,7 +26,7 @@ const accent = z.string().transform((text, ctx): AccentColors => {
     const contrast = contrastIn(scheme, color)
     if (contrast < ENOUGH) ctx.addIssue(tooFaint(scheme, color, contrast))
   }
-  return { light: shadesOf('light', light), dark: shadesOf('dark', dark) }
+  return { light: computeShades('light', light), dark: computeShades('dark', dark) }
 })
 
 const tooFaint = (scheme: Scheme, color: string, contrast: number) =>
@@ -34,7 +34,7 @@ const tooFaint = (scheme: Scheme, color: string, contrast: number) =>
     scheme === 'light' ? 'darker' : 'lighter'
   } colour`
 
-const shadesOf = (scheme: Scheme, color: string) => ({
+const computeShades = (scheme: Scheme, color: string) => ({
   accent: color,
   strong: mix(color, grounds[scheme].towards, 0.25),
   ink: grounds[scheme].ink,
@@ -54,15 +54,15 @@ function lighten(color: string): string {
 function contrastIn(scheme: Scheme, color: string): number {
   const { ground, ink } = grounds[scheme]
   // Rounded down, so that no colour is said to have what it has not.
-  return Math.floor(Math.min(contrastOf(color, ground), contrastOf(color, ink)) * 10) / 10
+  return Math.floor(Math.min(computeContrast(color, ground), computeContrast(color, ink)) * 10) / 10
 }
 
-function contrastOf(a: string, b: string): number {
-  const [lighter = 0, darker = 0] = [a, b].map((color) => luminanceOf(toRgb(color))).sort((x, y) => y - x)
+function computeContrast(a: string, b: string): number {
+  const [lighter = 0, darker = 0] = [a, b].map((color) => computeLuminance(toRgb(color))).sort((x, y) => y - x)
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-function luminanceOf(rgb: Rgb): number {
+function computeLuminance(rgb: Rgb): number {
   const [red, green, blue] = rgb.map((part) => {
     const share = part / 255
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4

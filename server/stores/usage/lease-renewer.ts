@@ -1,4 +1,5 @@
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
+import { usageCounts } from '../../../entities/ai/usage-record.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { CallProgress, Reservation, ReservedAmounts } from '../../../routers/ports/ai/usage-ledger.ts'
 
@@ -92,17 +93,7 @@ const smaller = (reserved: ReservedAmounts, most: ReservedAmounts): ReservedAmou
 })
 
 /** In the order of the statement's values. */
-const columns = [
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-  'webSearches',
-  'webFetches',
-  'costMicros',
-  'currency',
-] as const satisfies (keyof CallProgress)[]
+const columns = [...usageCounts, 'costMicros', 'currency'] as const satisfies (keyof CallProgress)[]
 
 const toColumns = (due: readonly { reservation: Reservation; progress: CallProgress }[]) => [
   due.map(({ reservation }) => reservation.id),

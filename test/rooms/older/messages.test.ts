@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { messagesOf } from '../../../facades/legacy/req/find.ts'
+import { findMessages } from '../../../facades/legacy/req/find.ts'
 import { openBrowser } from '../../kit/browser.ts'
 import { text } from '../../kit/rooms/older.ts'
 import { done, errorOf, type OlderRooms, startOlderRooms } from '../../kit/rooms/older-rooms.ts'
@@ -16,7 +16,7 @@ test('a message is told once, also where somebody writes while its room is read'
     items: (number === 1 ? ['3', '2'] : ['2', '1']).map((id) => ({ id })),
     total: 201,
   })
-  const found = await messagesOf({ api: { rooms: { related } }, room: { id: '1' }, viewer: '1' } as never)
+  const found = await findMessages({ api: { rooms: { related } }, room: { id: '1' }, viewer: '1' } as never)
   expect(found.map(({ id }) => id)).toEqual(['1', '2', '3'])
 })
 

@@ -7,8 +7,6 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolCall,
 } from '@ai-sdk/provider'
-import { sampleValue } from './sample-value.ts'
-import { asksForShowcase, showcase, showcaseAfter, showcaseBefore } from './showcase.ts'
 
 const label = 'This is the demo model of svc, not an AI.'
 
@@ -56,12 +54,12 @@ function* thoughtPieces(delta: string): Generator<LanguageModelV4StreamPart> {
 /** Calls a tool that must be called, or whose name is in the question; else repeats the question. */
 function answer(options: LanguageModelV4CallOptions) {
   const call = toolCall(options)
-  const { text, isCut } = within(sayingOf(options), options)
+  const { text, isCut } = within(chooseSaying(options), options)
   const said: LanguageModelV4Content = { type: 'text', text }
   const isShown = options.responseFormat?.type !== 'json' && asksForShowcase(question(options.prompt))
   const content = call ? [call] : isShown ? [...showcaseBefore, said, ...showcaseAfter] : [said]
   const unified = call ? ('tool-calls' as const) : isCut ? ('length' as const) : ('stop' as const)
-  return { content, finishReason: { unified, raw: unified }, usage: usageOf(options.prompt, call?.input ?? text) }
+  return { content, finishReason: { unified, raw: unified }, usage: countUsage(options.prompt, call?.input ?? text) }
 }
 
 function toolCall({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions): LanguageModelV4ToolCall | undefined {
@@ -78,7 +76,7 @@ function toolCall({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions
   return { type: 'tool-call', toolCallId: `call-${prompt.length}`, toolName: tool.name, input }
 }
 
-function sayingOf({ prompt, responseFormat }: LanguageModelV4CallOptions): string {
+function chooseSaying({ prompt, responseFormat }: LanguageModelV4CallOptions): string {
   const said = question(prompt)
   if (responseFormat?.type === 'json')
     return JSON.stringify(responseFormat.schema ? sampleValue(responseFormat.schema) : { said })
@@ -109,7 +107,93 @@ function textOfPart(part: Exclude<LanguageModelV4Prompt[number]['content'], stri
 
 const words = (text: string) => text.split(/\s+/).filter(Boolean).length
 
-const usageOf = (prompt: LanguageModelV4Prompt, text: string) => ({
+const countUsage = (prompt: LanguageModelV4Prompt, text: string) => ({
   inputTokens: { total: words(textOf(prompt)), noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: words(text), text: undefined, reasoning: undefined },
 })
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** Deeper values are left out. */
+const MAX_DEPTH = 8
+
+/** A small value of a JSON schema, the same for each: what the demo model says where it must say something of that shape. */
+function sampleValue(schema: unknown, depth = 0): unknown {
+  const { type, enum: values, const: constant, anyOf, oneOf, properties } = (schema ?? {}) as Schema
+  const [value] = [...listOf(values), constant].filter((known) => known !== undefined)
+  if (value !== undefined) return value
+  const [variant] = [...listOf(anyOf), ...listOf(oneOf)]
+  if (variant) return sampleValue(variant, depth + 1)
+  const kind = listOf(type)[0] ?? type ?? (properties ? 'object' : 'string')
+  return kind === 'object' ? makeMembers(schema as Schema, depth) : makeSample(String(kind), schema as Schema)
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+function makeSample(kind: string, { minimum }: Schema): unknown {
+  if (kind === 'number' || kind === 'integer') return minimum ?? 1
+  return { string: 'demo', boolean: true, array: [] }[kind] ?? null
+}
+
+function makeMembers({ properties, required }: Schema, depth: number): Record<string, unknown> {
+  if (depth > MAX_DEPTH) return {}
+  const schemas = (properties ?? {}) as Schema
+  const names = required === undefined ? Object.keys(schemas) : listOf(required).map(String)
+  return Object.fromEntries(names.map((name) => [name, sampleValue(schemas[name], depth + 1)]))
+}
+
+/** What a newcomer asks the demo model, as front ends offer it, to see what a page makes of an answer. */
+const questions = ['What can this page show?', 'Was kann diese Seite zeigen?']
+
+const asksForShowcase = (question: string): boolean => questions.includes(question.trim())
+
+/** What comes before it: a thought, and a tool that the provider itself would run. */
+const showcaseBefore: LanguageModelV4Content[] = [
+  {
+    type: 'reasoning',
+    text: 'A newcomer asks what there is to see. I show one of each: a table, code, a formula, a tool.',
+  },
+  {
+    type: 'tool-call',
+    toolCallId: 'demo-lookup',
+    toolName: 'demo_lookup',
+    input: JSON.stringify({ topic: 'What an answer can have' }),
+    providerExecuted: true,
+  },
+]
+
+/** What comes behind it. */
+const showcaseAfter: LanguageModelV4Content[] = [
+  {
+    type: 'source',
+    sourceType: 'url',
+    id: 'demo-source',
+    url: 'https://www.example.org/',
+    title: 'An example of a source',
+  },
+]
+
+/** Something of everything that an answer can have. */
+const showcase = `## What an answer can have
+
+Text with **emphasis**, \`code\`, a [link](https://www.example.org/) and a formula: $e^{i\\pi} + 1 = 0$.
+
+| Part | Example |
+| --- | --- |
+| Heading | above |
+| List | below |
+
+- one
+- two
+  1. and a number below it
+
+\`\`\`python
+def mean(values: list[float]) -> float:
+    """The arithmetic mean."""
+    return sum(values) / len(values)
+\`\`\`
+
+$$\\bar{x} = \\frac{1}{n} \\sum_{i=1}^{n} x_i$$
+
+> A real model of your administrator's choice answers in the same way.
+`

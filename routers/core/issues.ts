@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
+
+/** An issue with what zod says of it beside the sentence. */
+export interface DetailedIssue extends Issue {
+  code?: z.core.$ZodIssue['code']
+  values?: readonly unknown[]
+  /** Whether there was no value at all. */
+  missing?: boolean
+  /** Whether the message is made from the rule, as the schema has none of its own. */
+  generic?: boolean
+  /** The members that are not known, where this is about such. */
+  keys?: string[]
+}
+
+// zod calls this where a schema has no message of its own. Whether there was a value is known only while the issue is made.
+z.config({
+  customError: (issue) => {
+    Object.assign(issue, { generic: true, missing: isMissing(issue) })
+    return writePhrase(issue)
+  },
+})
+
+export const isGeneric = (issue: z.core.$ZodIssue | Issue): boolean => (issue as DetailedIssue).generic === true
+
+/** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
+export function readIssues(error: unknown): DetailedIssue[] {
+  if (error instanceof Problem) return error.issues.flatMap(byMember)
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  if (code !== 'BAD_REQUEST' || !(cause instanceof z.ZodError)) return []
+  return (cause.issues as unknown as DetailedIssue[]).flatMap(byMember)
+}
+
+/** zod reports unknown members on the object that holds them. */
+function byMember({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
+  if (!isUnknownMember(issue) || !keys) return [issue]
+  return keys
+    .slice(0, MAX_ISSUES)
+    .map((key) => ({ code: issue.code, path: [...issue.path, key], message: 'is not known here' }))
+}
+
+/** Whether this is about a member that no schema knows. */
+export const isUnknownMember = <I extends DetailedIssue>(issue: I): issue is I & { code: 'unrecognized_keys' } =>
+  issue.code === 'unrecognized_keys'
+
+const MAX_NAME = 40
+const MAX_STEPS = 10
+const MAX_MESSAGE = 300
+/** Characters of all paths and messages in one answer: each may be written twice, and in several bytes. */
+const MAX_TEXT = 4000
+
+/** As many issues as an answer tells, with paths and messages cut to a length that somebody reads. */
+export function fewIssues<I extends Issue>(issues: readonly I[], most = MAX_ISSUES): I[] {
+  const few: I[] = []
+  let room = MAX_TEXT
+  for (const issue of issues.slice(0, most)) {
+    const path = issue.path
+      .slice(0, MAX_STEPS)
+      .map((name) => (typeof name === 'string' ? shorten(name, MAX_NAME) : name))
+    const message = shorten(issue.message, MAX_MESSAGE)
+    room -= path.join('.').length + message.length
+    if (room < 0 && few.length > 0) break
+    few.push({ ...issue, path, message })
+  }
+  return few
+}
+
+export const shorten = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text)
+
+type RawIssue = z.core.$ZodRawIssue
+
+/** Whether there was no value at all. Of a discriminated union the input is the object whose member tells its kind. */
+function isMissing({ code, input, discriminator }: RawIssue): boolean {
+  if (code !== 'invalid_union' || discriminator === undefined) return input === undefined
+  return (input as Record<string, unknown>)[String(discriminator)] === undefined
+}
+
+/** What is wrong, to stand behind the name of the value. None for members that are not known, which are told one by one. */
+function writePhrase(issue: RawIssue): string | undefined {
+  if (issue.code === 'unrecognized_keys') return undefined
+  // An empty text or list says as little as none.
+  if (isMissing(issue) || isEmpty(issue)) return 'is required'
+  return phrases[issue.code]?.(issue as never) ?? 'is not valid'
+}
+
+const isEmpty = ({ code, input }: RawIssue) =>
+  code === 'too_small' && (typeof input === 'string' || Array.isArray(input)) && input.length === 0
+
+type Phrases = { [Code in RawIssue['code']]?: (issue: z.core.$ZodRawIssue<IssueOf<Code>>) => string | undefined }
+type IssueOf<Code> = Extract<z.core.$ZodIssue, { code: Code }>
+
+const phrases: Phrases = {
+  invalid_type: ({ expected }) => named(kinds, expected),
+  invalid_value: ({ values }) => listChoices(values),
+  invalid_union: ({ options }) => (Array.isArray(options) ? listChoices(options) : undefined),
+  invalid_format: ({ format }) => named(formats, format),
+  too_small: ({ origin, minimum, inclusive, exact }) =>
+    bounded(origin, minimum, exact ? 'exactly' : inclusive ? 'at least' : 'more than'),
+  too_big: ({ origin, maximum, inclusive, exact }) =>
+    bounded(origin, maximum, exact ? 'exactly' : inclusive ? 'at most' : 'less than'),
+  not_multiple_of: ({ divisor }) => `must be a multiple of ${divisor}`,
+}
+
+/** The values there are, which may be one. */
+export const listChoices = (values: readonly unknown[]): string =>
+  `must be one of ${values.filter((value) => value !== undefined).join(', ')}`
+
+const named = (names: Partial<Record<string, string>>, name: string) => names[name] && `must be ${names[name]}`
+
+const kinds: Partial<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+  null: 'null',
+  never: 'left out',
+}
+
+const formats: Partial<Record<string, string>> = {
+  email: 'an email address',
+  url: 'a URL',
+  uuid: 'a UUID',
+  base64: 'base64',
+  datetime: 'a time such as 2026-01-31T12:00:00.000Z',
+  date: 'a day such as 2026-01-31',
+  safeint: 'a whole number',
+}
+
+const units: Partial<Record<string, string>> = { string: 'characters', array: 'entries' }
+
+const bounded = (origin: string, bound: unknown, how: string) =>
+  units[origin] ? `must have ${how} ${bound} ${units[origin]}` : `must be ${how} ${bound}`

@@ -1,0 +1,118 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { Circumstances, ModelCall } from '../../routers/ports/ai/models.ts'
+import type { JsonSchema } from '../../routers/ports/ai/tools.ts'
+
+type Effort = Exclude<LanguageModelV4CallOptions['reasoning'], undefined>
+
+/** How much of the longest answer thoughts may take, where a provider is told a number of tokens for an effort. */
+const shares: Partial<Record<Effort, number>> = { minimal: 0.05, low: 0.1, medium: 0.25, high: 0.4 }
+
+/** Where nothing is said of the effort, it is high. */
+const budgetFor = (effort: Effort = 'high', maxOutputTokens: number): number =>
+  Math.floor(maxOutputTokens * (shares[effort] ?? 0.5))
+
+/**
+ * The most tokens of thoughts, where the caller or the model's own settings say it. Thoughts count as output, so they take at
+ * most half of it. The caller's effort goes before the settings of the model, which bound it.
+ */
+export function thinkingBudget(
+  { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
+  maxOutputTokens: number,
+): number | undefined {
+  const { effort, thinking, maxThinkingTokens: asked } = parameters
+  if (asked === undefined && thinking === 'adaptive') return undefined
+  const most = asked ?? model.parameters?.maxThinkingTokens
+  if (most === undefined || effort === 'none') return undefined
+  const wanted = asked === undefined && effort ? Math.min(most, budgetFor(effort, maxOutputTokens)) : most
+  return Math.min(wanted, Math.floor(maxOutputTokens / 2))
+}
+
+type Thinking = { type: 'enabled'; budgetTokens: number } | { type: 'adaptive'; display?: 'summarized' } | undefined
+
+/** Anthropic refuses a smaller budget of thoughts. */
+const MIN_BUDGET = 1024
+
+type AnthropicModel = Awaited<ReturnType<typeof lookUpCapabilities>>
+
+/** Looks up a model of Anthropic in the list of its SDK. */
+export async function lookUpCapabilities(modelId: string) {
+  const { getModelCapabilities, supportsNativeStructuredOutputSchema } = await import('@ai-sdk/anthropic/internal')
+  const model = getModelCapabilities(modelId)
+  return {
+    ...model,
+    /** Whether the SDK asks for JSON of the schema by a tool of its own that the model must call. */
+    isJsonByTool: (schema: JsonSchema) =>
+      !(model.supportsStructuredOutput && supportsNativeStructuredOutputSchema(schema)),
+  }
+}
+
+type Held = Pick<Circumstances, 'isForced' | 'schema'>
+
+/** Whether the model must call a tool, be it the one that stands for JSON. */
+export const mustCallTool = ({ isJsonByTool }: AnthropicModel, { isForced, schema }: Held): boolean =>
+  isForced || (schema !== undefined && isJsonByTool(schema))
+
+function toHeld({ toolChoice, responseFormat: format }: LanguageModelV4CallOptions): Held {
+  return {
+    isForced: toolChoice?.type === 'required' || toolChoice?.type === 'tool',
+    schema: format?.type === 'json' ? (format.schema as JsonSchema | undefined) : undefined,
+  }
+}
+
+/** The options for a model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
+export const boundOptions = async (modelId: string, options: LanguageModelV4CallOptions) =>
+  boundThinking(withoutRival(options), await lookUpCapabilities(modelId))
+
+/** A call that must come is no JSON: the SDK would let its own tool stand for the one that is asked for. */
+function withoutRival({ responseFormat, ...options }: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+  return toHeld(options).isForced || !responseFormat ? options : { ...options, responseFormat }
+}
+
+/**
+ * Keeps thoughts and answer together within `maxOutputTokens`. The SDK adds the budget of thoughts to it, and makes a budget
+ * of an effort where a model does not decide itself how much it thinks. None thinks where it must call a tool.
+ */
+function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
+  const { reasoning, maxOutputTokens } = options
+  if (reasoning === 'none' || (!reasoning && !readThinking(options))) return options
+  const chosen = mustCallTool(model, toHeld(options)) ? undefined : chosenThinking(options, model)
+  if (!chosen) return withoutThinking(options)
+  const bound = thinking(options, chosen)
+  if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return bound
+  return { ...bound, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
+}
+
+/** Whether thoughts are asked for with these options. */
+export const isThinking = (options: LanguageModelV4CallOptions): boolean =>
+  options.reasoning !== undefined || readThinking(options) !== undefined
+
+const readThinking = ({ providerOptions }: LanguageModelV4CallOptions) =>
+  providerOptions?.['anthropic']?.['thinking'] as Thinking
+
+function chosenThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): Thinking {
+  const asked = readThinking(options)
+  const known = asked?.type === 'enabled' ? asked.budgetTokens : undefined
+  const isAdaptive = model.rejectsBudgetThinking || (model.supportsAdaptiveThinking && known === undefined)
+  if (isAdaptive) return { type: 'adaptive', display: 'summarized' }
+  const budgetTokens = known ?? budgetFor(options.reasoning, options.maxOutputTokens ?? model.maxOutputTokens)
+  const mayThink = budgetTokens >= MIN_BUDGET && beganWithThought(options.prompt)
+  return mayThink ? { type: 'enabled', budgetTokens } : undefined
+}
+
+const thinking = ({ providerOptions, ...options }: LanguageModelV4CallOptions, set: Thinking) => {
+  const { thinking: _, ...anthropic } = providerOptions?.['anthropic'] ?? {}
+  const chosen: SharedV4ProviderOptions[string] = { ...anthropic, ...(set && { thinking: set }) }
+  return { ...options, providerOptions: { ...providerOptions, anthropic: chosen } }
+}
+
+const withoutThinking = ({ reasoning: _, ...options }: LanguageModelV4CallOptions) => thinking(options, undefined)
+
+/** Whether the turn that goes on began with a thought of Anthropic's, which it wants back along with results of tools. */
+function beganWithThought(prompt: LanguageModelV4Prompt): boolean {
+  const start = prompt.findLastIndex(({ role }, at) => role === 'user' && prompt[at - 1]?.role !== 'tool')
+  const first = prompt.slice(start).find((message) => message.role === 'assistant')
+  if (!first || first.content.every(({ type }) => type !== 'tool-call')) return true
+  return first.content.some((part) => part.type === 'reasoning' && isSigned(part.providerOptions?.['anthropic']))
+}
+
+const isSigned = (proof: SharedV4ProviderOptions[string] = {}) => Boolean(proof['signature'] ?? proof['redactedData'])
