@@ -174,7 +174,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
     fresh: true,
     to: 'password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
   },
-  { open: 'an administrator in a browser', fresh: true, to: 'models.check announcements.publish' },
+  { open: 'an administrator in a browser', fresh: true, to: 'models.check models.setGroups announcements.publish' },
   {
     open: 'the host',
     to: 'admin.bindUser admin.updateAiAvatar admin.state migrations.register users.find prices.import usage.by usage.rollUp',
