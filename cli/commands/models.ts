@@ -12,6 +12,7 @@ export const models = (context: CommandContext) =>
       check: checkModels(context),
       import: importModels(context),
       groups: setGroups(context),
+      explain: explain(context),
     },
   })
 
@@ -93,6 +94,24 @@ const setGroups = (context: CommandContext) =>
       const record = await context.open(({ host }) => host.models.setGroups({ ...of, groups }))
       const who = record.groups.length > 0 ? `People in ${record.groups.join(', ')}` : 'Everybody'
       context.print({ record, text: `${who} may use ${provider ? `the models of ${name}` : name}.` })
+    },
+  })
+
+const explain = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Say why a user can ask a model, or cannot' },
+    args: {
+      user: { type: 'positional', description: 'Their username', required: true },
+      model: { type: 'positional', description: 'The id of the model', required: true },
+      programs: { type: 'boolean', description: 'By a program of theirs, with a token' },
+      json,
+    },
+    async run({ args: { user: username, model, programs } }) {
+      const usage = programs ? 'external' : 'main'
+      const record = await context.open(({ host }) => host.models.explain({ user: { username }, model, usage }))
+      const { canAsk, reasons } = record
+      const answer = `${record.user.username} ${canAsk ? 'can' : 'cannot'} ask ${model}.`
+      context.print({ record, text: [answer, ...reasons.map(({ sentence }) => `  ${sentence}`)].join('\n') })
     },
   })
 

@@ -138,6 +138,27 @@ export const listModels = statement<ModelSummary>(
      from ai_models m join ai_providers p on p.id = m.provider_id order by p.id, m.id`,
 )
 
+export interface ExplainedModel {
+  modelType: string
+  active: boolean
+  status: 'online' | 'offline' | 'unknown'
+  hasPrice: boolean
+  provider: string
+  isProviderActive: boolean
+  groups: string[]
+  providerGroups: string[]
+  usageTypes: string[]
+}
+
+/** What decides who may ask a model. Values: its name in requests. */
+export const explainModel = statement<ExplainedModel>(
+  'explain-model',
+  `select m.model_type as "modelType", m.active, m.status, m.pricing is not null as "hasPrice", p.provider_id as provider,
+          p.active as "isProviderActive", to_json(m.groups) as groups, to_json(p.groups) as "providerGroups",
+          to_json(array(select r.usage_type from ai_model_usage_rules r where r.model_id = m.id)) as "usageTypes"
+     from ai_models m join ai_providers p on p.id = m.provider_id where m.model_id = $1`,
+)
+
 /** Values: model ids and, beside them, their status and demand. Selects those of which one is another now. */
 export const setModelStatus = statement<{ id: number }>(
   'set-model-status',

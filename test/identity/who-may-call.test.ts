@@ -154,11 +154,11 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   {
     open: 'an administrator in a browser',
-    to: 'users.search users.show tokens.listFor limits.list limits.show limits.preview limits.unresolved usage.list',
+    to: 'users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list',
   },
   {
     open: 'an administrator in a browser',
-    to: 'mcp.servers mcp.tools models.list models.unresolved prices.check announcements.list extApps.overview extApps.show',
+    to: 'mcp.servers mcp.tools models.explain models.list models.unresolved prices.check announcements.list extApps.overview extApps.show',
   },
   {
     open: 'an administrator in a browser',
