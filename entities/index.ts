@@ -1,3 +1,4 @@
+import { UsageBill, UsageClosing } from './ai/usage-closing.ts'
 import { UsageCounter } from './ai/usage-counter.ts'
 import { UsageLimit, UsageLimitVersion } from './ai/usage-limit.ts'
 import { UsageRecord } from './ai/usage-record.ts'
@@ -21,6 +22,7 @@ import { SystemPrompt } from './catalogue/system-prompt.ts'
 import { AuditEntry, AuditHead } from './events/audit-entry.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './events/change-log.ts'
 import { AccessToken } from './identity/access-token.ts'
+import { AccountInvitation } from './identity/account-invitation.ts'
 import { AppliedFrontendMigration } from './identity/applied-frontend-migration.ts'
 import { FrontendMigration } from './identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from './identity/frontend-migration-userdata.ts'
@@ -49,6 +51,7 @@ export const entities = [
   AiProvider,
   ProviderServer,
   ProviderOutage,
+  AccountInvitation,
   AiModel,
   AiModelDescription,
   AiModelUsageRule,
@@ -65,6 +68,8 @@ export const entities = [
   UsageRollup,
   UsageLimit,
   UsageLimitVersion,
+  UsageBill,
+  UsageClosing,
   UsageCounter,
   UserKeychainValue,
   PasskeyBackup,

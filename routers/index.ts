@@ -1,5 +1,6 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
+import { explainRouter } from './ai/explain-model.ts'
 import { limitsRouter } from './ai/limits/limits.ts'
 import { usageRouter } from './ai/usage.ts'
 import { consentPageRouter } from './apps/consent-page.ts'
@@ -17,6 +18,7 @@ import { aiToolsRouter } from './catalogue/tools/ai-tools.ts'
 import { mcpRouter } from './catalogue/tools/mcp-admin.ts'
 import { mcpServersRouter } from './catalogue/tools/mcp-servers.ts'
 import { createCallerFactory, mergeRouters, metaOf, router } from './core/trpc.ts'
+import { accountInvitationsRouter } from './identity/account-invitations.ts'
 import { pagesRouter } from './identity/page-visits.ts'
 import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
@@ -51,9 +53,12 @@ import { languageRouter } from './system/language.ts'
 import { appLogosRouter } from './system/link-preview/app-logos.ts'
 import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
 import { metricsRouter } from './system/metrics.ts'
+import { overviewRouter } from './system/overview.ts'
+import { settingsRouter } from './system/settings.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
+  accountInvitations: accountInvitationsRouter,
   admin: adminRouter,
   ai: aiRouter,
   aiModelDescriptions: aiModelDescriptionsRouter,
@@ -84,7 +89,8 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   metrics: metricsRouter,
   migrations: migrationsRouter,
-  models: modelsRouter,
+  overview: overviewRouter,
+  models: mergeRouters(modelsRouter, explainRouter),
   prices: pricesRouter,
   pages: pagesRouter,
   passkey: passkeyRouter,
@@ -96,6 +102,7 @@ export const appRouter = router({
   roomMessages: roomMessagesRouter,
   rooms: mergeRouters(roomsRouter, roomAiRouter),
   sessions: sessionsRouter,
+  settings: settingsRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,

@@ -22,6 +22,7 @@ import type { BackupParts } from './backup/create.ts'
 import { announcementsFolder } from './backup/state.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { announcementTexts } from './config/announcement-texts.ts'
+import { currentSettings } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
@@ -218,7 +219,7 @@ const createHealth = (env: Env, parts: CheckedParts, temporaryDir?: string): Hea
 const createFiles = (
   env: Env,
   log: FastifyBaseLogger,
-): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
+): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'listSettings' | 'modelConfig'> => ({
   announcementText: announcementTexts({
     folder: announcementsFolder(env),
     defaultLocale: env.APP_LOCALE,
@@ -226,6 +227,7 @@ const createFiles = (
   }),
   frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
   limitsConfig: () => readLimits(env.LIMITS, env.variables),
+  listSettings: () => currentSettings(env.variables),
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
 })
 
