@@ -1,0 +1,9 @@
+/** The parts of the administration by their addresses, each with the key of its name. */
+export const sections = {
+  people: 'app.admin.people',
+  audit: 'app.admin.audit',
+} as const
+
+export type SectionName = keyof typeof sections
+
+export const isSection = (name: string): name is SectionName => Object.hasOwn(sections, name)
