@@ -50,6 +50,7 @@ import { languageRouter } from './system/language.ts'
 import { appLogosRouter } from './system/link-preview/app-logos.ts'
 import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
 import { metricsRouter } from './system/metrics.ts'
+import { settingsRouter } from './system/settings.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
@@ -94,6 +95,7 @@ export const appRouter = router({
   roomMessages: roomMessagesRouter,
   rooms: mergeRouters(roomsRouter, roomAiRouter),
   sessions: sessionsRouter,
+  settings: settingsRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,

@@ -40,6 +40,7 @@ export function readSettings(env: Env, appKey: string): Settings {
     auditAddresses: env.AUDIT_ADDRESSES,
     auditRetentionMonths: env.RETENTION_AUDIT_MONTHS,
     sessionLifetime: env.SESSION_LIFETIME,
+    freshSessionTime: env.FRESH_SESSION_TIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,
     textWait: env.FILE_TEXT_WAIT,

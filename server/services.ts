@@ -22,6 +22,7 @@ import { createGateway } from './ai/gateway.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { announcementTexts } from './config/announcement-texts.ts'
+import { currentSettings } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
@@ -209,7 +210,7 @@ const createHealth = (env: Env, parts: CheckedParts, temporaryDir?: string): Hea
 const createFiles = (
   env: Env,
   log: FastifyBaseLogger,
-): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'modelConfig'> => ({
+): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'listSettings' | 'modelConfig'> => ({
   announcementText: announcementTexts({
     folder: env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'),
     defaultLocale: env.APP_LOCALE,
@@ -217,6 +218,7 @@ const createFiles = (
   }),
   frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
   limitsConfig: () => readLimits(env.LIMITS, env.variables),
+  listSettings: () => currentSettings(env.variables),
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
 })
 

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
+import type { SettingValue } from '../../routers/core/settings.ts'
 import { currentSettings } from '../../server/config/env.ts'
-import type { SettingRow } from '../../server/config/setting-table.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { wrap } from '../wrap.ts'
 
@@ -16,7 +16,7 @@ export const settings = (context: CommandContext) =>
   })
 
 /** Prints a setting as a line of `.env`, and below it its meaning, type and default. */
-function paragraph({ name, value, type, default: fallback, meaning }: SettingRow & { value: string }): string {
+function paragraph({ name, value, type, default: fallback, meaning }: SettingValue): string {
   const state = value === fallback ? ' (default)' : fallback === '' ? '' : ` (default ${fallback})`
   return `${name}=${value}\n${wrap('    ', `${meaning}. ${type}${state}`)}`
 }

@@ -63,6 +63,12 @@ export const setGroups = statement<never>(
   `update users set groups = $2::text[], updated_at = now() where id = $1 and groups <> $2::text[]`,
 )
 
+/** Somebody who administers, and is not kept out. */
+export const findAdministrator = statement<{ id: number }>(
+  'find-administrator',
+  `select id from users where role = 'admin' and not disabled limit 1`,
+)
+
 /** Values: the user's id. Taken before the locks of rooms, in one order for all. */
 export const lockPerson = statement<never>('lock-person', 'select from users where id = $1 for no key update')
 
@@ -78,22 +84,35 @@ interface NamedUser {
 export interface ListedUser extends NamedUser {
   /** When they last signed in. */
   signedInAt: string | null
-  state: 'active' | 'registering' | 'disabled'
+  state: (typeof userStates)[number]
+}
+
+const userState = `case when disabled then 'disabled' when public_key is null and id <> ${AI_USER_ID} then 'registering' else 'active' end`
+
+export const userStates = ['active', 'registering', 'disabled'] as const
+export const userOrders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
+
+/** A person who never signed in comes last, whichever way. */
+const orders: Record<(typeof userOrders)[number], string> = {
+  username: 'username',
+  name: 'name, username',
+  signedInAt: 'signed_in_at nulls last, username',
+  '-signedInAt': 'signed_in_at desc nulls last, username',
 }
 
 /**
- * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role or null
- * for all, how many at most, and behind how many.
+ * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role, a group
+ * and a state, or null for all, how many at most, and behind how many.
  */
-export const findUsers = statement<ListedUser>(
-  'find-users',
-  `select id, username, name, email, role, to_json(groups) as groups, ${isoTime('signed_in_at')} as "signedInAt",
-          case when disabled then 'disabled' when public_key is null and id <> ${AI_USER_ID} then 'registering' else 'active' end as state
-     from users
-    where position(lower(normalize($1)) in lower(normalize(concat_ws(' ', username, name, email)))) > 0
-      and ($2::text is null or role = $2)
-    order by username limit $3::int offset $4::int`,
-)
+export const findUsers = (order: (typeof userOrders)[number]) =>
+  statement<ListedUser>(
+    `find-users-by-${order}`,
+    `select id, username, name, email, role, to_json(groups) as groups, ${isoTime('signed_in_at')} as "signedInAt", ${userState} as state
+       from users
+      where position(lower(normalize($1)) in lower(normalize(concat_ws(' ', username, name, email)))) > 0
+        and ($2::text is null or role = $2) and ($3::text is null or $3 = any(groups)) and ($4::text is null or ${userState} = $4)
+      order by ${orders[order]} limit $5::int offset $6::int`,
+  )
 
 export interface UserDetails extends NamedUser {
   /** What the login source calls them for ever; null where they are bound to none yet. */
@@ -106,15 +125,18 @@ export interface UserDetails extends NamedUser {
   tokens: number
   /** When one of their tokens was last used. */
   tokenUsedAt: string | null
+  /** How many browsers they are signed in with. */
+  sessions: number
 }
 
-/** Values: the user's id. */
+/** Values: the user's id, and the earliest renewal of a session that has not expired. */
 export const describeUser = statement<UserDetails>(
   'describe-user',
   `select u.id, u.username, u.name, u.email, u.role, to_json(u.groups) as groups, u.subject, u.disabled,
           ${isoTime('u.signed_in_at')} as "signedInAt", ${isoTime('u.created_at')} as "createdAt",
           u.public_key is not null as "hasKeys", count(t.id)::int as tokens,
-          ${isoTime('max(t.last_used_at)')} as "tokenUsedAt"
+          ${isoTime('max(t.last_used_at)')} as "tokenUsedAt",
+          (select count(*)::int from sessions s where s.user_id = u.id and s.renewed_at > $2::timestamptz) as sessions
      from users u left join access_tokens t on t.user_id = u.id where u.id = $1 group by u.id`,
 )
 

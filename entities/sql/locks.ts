@@ -11,6 +11,7 @@ export const locks = {
   syncTools: 7_240_125,
   syncApps: 7_240_126,
   modelStatus: 7_240_127,
+  changeAdministrators: 7_240_128,
 } as const
 
 /** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */

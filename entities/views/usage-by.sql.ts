@@ -27,10 +27,14 @@ const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
 }
 
 /** Values: the first and the last day. */
-export const usageBy = (grouping: UsageGrouping) => {
+export const usageBy = (grouping: UsageGrouping) => unboundedStatement<GroupedUsage>(selectUsage(grouping))
+
+/** A page of the same. Values: the first and the last day, how many rows, and behind how many. */
+export const usagePage = (grouping: UsageGrouping) =>
+  unboundedStatement<GroupedUsage>(`${selectUsage(grouping)} limit $3 offset $4`)
+
+const selectUsage = (grouping: UsageGrouping) => {
   const { key, join = '' } = groupings[grouping]
-  return unboundedStatement<GroupedUsage>(
-    `select ${key} as "${grouping}", ${sums} from ${usageBetween('$1', '$2')} r ${join}
-      group by 1, r.currency order by ${grouping === 'day' ? '1' : 'requests desc, 1'}, r.currency`,
-  )
+  return `select ${key} as "${grouping}", ${sums} from ${usageBetween('$1', '$2')} r ${join}
+      group by 1, r.currency order by ${grouping === 'day' ? '1' : 'requests desc, 1'}, r.currency`
 }

@@ -23,9 +23,9 @@ export function findInput(name: string): z.ZodObject {
 export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
 /** Who may call a procedure, in a sentence. */
-export function accessSentence({ callers, ability, sessionOnly }: Access): string {
+export function accessSentence({ callers, ability, sessionOnly, fresh }: Access): string {
   const condition = sessionOnly
-    ? '; no token is good for it'
+    ? `; no token is good for it${fresh ? ', and the sign-in must be recent' : ''}`
     : ability
       ? `; a token needs the ability \`${ability}\``
       : ''

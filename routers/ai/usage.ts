@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
-import { usageBy, usageGroupings } from '../../entities/views/usage-by.sql.ts'
-import { about, adminWith, host, router, userWith } from '../core/trpc.ts'
+import { usageBy, usageGroupings, usagePage } from '../../entities/views/usage-by.sql.ts'
+import { about, adminSession, adminWith, host, router, userWith } from '../core/trpc.ts'
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
 import { type ChatContext, mayAskInRooms } from './chat-context.ts'
@@ -42,6 +42,12 @@ const roomsToAsk = async (ctx: ChatContext) =>
 
 const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
 
+const usagePageInput = {
+  by: z.enum(usageGroupings),
+  page: z.int().min(1).max(100_000).default(1),
+  size: z.int().min(1).max(1000).default(100),
+}
+
 export const usageRouter = router({
   summary: userWith('read')
     .meta(about("Sum up the caller's own AI calls by day, model and context."))
@@ -59,6 +65,14 @@ export const usageRouter = router({
   by: host
     .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(inOrder, notInOrder))
     .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(usageBy(by), [from, to])),
+
+  /** The same, page by page. */
+  list: adminSession
+    .input(z.strictObject({ ...days, ...usagePageInput }).refine(inOrder, notInOrder))
+    .query(async ({ ctx, input: { by, from, to, page, size } }) => {
+      const rows = await ctx.services.sql(usagePage(by), [from, to, size + 1, (page - 1) * size])
+      return { rows: rows.slice(0, size), hasMore: rows.length > size }
+    }),
 
   /** Keeps only sums of what is older than records are kept. Several replicas may do so at once. */
   rollUp: host.mutation(async ({ ctx: { services } }) => {

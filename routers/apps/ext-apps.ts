@@ -16,7 +16,7 @@ import { changing } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, host, router, sessionUser, userWith } from '../core/trpc.ts'
+import { about, adminSession, host, router, sessionUser, userWith } from '../core/trpc.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { exposes } from '../resource/exposure.ts'
@@ -213,10 +213,10 @@ export const extAppsRouter = router({
   /** Brings the apps to what a file says that was read. */
   sync: host.input(appsFile).mutation(({ ctx, input }) => syncApps(ctx, input)),
 
-  overview: host.query(({ ctx }) => ctx.services.sql(listApps)),
+  overview: adminSession.query(({ ctx }) => ctx.services.sql(listApps)),
 
   /** An app with its credentials, without what would be one. */
-  show: host.input(z.strictObject({ id: resourceId })).query(async ({ ctx: { services }, input }) => {
+  show: adminSession.input(z.strictObject({ id: resourceId })).query(async ({ ctx: { services }, input }) => {
     const [app] = await services.sql(showApp, [Number(input.id)])
     if (!app) throw new Problem('not_found', { detail: `There is no app with the id ${input.id}.` })
     return { ...app, credentials: await services.sql(listCredentials, [app.id]) }

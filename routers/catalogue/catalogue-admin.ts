@@ -25,7 +25,7 @@ import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { host, router } from '../core/trpc.ts'
+import { adminSession, freshAdmin, host, router } from '../core/trpc.ts'
 import type { ListedModel } from '../ports/ai/listed-model.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { allModelFlags } from './ai-model-flags.ts'
@@ -268,7 +268,7 @@ async function checkAfter(ctx: Context, providers: readonly string[]): Promise<v
 }
 
 export const modelsRouter = router({
-  list: host.query(({ ctx }) => ctx.services.sql(listModels)),
+  list: adminSession.query(({ ctx }) => ctx.services.sql(listModels)),
 
   sync: host.mutation(async ({ ctx }) => {
     const report = await syncModels(ctx)
@@ -276,9 +276,9 @@ export const modelsRouter = router({
     return report
   }),
 
-  check: host.mutation(({ ctx }) => checkModels(ctx)),
+  check: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => checkModels(ctx)),
 
-  unresolved: host.query(({ ctx }) => findUnresolvedNames(ctx)),
+  unresolved: adminSession.query(({ ctx }) => findUnresolvedNames(ctx)),
 
   import: host.input(modelImport).mutation(({ ctx, input }) => importModels(ctx, input)),
 

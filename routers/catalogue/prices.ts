@@ -8,7 +8,7 @@ import {
 } from '../../entities/catalogue/model-price.sql.ts'
 import { changing } from '../core/changes.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { host, router } from '../core/trpc.ts'
+import { adminSession, host, router } from '../core/trpc.ts'
 import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
 import { isSearchPriced, toPricing } from './pricing.ts'
@@ -33,7 +33,7 @@ export const pricesRouter = router({
   }),
 
   /** The models that are switched on and have no price, none for web search, or one of a list older than so many days. */
-  check: host
+  check: adminSession
     .input(z.strictObject({ days: z.int().min(1).max(3650).default(90) }).prefault({}))
     .query(async ({ ctx, input: { days } }) => {
       const oldest = dayBefore(days)

@@ -38,7 +38,7 @@ import type { HookRegistry } from './hooks.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Slots } from './load/slots.ts'
 import type { Turns } from './load/turns.ts'
-import type { Settings } from './settings.ts'
+import type { Settings, SettingValue } from './settings.ts'
 
 /** What the process gives to every call. */
 export interface Services {
@@ -47,6 +47,7 @@ export interface Services {
   readInBatches: ReadInBatches
   hooks: HookRegistry
   settings: Settings
+  listSettings: () => SettingValue[]
   kv: KeyValueStore
   answers: AnswerStore
   /** Of pages that links lead to. */

@@ -1,5 +1,18 @@
 import type { LoginSourceName } from '../../entities/identity/user.ts'
 
+/** A setting as administrators see it, as `.env` would have it. */
+export interface SettingValue {
+  name: string
+  type: string
+  default: string
+  meaning: string
+  secret: boolean
+  /** Masked where it is a secret. */
+  value: string
+  /** Whether the value was given where the service was started. */
+  isSet: boolean
+}
+
 /** The part of the settings that rules depend on. */
 export interface Settings {
   /** Of this service. */
@@ -30,6 +43,8 @@ export interface Settings {
   auditRetentionMonths: number
   /** Of a session after its last use, in milliseconds. */
   sessionLifetime: number
+  /** For how long after a sign-in a session may do what takes a fresh one, in milliseconds. */
+  freshSessionTime: number
   /** What an answer is held for at most, in tokens, where its model says nothing less. */
   maxOutputTokens: number
   /** Of all files of an AI request together, in bytes. */

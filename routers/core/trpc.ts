@@ -65,6 +65,8 @@ export interface Access {
   ability?: Ability
   /** No token is good for it. */
   sessionOnly?: true
+  /** A person must have signed in a moment ago. */
+  fresh?: true
 }
 
 /** What a procedure says of itself, beside its input and its output. */
@@ -106,10 +108,18 @@ export const metaOf = ({ meta = {} }: AnyTRPCProcedure): ProcedureMeta => meta
 export const accessOf = (procedure: AnyTRPCProcedure): Access => metaOf(procedure).access ?? { callers: 'the host' }
 
 /** Throws where the caller may not call what has this access. Facades ask before they read a body. */
-export function assertMayCall(ctx: Context, { callers, ability, sessionOnly }: Access): void {
+export function assertMayCall(ctx: Context, { callers, ability, sessionOnly, fresh }: Access): void {
   rules[callers](ctx)
+  if (callers === 'administrators' && ctx.origin === 'host') return
   assertAble(ctx, ability)
   if (sessionOnly && !ctx.browser) throw new Problem('session_only')
+  if (fresh) assertFresh(ctx)
+}
+
+/** Throws where the person of a session has not proved a moment ago who they are. */
+export function assertFresh({ browser, services: { settings } }: Pick<Context, 'browser' | 'services'>): void {
+  const signedInAt = browser?.session?.signedInAt ?? 0
+  if (Date.now() - signedInAt >= settings.freshSessionTime) throw new Problem('fresh_login_needed')
 }
 
 const rules: Record<Access['callers'], (ctx: Context) => void> = {
@@ -241,4 +251,8 @@ export const registeringUser = allow<{ caller: CallerOf<'user' | 'registering'> 
 })
 /** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
 export const adminWith = (ability: Ability) => allow('administrators', { ability })
+/** An administrator in the browser, or somebody on the host. */
+export const adminSession = allow('administrators', { sessionOnly: true })
+/** The same, once more signed in: for what changes or destroys. */
+export const freshAdmin = allow('administrators', { sessionOnly: true, fresh: true })
 export const host = allow('the host')

@@ -19,9 +19,10 @@ interface Ending {
 }
 
 /** Ends all sessions of a person in a transaction that has locked or changed their row: a login meanwhile waits for its end. */
-export async function endSessions({ em, changes }: Ending, userId: number): Promise<void> {
+export async function endSessions({ em, changes }: Ending, userId: number): Promise<number> {
   const ended = await runStatement(em, endSessionsOf, [userId])
   changes.addEnded(ended.map(({ hash }) => sessionCredential(hash)))
+  return ended.length
 }
 
 /** Ends what the sessions and tokens of a person have under way, who is about to go or to be kept out. The rows stay. */

@@ -10,6 +10,7 @@ import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { endAccess } from './end-sessions.ts'
+import { assertAdministratorLeft } from './last-administrator.ts'
 import { deletePictures } from './pictures/picture-files.ts'
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
@@ -37,6 +38,7 @@ export async function eraseUser(
     const [deleted] = await runStatement(tx, deleteUser, [user.id])
     // Somebody else was faster.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
+    await assertAdministratorLeft(ctx, tx)
     if (deleted.avatar) files.push(deleted.avatar)
     report['users'] = { deleted: 1, kept: 0 }
     // Nobody goes on registering under their name.

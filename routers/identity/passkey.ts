@@ -6,8 +6,7 @@ import { UserKeychainValue } from '../../entities/identity/user-keychain-value.t
 import { changing } from '../core/changes.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { router, sessionUser } from '../core/trpc.ts'
-import { isFresh } from '../ports/session.ts'
+import { assertFresh, router, sessionUser } from '../core/trpc.ts'
 import { endOtherSessions } from './end-sessions.ts'
 import { passkeyBackup } from './keychain.ts'
 import { callerOfUser } from './session-caller.ts'
@@ -36,7 +35,8 @@ export const passkeyRouter = router({
   /** Deletes all keys, and what they opened is lost. The person registers anew; their other sessions are over. */
   reset: sessionUser.mutation(async ({ ctx }) => {
     const { session } = ctx.browser
-    if (!session || !isFresh(session)) throw new Problem('fresh_login_needed')
+    if (!session) throw new Problem('signed_out')
+    assertFresh(ctx)
     const { id, username } = ctx.caller.person
     await changing(ctx, async (em, changes) => {
       await endOtherSessions({ em, changes }, id, session.handle)

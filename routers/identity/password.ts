@@ -5,7 +5,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { changing } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { host, router, sessionUser } from '../core/trpc.ts'
+import { freshAdmin, router, sessionUser } from '../core/trpc.ts'
 import { sourceOf } from '../ports/login.ts'
 import { endOtherSessions, endSessions } from './end-sessions.ts'
 import { findUser, userChoice } from './user-selector.ts'
@@ -60,7 +60,7 @@ export const passwordRouter = router({
   }),
 
   /** Gives somebody a new password, and an account if they have none. All their sessions end. */
-  set: host
+  set: freshAdmin
     .input(z.strictObject({ user: userChoice, password: newPassword }))
     .mutation(async ({ ctx, input: { user: choice, password } }) => {
       const { id, username, email, name, subject } = await findUser(ctx, choice)

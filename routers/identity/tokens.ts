@@ -11,7 +11,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { transact } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { host, router, sessionUser } from '../core/trpc.ts'
+import { adminSession, freshAdmin, host, router, sessionUser } from '../core/trpc.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { isInCalendar, notInCalendar } from '../ports/days.ts'
 import { untilFewer } from '../verbs/until-fewer.ts'
@@ -66,14 +66,14 @@ export const tokensRouter = router({
     return create(ctx, user.id, wanted)
   }),
 
-  listFor: host
+  listFor: adminSession
     .input(z.strictObject({ user: userChoice }))
     .query(
       async ({ ctx, input }): Promise<TokenRecord[]> =>
         ctx.services.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
     ),
 
-  revokeFor: host
+  revokeFor: freshAdmin
     .input(z.strictObject({ user: userChoice, tokenId }))
     .mutation(async ({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id })),
 

@@ -7,10 +7,11 @@ import { changing, transact } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { host, router } from '../core/trpc.ts'
+import { freshAdmin, host, router } from '../core/trpc.ts'
 import { email, groupNames, personName, subject, username } from '../ports/login.ts'
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
+import { assertAdministratorLeft } from './last-administrator.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { imageBytes, storeAvatar } from './pictures/pictures.ts'
 import { renameUser } from './rename-user.ts'
@@ -25,10 +26,10 @@ const newUser = z.strictObject({
   password: newPassword.optional(),
 })
 
-/** What administrators do on the host. */
+/** What administrators do with people, in the browser or on the host. */
 export const adminRouter = router({
   /** With a password, the person also has a local account: both or nothing. */
-  addUser: host.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
+  addUser: freshAdmin.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
     if (password !== undefined) {
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [input.username, input.email])
@@ -44,7 +45,7 @@ export const adminRouter = router({
     return { id, ...input, role }
   }),
 
-  setRole: host
+  setRole: freshAdmin
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
       const { id, username, role: before } = await person(ctx, choice)
@@ -52,12 +53,13 @@ export const adminRouter = router({
       await changing(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
         if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions({ em, changes }, id)
+        if (role === 'user') await assertAdministratorLeft(ctx, em)
       })
       return { id, username, role }
     }),
 
   /** In place of those that the person was in. A login source that tells of groups does the same with each sign-in. */
-  setGroups: host
+  setGroups: freshAdmin
     .input(z.strictObject({ user: userChoice, groups: groupNames }))
     .mutation(async ({ ctx, input: { user: choice, groups } }) => {
       const { id, username, groups: before } = await person(ctx, choice)
@@ -67,7 +69,7 @@ export const adminRouter = router({
     }),
 
   /** Keeps a person out, or lets them in again. All that is theirs stays. */
-  setDisabled: host
+  setDisabled: freshAdmin
     .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
       const { id, username, disabled: before } = await person(ctx, choice, 'The AI user stays as it is.')
@@ -78,13 +80,23 @@ export const adminRouter = router({
         if (!changed || !disabled) return
         await endAccess({ em, changes }, id)
         await endSessions({ em, changes }, id)
+        await assertAdministratorLeft(ctx, em)
       })
       ctx.services.log.info({ ...describeActor(ctx), userId: id, disabled }, 'a user was disabled or enabled')
       return { id, username, disabled }
     }),
 
+  /** Signs a person out everywhere. Their tokens stay. */
+  endSessions: freshAdmin
+    .input(z.strictObject({ user: userChoice }))
+    .mutation(async ({ ctx, input: { user: choice } }) => {
+      const { id, username } = await person(ctx, choice, 'The AI user has no sessions.')
+      const ended = await changing(ctx, (em, changes) => endSessions({ em, changes }, id))
+      return { id, username, ended }
+    }),
+
   /** Gives a person another username, and so their local account. At their next sign-in it is again what their source says. */
-  renameUser: host
+  renameUser: freshAdmin
     .input(z.strictObject({ user: userChoice, to: username }))
     .mutation(async ({ ctx, input: { user: choice, to } }) => {
       const { id, username: from } = await person(ctx, choice, 'The AI user stays as it is.')
@@ -117,7 +129,7 @@ export const adminRouter = router({
       return { id, username, subject: bound }
     }),
 
-  removeUser: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+  removeUser: freshAdmin.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
     const user = await findUser(ctx, input.user)
     const { id, username } = user
     return { id, username, report: await eraseUser(ctx, user) }

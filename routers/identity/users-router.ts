@@ -1,11 +1,20 @@
 import { z } from 'zod'
-import { describeUser, findUsers, type ListedUser } from '../../entities/identity/user.sql.ts'
+import { describeUser, findUsers, type ListedUser, userOrders, userStates } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles } from '../../entities/identity/user.ts'
 import { takes } from '../core/body-size.ts'
 import type { ExternalApp } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { about, host, isAdministrator, middleware, router, userOrAppWith, userWith } from '../core/trpc.ts'
+import {
+  about,
+  adminSession,
+  host,
+  isAdministrator,
+  middleware,
+  router,
+  userOrAppWith,
+  userWith,
+} from '../core/trpc.ts'
 import { exposes } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
@@ -20,6 +29,7 @@ import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
+import { assertAdministratorLeft } from './last-administrator.ts'
 import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
 import { consumeProfileChange } from './profile-changes.ts'
@@ -54,15 +64,24 @@ const write = (ctx: Context, change: RowChange) =>
   updateRow(ctx, users, change, { afterFlush: (written) => afterFlush(ctx, written) })
 
 /** What stays the same is not among the given members. */
-async function afterFlush({ services }: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
+async function afterFlush(ctx: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
   const { role, disabled, ...shown } = given
   if (disabled) await endAccess({ em, changes }, row.id)
   if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
+  if (disabled || role === 'user') await assertAdministratorLeft(ctx, em)
   if (Object.keys(shown).length > 0)
-    await services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
+    await ctx.services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
 }
 
-const USERS_PER_PAGE = 100
+const userFilters = z.strictObject({
+  text: z.string().max(254).default(''),
+  role: z.enum(roles).optional(),
+  group: z.string().max(200).optional(),
+  state: z.enum(userStates).optional(),
+  order: z.enum(userOrders).default('username'),
+  page: z.int().min(1).max(1_000_000).default(1),
+  size: z.int().min(1).max(1000).default(100),
+})
 
 export const usersRouter = router({
   ...reads(users),
@@ -128,24 +147,19 @@ export const usersRouter = router({
     })),
 
   /** Whose username, name or e-mail address holds the text, page by page. */
-  search: host
-    .input(
-      z.strictObject({
-        text: z.string().max(254).default(''),
-        role: z.enum(roles).optional(),
-        page: z.int().min(1).max(1_000_000).default(1),
-      }),
-    )
-    .query(async ({ ctx, input: { text, role = null, page } }): Promise<{ users: ListedUser[]; hasMore: boolean }> => {
-      // One more than is shown tells whether there are more.
-      const found = await ctx.services.sql(findUsers, [text, role, USERS_PER_PAGE + 1, (page - 1) * USERS_PER_PAGE])
-      return { users: found.slice(0, USERS_PER_PAGE), hasMore: found.length > USERS_PER_PAGE }
-    }),
+  search: adminSession.input(userFilters).query(async ({ ctx, input }) => {
+    const { text, role = null, group = null, state = null, order, page, size } = input
+    // One more than is shown tells whether there are more.
+    const values = [text, role, group, state, size + 1, (page - 1) * size]
+    const users: ListedUser[] = await ctx.services.sql(findUsers(order), values)
+    return { users: users.slice(0, size), hasMore: users.length > size }
+  }),
 
   /** What an administrator wants to know of somebody who asks for help. */
-  show: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+  show: adminSession.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
-    const [details] = await ctx.services.sql(describeUser, [id])
+    const since = new Date(Date.now() - ctx.services.settings.sessionLifetime)
+    const [details] = await ctx.services.sql(describeUser, [id, since])
     if (!details) throw new Problem('not_found')
     return { ...details, localAccount: await ctx.services.localAccounts.has(username) }
   }),

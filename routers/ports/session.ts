@@ -54,11 +54,6 @@ export interface BrowserSession {
   setKnownAccounts(sealed: string): void
 }
 
-const FRESH_LOGIN_MS = 5 * 60_000
-
-/** Whether the person proved just now who they are. */
-export const isFresh = ({ signedInAt }: SessionRecord) => Date.now() - signedInAt < FRESH_LOGIN_MS
-
 /** Takes as long for a wrong token as for the right one. */
 export function hasCsrfToken({ csrfToken }: SessionRecord, token: string): boolean {
   const [given, expected] = [Buffer.from(token), Buffer.from(csrfToken)]

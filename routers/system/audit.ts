@@ -10,7 +10,7 @@ import {
   readAuditChain,
 } from '../../entities/events/audit-entry.sql.ts'
 import type { Context } from '../core/context.ts'
-import { about, adminWith, host, router } from '../core/trpc.ts'
+import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 import { day } from '../ports/days.ts'
 import { untilFewer } from '../verbs/until-fewer.ts'
 
@@ -63,7 +63,7 @@ export const auditRouter = router({
   }),
 
   /** Walks the chain, and compares it with anchors from the log. */
-  verify: host
+  verify: adminSession
     .input(z.strictObject({ anchors: z.array(anchor).max(10_000).default([]) }).prefault({}))
     .query(async ({ ctx, input: { anchors } }) => {
       const ends = await findEnds(ctx)

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { z } from 'zod'
 import { isGeneric } from '../../routers/core/issues/issues.ts'
-import { describeSettings, type SettingRow } from './setting-table.ts'
+import type { SettingValue } from '../../routers/core/settings.ts'
+import { describeSettings } from './setting-table.ts'
 import { type Env, settings } from './settings.ts'
 import { findNearest } from './spelling.ts'
 
@@ -25,10 +26,10 @@ class SettingsError extends Error {
 }
 
 /** All settings with their current values, valid or not; a secret is masked. */
-export function currentSettings(source = processEnv().values): (SettingRow & { value: string })[] {
+export function currentSettings(source = processEnv().values): SettingValue[] {
   return describeSettings().map(({ meaning, ...row }) => {
     const set = source[row.name]
-    return { ...row, value: set && row.secret ? '********' : set || row.default, meaning }
+    return { ...row, value: set && row.secret ? '********' : set || row.default, isSet: Boolean(set), meaning }
   })
 }
 

@@ -14,6 +14,7 @@ test('svc settings shows every setting with what holds, and of a secret only tha
     default: '3000',
     secret: false,
     value: '4000',
+    isSet: true,
     meaning: expect.stringContaining('Port'),
   })
   expect(row('HOST').value).toBe('127.0.0.1')

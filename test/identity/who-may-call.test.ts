@@ -34,6 +34,7 @@ const [columns = [], ...lines] = `
   a user                  | signed_out | wrong_user_type | let in       | let in        | let in          | let in            | wrong_user_type | signed_out
   a user or an app        | signed_out | wrong_user_type | let in       | let in        | let in          | let in            | let in          | signed_out
   an administrator        | signed_out | admin_only      | admin_only   | let in        | admin_only      | let in            | admin_only      | let in
+  an administrator in a browser | signed_out | admin_only | admin_only | let in | admin_only      | session_only      | admin_only      | let in
   the host                | host_only  | host_only       | host_only    | host_only     | host_only       | host_only         | host_only       | let in
 `
   .trim()
@@ -48,7 +49,7 @@ const answersTo = (open: string): Record<string, string> => {
 }
 
 /** Which procedures are open to whom, and by a token with which ability. */
-const table: { open: string; by?: Ability; to: string }[] = [
+const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'anyone or an app', to: 'connections.get' },
   { open: 'an external app', to: 'connections.delete' },
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
@@ -152,27 +153,40 @@ const table: { open: string; by?: Ability; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemModels.create systemModels.update systemModels.delete' },
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   {
+    open: 'an administrator in a browser',
+    to: 'users.search users.show tokens.listFor limits.list limits.show limits.preview limits.unresolved usage.list',
+  },
+  {
+    open: 'an administrator in a browser',
+    to: 'mcp.servers mcp.tools models.list models.unresolved prices.check announcements.list extApps.overview extApps.show',
+  },
+  {
+    open: 'an administrator in a browser',
+    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list',
+  },
+  {
+    open: 'an administrator in a browser',
+    fresh: true,
+    to: 'admin.addUser admin.setRole admin.setGroups admin.setDisabled admin.endSessions admin.renameUser admin.removeUser',
+  },
+  {
+    open: 'an administrator in a browser',
+    fresh: true,
+    to: 'password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
+  },
+  { open: 'an administrator in a browser', fresh: true, to: 'models.check announcements.publish' },
+  {
     open: 'the host',
-    to: 'admin.addUser admin.setRole admin.setDisabled admin.renameUser admin.bindUser admin.removeUser admin.updateAiAvatar migrations.register',
+    to: 'admin.bindUser admin.updateAiAvatar admin.state migrations.register users.find prices.import usage.by usage.rollUp',
   },
   {
     open: 'the host',
-    to: 'password.set admin.setGroups prices.import prices.check usage.by usage.rollUp files.sweep',
+    to: 'models.sync models.import models.watch models.beginOutage models.endOutage models.checkOutages limits.sync limits.simulate',
   },
-  {
-    open: 'the host',
-    to: 'models.list models.sync models.check models.unresolved models.import models.watch models.beginOutage models.endOutage models.checkOutages mcp.sync mcp.check mcp.servers mcp.tools mcp.approve admin.state limits.list limits.show limits.set limits.remove limits.topUp limits.sync limits.unresolved limits.simulate',
-  },
-  {
-    open: 'the host',
-    to: 'audit.export audit.verify audit.upkeep users.find users.search users.show changeLog.restored realtime.replicas deprecations.callers extApps.sync',
-  },
-  { open: 'the host', to: 'announcements.list announcements.publish extApps.overview extApps.show' },
+  { open: 'the host', to: 'audit.export audit.upkeep changeLog.restored extApps.sync conversations.deleteDiscarded' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
-  { open: 'the host', to: 'conversations.deleteDiscarded' },
-  { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.stats' },
-  { open: 'the host', to: 'files.expired files.deleteExpired files.planLostTexts' },
-  { open: 'the host', to: 'tokens.createFor tokens.listFor tokens.revokeFor tokens.deleteExpired' },
+  { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.sweep' },
+  { open: 'the host', to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired' },
 ]
 
 const rows = table.flatMap(({ to, ...row }) => to.split(' ').map((name) => ({ name, ...row })))
@@ -188,6 +202,7 @@ const refusals = [
   'host_only',
   'missing_ability',
   'external_communication_off',
+  'fresh_login_needed',
 ]
 
 /** An input that fits nothing, so that who is let in changes nothing. */
@@ -285,6 +300,17 @@ describe('who may call', () => {
       }
       expect(outcomes, name).toEqual([LET_IN, 'missing_ability'])
     }
+  })
+
+  test('an administrator who signed in a while ago is asked to sign in again where that is written down', async () => {
+    await using svc = await startApp()
+    const { callers } = await everybody(svc)
+    await callers.administrator('settings.list')
+    await svc.rows(`update sessions set signed_in_at = now() - interval '10 minutes'`)
+
+    for (const { name, open, fresh } of rows)
+      if (open === 'an administrator in a browser')
+        expect([name, await callers.administrator(name)]).toEqual([name, fresh ? 'fresh_login_needed' : LET_IN])
   })
 
   test('nobody may call by a token while the switch is off', async () => {

@@ -8,27 +8,34 @@ import { limitSubjectExists, listLimits, showLimit } from '../../../entities/vie
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { inTransaction } from '../../core/run-statement.ts'
-import { host, router } from '../../core/trpc.ts'
+import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
 import { changeLimits, limitName, noLimit, noteLimit } from './claim-limits.ts'
 import { type LimitColumns, toColumns, toColumnsOfAll } from './limit-columns.ts'
 import { LimitSimulation, listPeriods } from './limit-simulation.ts'
+import type { Refusals } from './simulated-limit.ts'
 import { topUp } from './top-up.ts'
+
+const simulation = z.strictObject({ ...days, config: limitsConfig.optional() }).refine(inOrder, notInOrder)
+
+interface LimitPreview extends Pick<Refusals, 'limit' | 'mode' | 'subject' | 'refused'> {
+  ids: Set<string>
+}
 
 /** The limits of the installation, for those who run it. */
 export const limitsRouter = router({
-  list: host.query(({ ctx }) => ctx.services.sql(listLimits)),
+  list: adminSession.query(({ ctx }) => ctx.services.sql(listLimits)),
 
   /** One limit with all who were counted in the running period. */
-  show: host.input(z.strictObject({ name: limitName })).query(async ({ ctx, input: { name } }) => {
+  show: adminSession.input(z.strictObject({ name: limitName })).query(async ({ ctx, input: { name } }) => {
     const states = await ctx.services.sql(showLimit, [name])
     if (states.length === 0) throw noLimit(name)
     return states
   }),
 
   /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
-  set: host.input(limitEntry).mutation(async ({ ctx, input }) => {
+  set: freshAdmin.input(limitEntry).mutation(async ({ ctx, input }) => {
     await assertTimeZones(ctx, [input])
     return changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
@@ -40,7 +47,7 @@ export const limitsRouter = router({
     })
   }),
 
-  remove: host.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
+  remove: freshAdmin.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
     changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name })
       if (!row) throw noLimit(name)
@@ -57,22 +64,28 @@ export const limitsRouter = router({
    * What limits would have refused of the calls that are recorded: those given, which hold nowhere yet, or those in force.
    * The rows are made while they are read, and the sums are whole when all are.
    */
-  simulate: host
-    .input(z.strictObject({ ...days, config: limitsConfig.optional() }).refine(inOrder, notInOrder))
-    .query(async ({ ctx, input: { from, to, config } }) => {
-      if (config) await assertTimeZones(ctx, [config, ...config.limits])
-      const { columns, ofNobody } = config
-        ? await toColumnsOfAll(ctx.services.sql, config)
-        : { columns: await inForce(ctx), ofNobody: [] }
-      const simulation = new LimitSimulation(columns)
-      const values = [from, to, ...listPeriods(columns).values]
-      const [summed] = await ctx.services.sql(summedCalls, values)
-      const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
-      return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
+  simulate: host.input(simulation).query(({ ctx, input }) => simulate(ctx, input)),
+
+  /** The same in short: by limit, how many calls of how many people, or of whatever else it is for, it would have refused. */
+  preview: adminSession
+    .meta({ waitsOutside: true })
+    .input(simulation)
+    .query(async ({ ctx, input }) => {
+      const { refusals, totals, leftOut, ofNobody } = await simulate(ctx, input)
+      const limits = new Map<string, LimitPreview>()
+      for await (const batch of refusals)
+        for (const { limit, mode, subject, subjectId, refused } of batch) {
+          const known = limits.get(limit) ?? { limit, mode, subject, refused: 0, ids: new Set<string>() }
+          known.refused += refused
+          known.ids.add(subjectId)
+          limits.set(limit, known)
+        }
+      const rows = [...limits.values()].map(({ ids, ...sums }) => ({ ...sums, subjects: ids.size }))
+      return { limits: rows, totals, leftOut, ofNobody }
     }),
 
   /** Limits for a model, a group or another one of a kind that is not here; those for people and apps wait for them. */
-  unresolved: host.query(async ({ ctx }) => {
+  unresolved: adminSession.query(async ({ ctx }) => {
     const named = (await inForce(ctx)).filter(({ subject }) => subject !== 'user' && subject !== 'app')
     const found = await Promise.all(
       named.map(async ({ name: limit, subject: kind, subjectId: name }) => {
@@ -103,6 +116,18 @@ export const limitsRouter = router({
     })
   }),
 })
+
+async function simulate(ctx: Context, { from, to, config }: z.output<typeof simulation>) {
+  if (config) await assertTimeZones(ctx, [config, ...config.limits])
+  const { columns, ofNobody } = config
+    ? await toColumnsOfAll(ctx.services.sql, config)
+    : { columns: await inForce(ctx), ofNobody: [] }
+  const simulation = new LimitSimulation(columns)
+  const values = [from, to, ...listPeriods(columns).values]
+  const [summed] = await ctx.services.sql(summedCalls, values)
+  const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
+  return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
+}
 
 type LimitValues = Pick<UsageLimit, 'subject' | 'subjectId' | 'cap' | 'unit' | 'currency' | 'period' | 'mode'>
 

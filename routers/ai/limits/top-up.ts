@@ -6,12 +6,12 @@ import type { Sql } from '../../../entities/sql/statement.ts'
 import { limitSubjectExists } from '../../../entities/views/limit-subject.sql.ts'
 import { Problem } from '../../core/problems.ts'
 import { inTransaction } from '../../core/run-statement.ts'
-import { host } from '../../core/trpc.ts'
+import { freshAdmin } from '../../core/trpc.ts'
 import { changeLimits, limitName, noLimit, noteLimit } from './claim-limits.ts'
 import { idOfNamed, nouns } from './limit-columns.ts'
 
 /** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
-export const topUp = host
+export const topUp = freshAdmin
   .input(
     z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
   )

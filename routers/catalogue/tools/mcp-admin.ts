@@ -6,32 +6,34 @@ import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { host, router } from '../../core/trpc.ts'
+import { adminSession, freshAdmin, router } from '../../core/trpc.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 const seen = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
 
-/** What the host does with tool servers. */
+/** What administrators do with tool servers. */
 export const mcpRouter = router({
   /** Writes down what every tool server offers now. */
-  sync: host.mutation(({ ctx }) => syncToolServers(ctx)),
+  sync: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => syncToolServers(ctx)),
 
   /** Writes down which tool servers answer, and leaves their tools. */
-  check: host.mutation(async ({ ctx }) =>
-    (await checkServers(ctx)).map(({ server, status, reason }) => ({ server, status, reason })),
-  ),
+  check: freshAdmin
+    .meta({ waitsOutside: true })
+    .mutation(async ({ ctx }) =>
+      (await checkServers(ctx)).map(({ server, status, reason }) => ({ server, status, reason })),
+    ),
 
-  servers: host.query(async ({ ctx }) =>
+  servers: adminSession.query(async ({ ctx }) =>
     (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({
       ...server,
       address: normalizeAddress(url, server),
     })),
   ),
 
-  tools: host.query(({ ctx }) => ctx.services.sql(listServerTools)),
+  tools: adminSession.query(({ ctx }) => ctx.services.sql(listServerTools)),
 
   /** Lets models call a tool as it describes itself now, which must be what was looked at. */
-  approve: host.input(seen).mutation(({ ctx, input }) => approve(ctx, input)),
+  approve: freshAdmin.input(seen).mutation(({ ctx, input }) => approve(ctx, input)),
 })
 
 /** Where it is, without what may be secret: what follows a path, or the arguments of a program. */

@@ -12,7 +12,7 @@ import { countPictures } from '../../../entities/views/picture.sql.ts'
 import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
-import { host, router } from '../../core/trpc.ts'
+import { adminSession, host, router } from '../../core/trpc.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
 import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 import { deleteExpired, deleteOrphanedFiles, listExpiredFiles } from './cleanup.ts'
@@ -158,10 +158,10 @@ export const filesRouter = router({
   /** Several processes may do so at once. */
   rotate: host.mutation(({ ctx }) => rotateKeys(ctx.services)),
 
-  stats: host.query(({ ctx }) => fileStats(ctx.services)),
+  stats: adminSession.query(({ ctx }) => fileStats(ctx.services)),
 
   /** What is older than so many months, or than the settings let files become. Nothing where they keep them for ever. */
-  expired: host.input(z.strictObject({ months: months.optional() })).query(({ ctx, input }) => {
+  expired: adminSession.input(z.strictObject({ months: months.optional() })).query(({ ctx, input }) => {
     const age = input.months ?? ctx.services.settings.attachments.retentionMonths
     return age === undefined ? [] : listExpiredFiles(ctx, age)
   }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { about, host, router, userWith } from '../../core/trpc.ts'
+import { about, adminSession, router, userWith } from '../../core/trpc.ts'
 import { type Grant, type SignedGrant, signGrant } from './channel-grant.ts'
 import { admit, readChannel } from './channels.ts'
 import { askReplicas, type ReplicaReport } from './replicas.ts'
@@ -14,7 +14,7 @@ const signed = z.object({
 
 export const realtimeRouter = router({
   /** What is open at every replica. */
-  replicas: host.query(({ ctx }): Promise<ReplicaReport[]> => askReplicas(ctx.services.changeBus)),
+  replicas: adminSession.query(({ ctx }): Promise<ReplicaReport[]> => askReplicas(ctx.services.changeBus)),
 
   authorize: userWith('read')
     .meta(about('Sign that the caller may subscribe a real-time connection of theirs to a channel.', signed))

@@ -14,7 +14,7 @@ import { Announcement, AnnouncementTarget, announcementTypes } from '../../../en
 import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { about, anyone, host, router, sessionUser, userWith } from '../../core/trpc.ts'
+import { about, adminSession, anyone, freshAdmin, router, sessionUser, userWith } from '../../core/trpc.ts'
 import { resourceId } from '../../identity/user-selector.ts'
 import { viewPattern } from '../../ports/announcement-texts.ts'
 import { moment } from '../../ports/days.ts'
@@ -118,9 +118,9 @@ export const announcementsRouter = router({
       await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current.version])
     }),
 
-  list: host.query(async ({ ctx }) => ctx.services.sql(listAnnouncements)),
+  list: adminSession.query(async ({ ctx }) => ctx.services.sql(listAnnouncements)),
 
-  publish: host.input(newAnnouncement).mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
+  publish: freshAdmin.input(newAnnouncement).mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
 })
 
 async function withText({ services, locale }: Context, found: AnnouncementRow | undefined) {

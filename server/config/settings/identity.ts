@@ -40,6 +40,11 @@ export const identityShape = {
     .pipe(timerDuration)
     .prefault('120m')
     .describe('How long a session lives after its last use; a bare number is minutes'),
+  FRESH_SESSION_TIME: timerDuration
+    .prefault('10m')
+    .describe(
+      'How long after a sign-in an administrator may change things in the browser, and a person reset their keys, without signing in again',
+    ),
   USERDATA_ENCRYPTION_SALT: salt('of the keychain'),
   INVITATION_SALT: salt('of invitations'),
   AI_CRYPTO_SALT: salt('of the messages that models write in rooms'),
