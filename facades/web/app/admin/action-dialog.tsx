@@ -1,5 +1,4 @@
 import { type ReactNode, useState } from 'react'
-import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { write } from './admin-queries.ts'
 import { FreshSession } from './fresh-session.tsx'
@@ -51,5 +50,3 @@ export const wordsOf = (form: FormData, name: string): string[] =>
     .split(/[,\n]/)
     .map((word) => word.trim())
     .filter((word) => word !== '')
-
-export const noneText = () => t('app.admin.none')

@@ -1,10 +1,9 @@
 import { Link } from '@tanstack/react-router'
-import { type ComponentType, lazy, Suspense, useEffect } from 'react'
+import { type ComponentType, lazy, Suspense } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { usePageTitle } from '../shared/ui/page-title.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
-import { followAdministration } from './admin-queries.ts'
 import { FreshSession } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
 import './admin.css'
@@ -29,7 +28,6 @@ export function AdminPage({ section, id }: { section: string; id?: string }) {
 function AdminSection({ section, id }: { section: SectionName } & SectionProps) {
   const Content = contents[section]
   usePageTitle(t(sections[section]))
-  useEffect(() => followAdministration(), [])
   return (
     <main id="main" className="admin">
       <header className="chat-head">

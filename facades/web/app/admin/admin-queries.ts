@@ -2,19 +2,22 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { SvcError } from '../../../client/index.ts'
 import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
-import { followChanges } from '../shared/live.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { withFreshSession } from './fresh-session.tsx'
 
 /** All that the administration reads begins with this. */
 const ROOT = 'admin'
 
-/** Reads something of the service; the key names it and what it depends on. */
+/** How often what is shown is read again: the streams of changes tell people of what is theirs, not of all that administrators see. */
+const INTERVAL_MS = 5000
+
+/** Reads something of the service, and again while the page is looked at; the key names it and what it depends on. */
 export const useRead = <Data>(key: readonly unknown[], read: (signal: AbortSignal) => Promise<Data>) =>
   useQuery<Data>({
     queryKey: [ROOT, ...key],
     queryFn: ({ signal }) => withFreshSession(() => read(signal)),
     // While another page of a list is read, the one before stays.
+    refetchInterval: INTERVAL_MS,
     placeholderData: keepPreviousData as never,
   })
 
@@ -29,7 +32,7 @@ export async function write<Result>(call: () => Promise<Result>): Promise<Result
   }
 }
 
-export const refresh = () => queryClient.invalidateQueries({ queryKey: [ROOT] })
+const refresh = () => queryClient.invalidateQueries({ queryKey: [ROOT] })
 
 /** Administrators are told what the service says of their input: it names members and files as they write them. */
 function withReason(error: unknown): unknown {
@@ -37,21 +40,4 @@ function withReason(error: unknown): unknown {
   if (hasLabel(`app.error.${error.code}`) && !/^(invalid|conflict|not_found)$/.test(error.code)) return error
   const issues = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(' '))
   return new InputError(t('app.admin.refused', { reason: issues.length > 0 ? issues.join('; ') : error.message }))
-}
-
-const PAUSE_MS = 500
-
-/** Reads again what is shown when something changes, by whomever: at most twice a second. */
-export function followAdministration(): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const stop = followChanges(() => {
-    timer ??= setTimeout(() => {
-      timer = undefined
-      void refresh()
-    }, PAUSE_MS)
-  })
-  return () => {
-    stop()
-    clearTimeout(timer)
-  }
 }

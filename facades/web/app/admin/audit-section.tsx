@@ -39,7 +39,7 @@ function useEntries(): Rows<Entry> {
   return { rows: data?.entries, error, hasMore: data?.hasMore ?? false, readAll }
 }
 
-const DONE = 'done'
+const DONE = 'ok'
 
 const columns = (): Column<Entry>[] => [
   { key: 'at', label: t('app.admin.at'), cell: ({ at }) => minuteText(at), text: ({ at }) => at },

@@ -10,10 +10,14 @@ export function useFilters() {
   const setFilters = (changes: Filters) => {
     const { page: _, ...kept } = filters
     const entries = Object.entries({ ...kept, ...changes }).filter(([, value]) => value !== '')
-    void navigate({ to: '.', search: Object.fromEntries(entries) as never, replace: true })
+    const search = Object.fromEntries(entries.map(([name, value]) => [name, toNumber(value)]))
+    void navigate({ to: '.', search: search as never, replace: true })
   }
   return { filters, setFilters }
 }
+
+/** A text that looks like a number would stand in quotes in the address. */
+const toNumber = (value: string) => (String(Number(value)) === value ? Number(value) : value)
 
 /** A choice that is one of those that there are, or none. */
 export const oneOf = <Value extends string>(values: readonly Value[], chosen: string | undefined): Value | undefined =>

@@ -74,7 +74,7 @@ function Table<Row>({ label, columns, rowKey, none, rows }: TableProps<Row>) {
         {rows.map((row) => (
           <tr key={rowKey(row)}>
             {columns.map(({ key, label: name, cell, isNumber }) => (
-              <td key={key} className={isNumber ? `number ${key}` : key} data-label={name}>
+              <td key={key} className={isNumber ? `number column-${key}` : `column-${key}`} data-label={name}>
                 {cell(row)}
               </td>
             ))}
@@ -102,7 +102,7 @@ function Head({ name, label, isSortable, isNumber }: HeadProps) {
       {isSortable ? (
         <button type="button" onClick={() => setFilters({ sort: order === 'ascending' ? `-${name}` : name })}>
           {label}
-          <span aria-hidden="true">{order === 'ascending' ? ' ↑' : order === 'descending' ? ' ↓' : ''}</span>
+          <span aria-hidden="true">{order === 'ascending' ? ' ↑' : order === 'descending' ? ' ↓' : ' ↕'}</span>
         </button>
       ) : (
         <span>{label}</span>
@@ -176,7 +176,13 @@ export function SearchField({ name, label }: { name: string; label: string }) {
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <input id={id} type="search" value={text} onChange={(event) => setText(event.target.value)} autoComplete="off" />
+      <input
+        id={id}
+        type={name === 'q' ? 'search' : 'text'}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        autoComplete="off"
+      />
     </div>
   )
 }
