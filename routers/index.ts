@@ -1,5 +1,6 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { aiRouter } from './ai/ask.ts'
+import { explainRouter } from './ai/explain-model.ts'
 import { limitsRouter } from './ai/limits/limits.ts'
 import { usageRouter } from './ai/usage.ts'
 import { consentPageRouter } from './apps/consent-page.ts'
@@ -83,7 +84,7 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   metrics: metricsRouter,
   migrations: migrationsRouter,
-  models: modelsRouter,
+  models: mergeRouters(modelsRouter, explainRouter),
   prices: pricesRouter,
   pages: pagesRouter,
   passkey: passkeyRouter,

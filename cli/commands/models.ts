@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty'
+import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { table } from '../table.ts'
 
@@ -10,6 +11,8 @@ export const models = (context: CommandContext) =>
       sync: syncModels(context),
       check: checkModels(context),
       import: importModels(context),
+      groups: setGroups(context),
+      explain: explain(context),
     },
   })
 
@@ -28,10 +31,22 @@ export const listModels = (context: CommandContext) =>
       const record = all.filter(isMeant)
       context.print({
         record,
-        text: table(record, 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
+        text: table(record.map(toRow), 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
       })
     },
   })
+
+const toRow = ({
+  groups,
+  providerGroups,
+  ...model
+}: Awaited<ReturnType<CoreService['host']['models']['list']>>[number]) => ({
+  ...model,
+  groups: [groups, providerGroups]
+    .filter((some) => some.length > 0)
+    .map((some) => some.join(', '))
+    .join(' and '),
+})
 
 export const syncModels = (context: CommandContext) =>
   defineCommand({
@@ -61,6 +76,42 @@ export const checkModels = (context: CommandContext) =>
           unresolved.map(({ by, kind, name }) => `${by} names the ${kind} ${name}, which is not here.`).join('\n'),
         )
       context.print({ record, text: table(record, 'There are no models that are switched on.') })
+    },
+  })
+
+const setGroups = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Say which groups may use a model, or the models of a provider' },
+    args: {
+      name: { type: 'positional', description: 'The id of the model', required: true },
+      provider: { type: 'boolean', description: 'The name is that of a provider' },
+      groups: { type: 'string', description: 'All groups, comma separated; everybody when empty', required: true },
+      json,
+    },
+    async run({ args: { name, provider, groups: list } }) {
+      const groups = list.split(',').filter((group) => group.trim() !== '')
+      const of = provider ? { provider: name } : { model: name }
+      const record = await context.open(({ host }) => host.models.setGroups({ ...of, groups }))
+      const who = record.groups.length > 0 ? `People in ${record.groups.join(', ')}` : 'Everybody'
+      context.print({ record, text: `${who} may use ${provider ? `the models of ${name}` : name}.` })
+    },
+  })
+
+const explain = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Say why a user can ask a model, or cannot' },
+    args: {
+      user: { type: 'positional', description: 'Their username', required: true },
+      model: { type: 'positional', description: 'The id of the model', required: true },
+      programs: { type: 'boolean', description: 'By a program of theirs, with a token' },
+      json,
+    },
+    async run({ args: { user: username, model, programs } }) {
+      const usage = programs ? 'external' : 'main'
+      const record = await context.open(({ host }) => host.models.explain({ user: { username }, model, usage }))
+      const { canAsk, reasons } = record
+      const answer = `${record.user.username} ${canAsk ? 'can' : 'cannot'} ask ${model}.`
+      context.print({ record, text: [answer, ...reasons.map(({ sentence }) => `  ${sentence}`)].join('\n') })
     },
   })
 

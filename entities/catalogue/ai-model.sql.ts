@@ -1,5 +1,5 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
-import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
+import { isForGroups, type Limits, type ModelParameters, type ModelSettings, type Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { catalogueVersion } from './catalogue-version.sql.ts'
@@ -31,6 +31,9 @@ export interface CallableModelRow {
   providerSettings: ProviderSettings
   /** Names of the models that may answer in its place. */
   fallback: string[]
+  /** Those who may use it, and those who may use its provider's; everybody where empty. */
+  groups: string[]
+  providerGroups: string[]
   tools: CallableToolRow[]
 }
 
@@ -61,7 +64,7 @@ const parameters = `case when m.model_type = 'chat'
 const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, ${parameters}, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
-          to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, p.settings as "providerSettings"`
+          to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups", p.settings as "providerSettings"`
 
 /** A tool of a server is called as long as it says of itself what an administrator approved. */
 const callableTools = `to_json(array(
@@ -91,14 +94,15 @@ export interface OfferedModel {
   created: number
 }
 
-/** The models that requests for answers or for embeddings may name. Values: the usage type that must be allowed to use them. */
+/** The models that requests for answers or for embeddings may name. Values: the usage type that must be allowed to use them, and the groups of the caller, or null for all. */
 export const listOfferedModels = statement<OfferedModel>(
   'list-offered-models',
   `select m.model_id as "modelId", m.label, m.model_type as "modelType", p.provider_id as provider,
           extract(epoch from m.created_at)::int as created
      from ai_models m join ai_providers p on p.id = m.provider_id
      join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $1
-    where m.active and p.active and m.model_type in ('chat', 'embedding') order by m.id limit 1000`,
+    where m.active and p.active and m.model_type in ('chat', 'embedding')
+      and ${isForGroups('m', '$2::text[]')} and ${isForGroups('p', '$2::text[]')} order by m.id limit 1000`,
 )
 
 export interface CheckableModel extends CallableModelRow {
@@ -121,14 +125,38 @@ export interface ModelSummary {
   active: boolean
   status: 'online' | 'offline' | 'unknown'
   external: boolean
+  /** Those who may use it, by itself and by its provider; everybody where empty. */
+  groups: string[]
+  providerGroups: string[]
 }
 
 export const listModels = statement<ModelSummary>(
   'list-models',
   `select m.model_id as "modelId", m.label, p.provider_id as provider, p.adapter, m.active and p.active as active,
           m.status, exists (select from ai_model_usage_rules r where r.model_id = m.id and r.usage_type = 'external')
-            as external
+            as external, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups"
      from ai_models m join ai_providers p on p.id = m.provider_id order by p.id, m.id`,
+)
+
+export interface ExplainedModel {
+  modelType: string
+  active: boolean
+  status: 'online' | 'offline' | 'unknown'
+  hasPrice: boolean
+  provider: string
+  isProviderActive: boolean
+  groups: string[]
+  providerGroups: string[]
+  usageTypes: string[]
+}
+
+/** What decides who may ask a model. Values: its name in requests. */
+export const explainModel = statement<ExplainedModel>(
+  'explain-model',
+  `select m.model_type as "modelType", m.active, m.status, m.pricing is not null as "hasPrice", p.provider_id as provider,
+          p.active as "isProviderActive", to_json(m.groups) as groups, to_json(p.groups) as "providerGroups",
+          to_json(array(select r.usage_type from ai_model_usage_rules r where r.model_id = m.id)) as "usageTypes"
+     from ai_models m join ai_providers p on p.id = m.provider_id where m.model_id = $1`,
 )
 
 /** Values: model ids and, beside them, their status and demand. Selects those of which one is another now. */

@@ -83,6 +83,8 @@ export const AiModel = defineEntity({
     limits: p.json<Limits>().nullable(),
     pricing: p.json<Pricing>().nullable(),
     flags: p.array().defaultRaw(`'{}'`),
+    /** Those who may use it; everybody where empty. */
+    groups: p.array().defaultRaw(`'{}'`),
     documentationUrl: p.string().length(2048).nullable(),
     deprecationDate: moment().nullable(),
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
@@ -93,12 +95,19 @@ export const AiModel = defineEntity({
 })
 export type AiModel = InferEntity<typeof AiModel>
 
-/** Active models of active providers that the caller's usage type may use. */
+/** Active models of active providers that the caller's usage type and groups may use. */
 export const visibleModels = everyRowForAdmins(
   (model, sql) => `${model}.active
-    and ${sql.exists('ai_providers', (p) => `${p}.id = ${model}.provider_id and ${p}.active`)}
-    and ${allowedToUsage(model, sql)}`,
+    and ${sql.exists('ai_providers', (p) => `${p}.id = ${model}.provider_id and ${p}.active and ${allowedToGroups(p, sql)}`)}
+    and ${allowedToGroups(model, sql)} and ${allowedToUsage(model, sql)}`,
 )
+
+/** Whether a model or provider is for everybody, or for a group of the caller. */
+export const allowedToGroups: SqlPredicate = (row, sql) => isForGroups(row, sql.param('groups'))
+
+/** The same for groups as a value, which is null for those who may use all. */
+export const isForGroups = (row: string, groups: string) =>
+  `(${groups} is null or ${row}.groups = '{}' or ${row}.groups && ${groups})`
 
 /** Whether the caller's usage type may use it. */
 export const allowedToUsage: SqlPredicate = (model, sql) =>

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
-import { AiModel, allowedToUsage, type ModelParameters } from './ai-model.ts'
+import { AiModel, allowedToGroups, allowedToUsage, type ModelParameters } from './ai-model.ts'
 import { ProviderServer } from './provider-server.ts'
 
 export interface ProviderSettings {
@@ -27,6 +27,8 @@ export const AiProvider = defineEntity({
     adapter: p.string().length(40),
     name: p.string().length(120),
     active: p.boolean().default(true),
+    /** Those who may use its models; everybody where empty. */
+    groups: p.array().defaultRaw(`'{}'`),
     apiUrl: p.string().length(2048).nullable(),
     modelStatusUrl: p.string().length(2048).nullable(),
     /** Sealed with the application key. */
@@ -40,11 +42,12 @@ export const AiProvider = defineEntity({
 })
 export type AiProvider = InferEntity<typeof AiProvider>
 
-/** Active providers; programs see only those with a model for them. */
+/** Active providers for groups of the caller; programs see only those with a model for them. */
 export const visibleProviders = everyRowForAdmins((provider, sql) => {
   const offered = sql.exists(
     'ai_models',
-    (m) => `${m}.provider_id = ${provider}.id and ${m}.active and ${allowedToUsage(m, sql)}`,
+    (m) =>
+      `${m}.provider_id = ${provider}.id and ${m}.active and ${allowedToUsage(m, sql)} and ${allowedToGroups(m, sql)}`,
   )
-  return `${provider}.active and (${sql.param('usage')} = 'main' or ${offered})`
+  return `${provider}.active and ${allowedToGroups(provider, sql)} and (${sql.param('usage')} = 'main' or ${offered})`
 })

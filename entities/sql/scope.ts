@@ -6,6 +6,8 @@ export interface Viewer {
   /** The person's id; 0 for a guest. */
   viewer: number
   usage: string
+  /** The groups of the person; null for those who may use what is for any group. */
+  groups: readonly string[] | null
   locale: string
   defaultLocale: string
   /** The word for the service. */
@@ -15,6 +17,7 @@ export interface Viewer {
 const types = {
   viewer: 'int',
   usage: 'text',
+  groups: 'text[]',
   locale: 'text',
   defaultLocale: 'text',
   brand: 'text',

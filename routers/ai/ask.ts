@@ -5,7 +5,7 @@ import { type Issue, Problem } from '../core/problems.ts'
 import { about, router, userWith } from '../core/trpc.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
-import { toViewer } from '../verbs/viewer.ts'
+import { toViewer, usableGroups } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
 import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-approvals.ts'
@@ -29,6 +29,7 @@ import { unsentParameters } from './request/unsent-parameters.ts'
 import { tooMuchInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget } from './reservation.ts'
 import { ownTools, selectedOwnTools } from './tools.ts'
+import { findUsableModel } from './usable-model.ts'
 
 type MapIssue = (issue: Issue) => Issue
 
@@ -56,7 +57,7 @@ async function validateAsked(
   { find, mapIssue, room, questionPlace }: Checking,
 ): Promise<ValidatedRequest> {
   const { promptFiles: files, settings } = ctx.services
-  const model = await find(given.model, ctx.usage, 'chat')
+  const model = await findUsableModel(ctx, given.model, 'chat', find)
   const asked = model ? adaptRequest(ctx, given, model) : given
   const attachments = new Attachments(
     { files, viewer: toViewer(ctx), room, maxBytes: settings.maxPromptFiles },
@@ -153,7 +154,7 @@ const offered = z.array(
 export const aiRouter = router({
   models: userWith('ai')
     .meta(about('List the models that the caller may ask for answers or for embeddings.', offered))
-    .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage])),
+    .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage, usableGroups(ctx.caller)])),
 
   ask: questionProcedure
     .meta(about('Ask a model for its whole answer.', textAnswer))

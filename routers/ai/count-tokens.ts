@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import { takes } from '../core/body-size.ts'
 import { Problem } from '../core/problems.ts'
 import { about, userWith } from '../core/trpc.ts'
@@ -16,6 +15,7 @@ import { type AiRequest, type AskedMessage, type ReadMessage, request } from './
 import { withUniqueCallIds } from './request/unique-calls.ts'
 import { validateRequest } from './request/validate-request.ts'
 import { ownTools } from './tools.ts'
+import { findUsableModel } from './usable-model.ts'
 
 /** Tokenizers differ, and whoever goes by a count must not run short. */
 const MARGIN = 1.5
@@ -33,7 +33,7 @@ export const countTokens = userWith('ai')
   .input(request)
   .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
   .mutation(async ({ ctx, input: given }): Promise<z.output<typeof tokenCount>> => {
-    const [model] = await ctx.services.sql(findCallableModel, [given.model, ctx.usage, 'chat'])
+    const model = await findUsableModel(ctx, given.model, 'chat')
     const unique = { ...given, messages: [...withUniqueCallIds(given.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
     const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]

@@ -14,6 +14,7 @@ import { TOTAL_MS } from './metered-call.ts'
 import { callSignal } from './model-call.ts'
 import { model } from './request/request.ts'
 import { reserveBudget } from './reservation.ts'
+import { findUsableModel } from './usable-model.ts'
 
 /** As many as OpenAI takes. */
 const MAX_INPUTS = 2048
@@ -52,7 +53,7 @@ async function embeddingsFor(ctx: ChatContext, asked: EmbeddingRequest): Promise
   const consumeQuota = aiQuotaOnce(ctx)
   const [userId, signal] = [ctx.caller.person.id, callSignal(ctx)]
   const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
-    const model = await find(asked.model, ctx.usage, 'embedding')
+    const model = await findUsableModel(ctx, asked.model, 'embedding', find)
     const issues = model
       ? problemsWith(asked, model)
       : [{ path: ['model'], message: 'is not a model that you may use' }]

@@ -13,6 +13,7 @@ import { unsentParameters } from './request/unsent-parameters.ts'
 import { validateRequest } from './request/validate-request.ts'
 import { boundOutput, tryReserve } from './reservation.ts'
 import { ownTools } from './tools.ts'
+import { findUsableModel } from './usable-model.ts'
 
 /** The call of a model that may answer where the one that was asked cannot: if the caller may use it, and it takes all of the question. */
 async function buildFallbackCall(
@@ -94,11 +95,7 @@ export function withFallbacks(ctx: ChatContext, within: FallbackCall): MeteredCa
 async function nextFallback(ctx: ChatContext, before: FallbackCall): Promise<MeteredCall | undefined> {
   const [name, ...names] = before.names
   if (name === undefined) return undefined
-  const call = await buildFallbackCall(
-    ctx,
-    before.question,
-    await ctx.services.callableModels.find(name, ctx.usage, 'chat'),
-  )
+  const call = await buildFallbackCall(ctx, before.question, await findUsableModel(ctx, name, 'chat'))
   const reservation = call && (await tryReserve(ctx, call, { replaces: before.reservation }))
   if (!reservation || reservation instanceof QuotaExceeded) return nextFallback(ctx, { ...before, names })
   ctx.hints.answeredBy = name

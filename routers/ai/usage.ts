@@ -6,6 +6,7 @@ import { usageBy, usageGroupings, usagePage } from '../../entities/views/usage-b
 import { about, adminSession, adminWith, host, router, userWith } from '../core/trpc.ts'
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
+import { usableGroups } from '../verbs/viewer.ts'
 import { type ChatContext, mayAskInRooms } from './chat-context.ts'
 import { callerSubjects } from './reservation.ts'
 
@@ -17,7 +18,10 @@ const ownLimits = userWith('read')
   )
   .query(async ({ ctx }) => {
     const { caller, usage, services } = ctx
-    const [models, rooms] = await Promise.all([services.sql(listOfferedModels, [usage]), roomsToAsk(ctx)])
+    const [models, rooms] = await Promise.all([
+      services.sql(listOfferedModels, [usage, usableGroups(caller)]),
+      roomsToAsk(ctx),
+    ])
     const providers = [...new Set(models.map(({ provider }) => provider))]
     const subjects: SubjectId[] = [
       ...callerSubjects(caller),

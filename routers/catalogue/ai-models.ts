@@ -14,7 +14,7 @@ import { reads } from '../verbs/read.ts'
 import { type Change, type WrittenRow, writes } from '../verbs/write.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 import { pricing } from './pricing.ts'
-import { text, toSubset, webAddress } from './schemas.ts'
+import { text, toSubset, usingGroups, webAddress } from './schemas.ts'
 
 const unset = { write: true, default: null } as const
 
@@ -146,6 +146,12 @@ export const aiModels = resource({
       written(null),
     ),
     fallback,
+    groups: attribute(
+      usingGroups.describe(
+        'The groups whose people may use it; everybody where empty. Nobody else sees it, but administrators.',
+      ),
+      { ...written([]), only: 'admin' },
+    ),
     usageTypes: modelUsageTypes,
     toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {
       sql: (m, sql) =>

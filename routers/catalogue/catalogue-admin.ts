@@ -12,6 +12,7 @@ import {
 } from '../../entities/catalogue/ai-model.sql.ts'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
+import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
 import { listToolNames } from '../../entities/catalogue/ai-tool.sql.ts'
 import {
   beginOutage,
@@ -28,8 +29,12 @@ import { runStatement } from '../core/run-statement.ts'
 import { adminSession, freshAdmin, host, router } from '../core/trpc.ts'
 import type { ListedModel } from '../ports/ai/listed-model.ts'
 import { timeLimitMs } from '../ports/duration.ts'
+import { updateRow } from '../verbs/write.ts'
 import { allModelFlags } from './ai-model-flags.ts'
+import { aiModels } from './ai-models.ts'
 import { toPricing } from './pricing.ts'
+import { updateProvider } from './providers/ai-providers.ts'
+import { usingGroups } from './schemas.ts'
 import { syncModels } from './sync.ts'
 import { allToolCapabilities } from './tools/ai-tool-capabilities.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
@@ -267,6 +272,24 @@ async function checkAfter(ctx: Context, providers: readonly string[]): Promise<v
   ctx.services.log.info({ providers, models: checks.length }, 'the models of AI providers were checked after an outage')
 }
 
+const groupsChange = z.union([
+  z.strictObject({ model: z.string().max(200), groups: usingGroups }),
+  z.strictObject({ provider, groups: usingGroups }),
+])
+
+/** By the name that requests use, or by that of the provider. */
+async function changeGroups(ctx: Context, { groups, ...of }: z.output<typeof groupsChange>) {
+  const em = ctx.em()
+  const row =
+    'model' in of
+      ? await em.findOne(AiModel, { modelId: of.model }, { fields: ['id'] })
+      : await em.findOne(AiProvider, { providerId: of.provider }, { fields: ['id'] })
+  if (!row) throw new Problem('not_found', { detail: `There is no ${Object.entries(of)[0]?.join(' ')}.` })
+  const change = { id: String(row.id), groups }
+  await ('model' in of ? updateRow(ctx, aiModels, change) : updateProvider(ctx, change))
+  return { ...of, groups }
+}
+
 export const modelsRouter = router({
   list: adminSession.query(({ ctx }) => ctx.services.sql(listModels)),
 
@@ -277,6 +300,9 @@ export const modelsRouter = router({
   }),
 
   check: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => checkModels(ctx)),
+
+  /** In place of the groups before; everybody may use what has none. */
+  setGroups: freshAdmin.input(groupsChange).mutation(({ ctx, input }) => changeGroups(ctx, input)),
 
   unresolved: adminSession.query(({ ctx }) => findUnresolvedNames(ctx)),
 

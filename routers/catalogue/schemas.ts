@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { usageTypes } from '../../entities/sql/columns.ts'
+import { groupName, MAX_GROUPS } from '../ports/login.ts'
 import { distinct } from '../verbs/write-inputs.ts'
 
 /** What somebody types: a text that is not blank. */
@@ -18,6 +19,9 @@ function isWithUser(address: string): boolean {
 
 /** Some of a few words, also where some come twice. */
 export const toSubset = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)
+
+/** The groups whose people may use something. */
+export const usingGroups = z.array(groupName).max(MAX_GROUPS).overwrite(distinct)
 
 /** What the service itself asks models for. */
 export const task = text(80).describe(

@@ -100,8 +100,8 @@ async function create(ctx: Context, userId: number, { name, abilities, expiresAt
 async function revoke(ctx: Context, where: { id: number; user: number }) {
   await transact(ctx, undefined, async (em) => {
     noteToken(ctx, where.user, { tokenId: where.id })
-    // An administrator is another viewer than the owner.
-    if (await em.nativeDelete(AccessToken, where, { filters: { own: { viewer: where.user } } })) return
+    // The token of a person whom an administrator names is not their own.
+    if (await em.nativeDelete(AccessToken, where, { filters: { own: false } })) return
     throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
   })
   await ctx.services.credentials.announce([tokenCredential(where.id)])

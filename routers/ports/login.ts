@@ -30,14 +30,14 @@ export const personName = z
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
 /** A group or a directory's name of one. */
-const groupName = z
+export const groupName = z
   .string()
   .trim()
   .min(1)
   .max(200)
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
-const MAX_GROUPS = 200
+export const MAX_GROUPS = 200
 
 /** Each once, as a call counts once for a group. */
 const distinct = (groups: readonly string[]) => [...new Set(groups)]

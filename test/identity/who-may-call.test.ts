@@ -154,11 +154,11 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   {
     open: 'an administrator in a browser',
-    to: 'users.search users.show tokens.listFor limits.list limits.show limits.preview limits.unresolved usage.list',
+    to: 'users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list',
   },
   {
     open: 'an administrator in a browser',
-    to: 'mcp.servers mcp.tools models.list models.unresolved prices.check announcements.list extApps.overview extApps.show',
+    to: 'mcp.servers mcp.tools models.explain models.list models.unresolved prices.check announcements.list extApps.overview extApps.show',
   },
   {
     open: 'an administrator in a browser',
@@ -174,7 +174,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
     fresh: true,
     to: 'password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
   },
-  { open: 'an administrator in a browser', fresh: true, to: 'models.check announcements.publish' },
+  { open: 'an administrator in a browser', fresh: true, to: 'models.check models.setGroups announcements.publish' },
   {
     open: 'the host',
     to: 'admin.bindUser admin.updateAiAvatar admin.state migrations.register users.find prices.import usage.by usage.rollUp',

@@ -101,7 +101,7 @@ function leadsSomewhere({ relations }: Resource, [first = '', ...rest]: string[]
 }
 
 const values: ParameterValues = {
-  ...{ viewer: 1, admin: false, usage: 'external', locale: 'de_DE', defaultLocale: 'en_US', brand: 'svc' },
+  ...{ viewer: 1, admin: false, usage: 'external', groups: [], locale: 'de_DE', defaultLocale: 'en_US', brand: 'svc' },
   ...{ id: 1, ids: [1, 2], limit: 10, offset: 0 },
 }
 

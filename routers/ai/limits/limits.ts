@@ -9,8 +9,10 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { inTransaction } from '../../core/run-statement.ts'
 import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
+import { findUser, userChoice } from '../../identity/user-selector.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
+import { listPersonLimits } from '../explain-model.ts'
 import { changeLimits, limitName, noLimit, noteLimit } from './claim-limits.ts'
 import { type LimitColumns, toColumns, toColumnsOfAll } from './limit-columns.ts'
 import { LimitSimulation, listPeriods } from './limit-simulation.ts'
@@ -33,6 +35,11 @@ export const limitsRouter = router({
     if (states.length === 0) throw noLimit(name)
     return states
   }),
+
+  /** The limits that apply to a person, with what is used of each; `subject` says where each comes from. */
+  of: adminSession
+    .input(z.strictObject({ user: userChoice }))
+    .query(async ({ ctx, input }) => listPersonLimits(ctx, await findUser(ctx, input.user))),
 
   /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
   set: freshAdmin.input(limitEntry).mutation(async ({ ctx, input }) => {

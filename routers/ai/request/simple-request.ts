@@ -1,8 +1,9 @@
 import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
-import { findCallableModel } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { Issue } from '../../core/problems.ts'
 import { middleware } from '../../core/trpc.ts'
+import type { ChatContext } from '../chat-context.ts'
+import { findUsableModel } from '../usable-model.ts'
 import { estimateInputTokens } from './input-tokens.ts'
 import { text } from './parts.ts'
 import { type AiRequest, conversation, MAX_MESSAGES, model } from './request.ts'
@@ -62,7 +63,7 @@ export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => 
   const result = await next()
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
   const asked = readable.parse(await getRawInput())
-  const [model] = asked.model === '' ? [] : await ctx.services.sql(findCallableModel, [asked.model, ctx.usage, 'chat'])
+  const model = asked.model === '' ? undefined : await findUsableModel(ctx as ChatContext, asked.model, 'chat')
   const request = toAiRequest(asked)
   const further = validateRequest(request, model, estimateInputTokens(request))
     .map(toQuestionPath)

@@ -3,6 +3,7 @@ import { AiModel } from '../../../entities/catalogue/ai-model.ts'
 import { AiProvider, visibleProviders } from '../../../entities/catalogue/ai-provider.ts'
 import { ProviderServer } from '../../../entities/catalogue/provider-server.ts'
 import { takes } from '../../core/body-size.ts'
+import type { Context } from '../../core/context.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
 import type { Settings } from '../../core/settings.ts'
 import { router } from '../../core/trpc.ts'
@@ -16,8 +17,8 @@ import type { Saving } from '../../resource/saving.ts'
 import { reads } from '../../verbs/read.ts'
 import { withoutUnchanged } from '../../verbs/unchanged.ts'
 import { administrator, type Change, createRow, updateRow, type WrittenRow, writes } from '../../verbs/write.ts'
-import { createInput, updateInput } from '../../verbs/write-inputs.ts'
-import { text, webAddress } from '../schemas.ts'
+import { createInput, type RowChange, updateInput } from '../../verbs/write-inputs.ts'
+import { text, usingGroups, webAddress } from '../schemas.ts'
 import { STARS, secret, secretsStay, secretText, starsFor } from '../secrets.ts'
 import { demoIssues } from './demo.ts'
 
@@ -140,6 +141,12 @@ export const aiProviders = resource({
       default: true,
       only: 'admin',
     }),
+    groups: attribute(
+      usingGroups.describe(
+        'The groups whose people may use its models, where those allow it, too; everybody where empty.',
+      ),
+      { write: true, default: [], only: 'admin' },
+    ),
     apiUrl: attribute(
       webAddress
         .nullable()
@@ -198,7 +205,7 @@ async function leaveServers({ em, row, given }: WrittenRow): Promise<void> {
   await em.nativeDelete(ProviderServer, { provider: row.id, fromFile: true })
 }
 
-/** The models of a provider go with it, and are shown as long as it is active; the database tells nobody. */
+/** The models of a provider go with it, and are shown as long as it is active, to its groups; the database tells nobody. */
 async function tellOfModels(
   verb: 'updated' | 'deleted',
   { em, changes, row }: Omit<WrittenRow, 'given'>,
@@ -209,7 +216,7 @@ async function tellOfModels(
 
 async function follow(written: WrittenRow): Promise<void> {
   await leaveServers(written)
-  if ('active' in written.given) await tellOfModels('updated', written)
+  if ('active' in written.given || 'groups' in written.given) await tellOfModels('updated', written)
 }
 
 export const aiProvidersRouter = router({
@@ -225,7 +232,8 @@ export const aiProvidersRouter = router({
     .meta({ ...exposes(aiProviders, 'update'), ...takes('record') })
     .use(withoutUnchanged(aiProviders))
     .input(updateInput(aiProviders))
-    .mutation(({ ctx, input }) =>
-      updateRow(ctx, aiProviders, input, { validate: validateFor(ctx.services.settings), afterFlush: follow }),
-    ),
+    .mutation(({ ctx, input }) => updateProvider(ctx, input)),
 })
+
+export const updateProvider = (ctx: Context, change: RowChange) =>
+  updateRow(ctx, aiProviders, change, { validate: validateFor(ctx.services.settings), afterFlush: follow })

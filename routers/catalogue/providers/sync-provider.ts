@@ -37,6 +37,7 @@ const toWanted = ({
   adapter,
   name = id,
   active,
+  groups,
   apiUrl,
   apiKey,
   modelStatusUrl,
@@ -48,6 +49,7 @@ const toWanted = ({
   adapter,
   name,
   active,
+  groups,
   apiUrl: apiUrl ?? null,
   modelStatusUrl: modelStatusUrl ?? null,
   settings: {

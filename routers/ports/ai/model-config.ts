@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import { timeLimit } from '../duration.ts'
+import { groupName, MAX_GROUPS } from '../login.ts'
 import { adapters, needAddress, usualAddresses } from './adapters.ts'
 import { price } from './price-list.ts'
 import { differentServers, mcpServer } from './server-config.ts'
@@ -49,6 +50,12 @@ export const modelSettings = z.strictObject({
   thinkTags: z.boolean().optional(),
 })
 
+const usingGroups = z
+  .array(groupName)
+  .max(MAX_GROUPS)
+  .overwrite((groups) => [...new Set(groups)])
+  .default([])
+
 const model = z.strictObject({
   id: identifier,
   upstreamId: identifier.optional(),
@@ -58,6 +65,8 @@ const model = z.strictObject({
   input: z.array(z.enum(modalities)).default(['text']),
   output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
   external: z.boolean().default(false),
+  /** Whose people may use it; everybody where empty. */
+  groups: usingGroups,
   limits: z.strictObject({ maxInputTokens: tokens.optional(), maxOutputTokens: tokens.optional() }).optional(),
   pricing: price.optional(),
   parameters: modelParameters.optional(),
@@ -89,6 +98,7 @@ const provider = z
     adapter,
     name: z.string().max(120).optional(),
     active: z.boolean().default(true),
+    groups: usingGroups,
     apiUrl: apiUrl.optional(),
     apiKey: z.string().min(1).optional(),
     /** Where status checks find the list of models, if not at the API itself. */

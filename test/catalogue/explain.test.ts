@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { run } from '../kit/command-line.ts'
+
+const resources = new AsyncDisposableStack()
+let svc: TestApp
+
+beforeAll(async () => {
+  const upstream = resources.use(await startProvider())
+  const config = resources.use(await configFor(''))
+  const server = { adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'k' }
+  await config.write({
+    providers: [
+      {
+        id: 'usual',
+        ...server,
+        models: [
+          { id: 'open', external: true },
+          { id: 'off', active: false },
+        ],
+      },
+      { id: 'special', ...server, groups: ['guests'], models: [{ id: 'staffed', groups: ['staff', 'deans'] }] },
+    ],
+  })
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+})
+afterAll(() => resources.disposeAsync())
+
+async function explain(username: string, model: string, ...more: string[]) {
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  const env = { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' }
+  const { stdout } = await run(['models', 'explain', username, model, '--json', ...more], { env })
+  const { canAsk, reasons } = JSON.parse(stdout) as { canAsk: boolean; reasons: { code: string; sentence: string }[] }
+  return { canAsk, codes: reasons.map(({ code }) => code), text: reasons.map(({ sentence }) => sentence).join(' ') }
+}
+
+test('a person who can ask a model is told so without a reason', async () => {
+  await svc.user({ username: 'ada' })
+  expect(await explain('ada', 'open')).toEqual({ canAsk: true, codes: [], text: '' })
+  expect(await explain('ada', 'open', '--programs')).toMatchObject({ canAsk: true })
+})
+
+test('all that keeps a person from a model is told at once', async () => {
+  const { id } = await svc.user({ username: 'bob', keys: false })
+  await svc.host.admin.setDisabled({ user: { id }, disabled: true })
+
+  const { canAsk, codes, text } = await explain('bob', 'staffed')
+
+  expect(canAsk).toBe(false)
+  expect(codes).toEqual(['person_disabled', 'person_registering', 'other_group', 'other_provider_group'])
+  expect(text).toContain(`It is for people in 'staff' or 'deans' alone.`)
+  expect((await explain('bob', 'staffed', '--programs')).codes).toEqual([
+    ...['person_disabled', 'other_surface', 'other_group', 'other_provider_group'],
+  ])
+})
+
+test('models that are off or not there are told apart', async () => {
+  await svc.user({ username: 'cid' })
+  expect((await explain('cid', 'off')).codes).toEqual(['model_off'])
+  expect((await explain('cid', 'nowhere')).codes).toEqual(['unknown_model'])
+})
+
+test('groups keep no administrator from a model', async () => {
+  await svc.user({ username: 'root', role: 'admin' })
+  expect(await explain('root', 'staffed')).toMatchObject({ canAsk: true })
+})
+
+test('a limit that is used up, and one in money for a model without a price, are named', async () => {
+  await svc.user({ username: 'eve' })
+  await svc.host.limits.set({ name: 'nothing', for: 'user:eve', cap: 0, unit: 'requests', per: 'day' })
+  await svc.host.limits.set({ name: 'money', for: 'user:eve', cap: 5, unit: 'EUR', per: 'day' })
+
+  const { codes, text } = await explain('eve', 'open')
+
+  expect(codes).toEqual(['limit_reached', 'limit_without_price'])
+  expect(text).toMatch(/The limit 'nothing' is used up until \d{4}/)
+  const limits = await svc.host.limits.of({ user: { username: 'eve' } })
+  expect(limits.map(({ name, subject }) => [name, subject])).toEqual([
+    ['money', 'user'],
+    ['nothing', 'user'],
+  ])
+})
