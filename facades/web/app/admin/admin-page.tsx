@@ -16,6 +16,9 @@ interface SectionProps {
 /** Each part loads when it is opened. */
 const contents: Record<SectionName, ComponentType<SectionProps>> = {
   people: lazy(async () => ({ default: (await import('./people/people-section.tsx')).PeopleSection })),
+  models: lazy(async () => ({ default: (await import('./models/models-section.tsx')).ModelsSection })),
+  providers: lazy(async () => ({ default: (await import('./providers/providers-section.tsx')).ProvidersSection })),
+  tasks: lazy(async () => ({ default: (await import('./models/tasks-section.tsx')).TasksSection })),
   audit: lazy(async () => ({ default: (await import('./audit-section.tsx')).AuditSection })),
 }
 

@@ -1,6 +1,9 @@
 /** The parts of the administration by their addresses, each with the key of its name. */
 export const sections = {
   people: 'app.admin.people',
+  models: 'app.admin.models',
+  providers: 'app.admin.providers',
+  tasks: 'app.admin.tasks',
   audit: 'app.admin.audit',
 } as const
 
