@@ -7,6 +7,7 @@ import { updateAvatar } from './commands/avatar.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
 import { files } from './commands/files.ts'
+import { invitation } from './commands/invitation.ts'
 import { limits } from './commands/limits.ts'
 import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
@@ -44,6 +45,7 @@ export const svc: Program = {
   commands: (context) => ({
     token: token(context),
     'add-user': addUser(context),
+    invitation: invitation(context),
     users: users(context),
     'set-role': setRole(context),
     'set-groups': setGroups(context),

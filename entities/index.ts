@@ -21,6 +21,7 @@ import { SystemPrompt } from './catalogue/system-prompt.ts'
 import { AuditEntry, AuditHead } from './events/audit-entry.ts'
 import { ChangeEpoch, ChangeLogEntry, ChangeStream } from './events/change-log.ts'
 import { AccessToken } from './identity/access-token.ts'
+import { AccountInvitation } from './identity/account-invitation.ts'
 import { AppliedFrontendMigration } from './identity/applied-frontend-migration.ts'
 import { FrontendMigration } from './identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from './identity/frontend-migration-userdata.ts'
@@ -49,6 +50,7 @@ export const entities = [
   AiProvider,
   ProviderServer,
   ProviderOutage,
+  AccountInvitation,
   AiModel,
   AiModelDescription,
   AiModelUsageRule,

@@ -18,6 +18,7 @@ import { aiToolsRouter } from './catalogue/tools/ai-tools.ts'
 import { mcpRouter } from './catalogue/tools/mcp-admin.ts'
 import { mcpServersRouter } from './catalogue/tools/mcp-servers.ts'
 import { createCallerFactory, mergeRouters, metaOf, router } from './core/trpc.ts'
+import { accountInvitationsRouter } from './identity/account-invitations.ts'
 import { pagesRouter } from './identity/page-visits.ts'
 import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
@@ -55,6 +56,7 @@ import { settingsRouter } from './system/settings.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
 export const appRouter = router({
+  accountInvitations: accountInvitationsRouter,
   admin: adminRouter,
   ai: aiRouter,
   aiModelDescriptions: aiModelDescriptionsRouter,

@@ -11,6 +11,7 @@ import { serveAppPage } from './app-page.ts'
 import { Html, html } from './html.ts'
 import { dataProtection, type Page, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
+import { invitationBody } from './pages/invitation.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
 import { servePreview } from './preview.ts'
@@ -61,6 +62,7 @@ const paths = {
   handshake: '/handshake',
   chat: '/chat',
   connect: '/connect/:connectRequest',
+  invitation: '/invitation',
   logout: '/logout',
 } as const
 
@@ -118,6 +120,11 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
       body: connectBody(translate, asked, mayPaste),
     }
   },
+  invitation: (translate) => ({
+    title: translate('page.invitation.title'),
+    module: 'invitation',
+    body: invitationBody(translate),
+  }),
   logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
 }
 

@@ -10,6 +10,7 @@ type Input = Record<string, unknown>
 
 /** What people do for themselves that the audit log tells of, and with which input; no input of it is recorded. */
 const ownActs: Partial<Record<string, (input: Input) => boolean>> = {
+  'accountInvitations.accept': () => true,
   'audit.export': () => true,
   'audit.list': () => true,
   'ai.revokeApproval': () => true,

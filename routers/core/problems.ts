@@ -31,6 +31,11 @@ const errorKinds = {
   ],
   username_taken: ['CONFLICT', 'Your username belongs to another account here. Ask your administrator.'],
   email_taken: ['CONFLICT', 'Your e-mail address belongs to another account here. Ask your administrator.'],
+  account_exists: ['CONFLICT', 'There is an account with a password already. Sign in with it.'],
+  invitation_invalid: [
+    'NOT_FOUND',
+    'This invitation does not work: it was used, has ended, or is older than 72 hours. Ask for another one.',
+  ],
   wrong_password: ['UNPROCESSABLE_CONTENT', 'The current password is wrong.'],
   fresh_login_needed: ['FORBIDDEN', 'Sign in again to do this.'],
   registered_already: ['CONFLICT', 'There are keys of this account already. Sign in again to unlock them.'],

@@ -8,7 +8,8 @@ import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { freshAdmin, host, router } from '../core/trpc.ts'
-import { email, groupNames, personName, subject, username } from '../ports/login.ts'
+import { groupNames, subject, username } from '../ports/login.ts'
+import { addPerson, newPerson, refuseDuplicate } from './add-person.ts'
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { assertAdministratorLeft } from './last-administrator.ts'
@@ -18,13 +19,7 @@ import { renameUser } from './rename-user.ts'
 import { findUser, userChoice } from './user-selector.ts'
 import { users } from './users.ts'
 
-const newUser = z.strictObject({
-  username,
-  email,
-  name: personName,
-  role: z.enum(roles).optional(),
-  password: newPassword.optional(),
-})
+const newUser = newPerson.extend({ password: newPassword.optional() })
 
 /** What administrators do with people, in the browser or on the host. */
 export const adminRouter = router({
@@ -35,10 +30,7 @@ export const adminRouter = router({
       assertNotGuessable(password, [input.username, input.email])
     }
     const id = await transact(ctx, undefined, async (em) => {
-      const user = em.create(User, { ...input, role })
-      await em.flush().catch(refuseDuplicate)
-      await ctx.services.hooks.settle('name-taken', { subject: 'user', id: user.id, name: user.username, em })
-      ctx.act?.concern(`user:${user.id}`)
+      const user = await addPerson(ctx, em, { ...input, role })
       if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
       return user.id
     })
@@ -165,9 +157,4 @@ const hasOwnAccount = async ({ services: { localAccounts } }: Context, subject: 
 function refuseBound(error: unknown): never {
   if (!(error instanceof UniqueConstraintViolationException)) throw error
   throw new Problem('conflict', { detail: 'Another user is bound to this subject already.' })
-}
-
-function refuseDuplicate(error: unknown): never {
-  if (!(error instanceof UniqueConstraintViolationException)) throw error
-  throw new Problem('conflict', { detail: 'There is a user with this username or e-mail address already.' })
 }

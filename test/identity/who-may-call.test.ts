@@ -55,6 +55,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'announcements.latestPolicy pages.visit sessions.current translationLabels.get' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
+  { open: 'anyone in a browser', to: 'accountInvitations.open accountInvitations.accept' },
   { open: 'anyone in a browser', to: 'language.change appearance.change' },
   { open: 'signed in, in a browser', to: 'registration.complete' },
   { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
@@ -154,7 +155,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   {
     open: 'an administrator in a browser',
-    to: 'users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list',
+    to: 'accountInvitations.list users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list',
   },
   {
     open: 'an administrator in a browser',
@@ -167,7 +168,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   {
     open: 'an administrator in a browser',
     fresh: true,
-    to: 'admin.addUser admin.setRole admin.setGroups admin.setDisabled admin.endSessions admin.renameUser admin.removeUser',
+    to: 'accountInvitations.create accountInvitations.end admin.addUser admin.setRole admin.setGroups admin.setDisabled admin.endSessions admin.renameUser admin.removeUser',
   },
   {
     open: 'an administrator in a browser',

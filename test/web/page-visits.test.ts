@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 
-const paths = ['/', '/login', '/register', '/handshake', '/chat', '/connect/x', '/logout']
+const paths = ['/', '/login', '/register', '/handshake', '/chat', '/connect/x', '/invitation', '/logout']
 
 test('each page is shown to whom it is for, and everybody else is sent to the one that they must go to first', async () => {
   await using svc = await startApp()
@@ -23,6 +23,7 @@ test('each page is shown to whom it is for, and everybody else is sent to the on
     '/login',
     to('/login', '/chat'),
     to('/login'),
+    200,
     '/login',
   ])
   expect(await visits(registering)).toEqual([
@@ -33,6 +34,7 @@ test('each page is shown to whom it is for, and everybody else is sent to the on
     to('/register', '/chat'),
     to('/register'),
     200,
+    200,
   ])
-  expect(await visits(user)).toEqual(['/chat', '/chat', '/chat', 200, 200, 403, 200])
+  expect(await visits(user)).toEqual(['/chat', '/chat', '/chat', 200, 200, 403, 200, 200])
 })

@@ -14,7 +14,7 @@ import { errorHandler } from './refusal.ts'
 export async function req(app: FastifyInstance, options: ReqOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   await readForms(app)
-  for (const part of [login, session, keys, tokens, language]) await app.register(part, options)
+  for (const part of [login, session, invitation, keys, tokens, language]) await app.register(part, options)
 }
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
@@ -42,6 +42,32 @@ async function keys(app: FastifyInstance, options: ReqOptions) {
     setCsrfToken(ctx, reply)
     return { success: true, redirectUri }
   })
+}
+
+type Accepted = Parameters<Api['accountInvitations']['accept']>[0]
+
+/** Routes by which invited people set the password of their account. */
+async function invitation(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler((refusal) => refusal))
+
+  app.post<{ Body: Pick<Accepted, 'secret'> }>(
+    '/req/invitation/open',
+    routeTo('accountInvitations.open', options),
+    async (request, reply) => ({
+      success: true,
+      ...(await createCaller(await contextOf(request, reply)).accountInvitations.open(request.body)),
+    }),
+  )
+
+  app.post<{ Body: Accepted }>(
+    '/req/invitation',
+    routeTo('accountInvitations.accept', options),
+    async (request, reply) => ({
+      success: true,
+      ...(await createCaller(await contextOf(request, reply)).accountInvitations.accept(request.body)),
+    }),
+  )
 }
 
 type Choice = Parameters<Api['language']['change']>[0]

@@ -1,0 +1,125 @@
+import { raw } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import {
+  endAccountInvitation,
+  findInvited,
+  type InvitedPerson,
+  listAccountInvitations,
+  putAccountInvitation,
+  useAccountInvitation,
+} from '../../entities/identity/account-invitation.sql.ts'
+import { hashSecret, mintSecret } from '../../entities/identity/token-format.ts'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { transact } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
+import { Problem } from '../core/problems.ts'
+import { runStatement } from '../core/run-statement.ts'
+import { about, adminSession, browserProcedure, freshAdmin, router } from '../core/trpc.ts'
+import { sourceOf } from '../ports/login.ts'
+import { addPerson, newPerson } from './add-person.ts'
+import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
+import { findUser, userChoice } from './user-selector.ts'
+
+const LIFETIME_MS = 72 * 60 * 60_000
+
+/** How often a minute one address may try links. */
+const ATTEMPTS = 20
+
+const secret = z.string().regex(/^[A-Za-z0-9]{1,100}$/, 'is no secret of an invitation')
+const invitee = z.union([z.strictObject({ user: userChoice }), newPerson])
+
+/** Links by which people set the password of their local account themselves. Only the hash of a link is kept. */
+export const accountInvitationsRouter = router({
+  /** Invites a new person, or one who has no account yet. The link leaves here once; one before it ends. */
+  create: freshAdmin.input(invitee).mutation(async ({ ctx, input }) => {
+    assertLocalAccounts(ctx)
+    const secret = mintSecret()
+    const expiresAt = new Date(Date.now() + LIFETIME_MS)
+    const known = 'user' in input ? await findUser(ctx, input.user) : undefined
+    if (known) await assertInvitable(ctx, known)
+    else if (!('user' in input)) await assertNoAccount(ctx, input.username)
+    const person = await transact(ctx, undefined, async (em) => {
+      const { id, username } = known ?? (await addPerson(ctx, em, input as z.output<typeof newPerson>))
+      await runStatement(em, putAccountInvitation, [id, hashSecret(secret), expiresAt])
+      return { id, username }
+    })
+    return {
+      ...person,
+      link: `${ctx.services.settings.baseUrl}/invitation#${secret}`,
+      expiresAt: expiresAt.toISOString(),
+    }
+  }),
+
+  list: adminSession.query(({ ctx }) => ctx.services.sql(listAccountInvitations)),
+
+  end: freshAdmin.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+    const { id, username } = await findUser(ctx, input.user)
+    const [ended] = await ctx.services.sql(endAccountInvitation, [id])
+    if (!ended) throw new Problem('not_found', { detail: `${username} has no invitation that could end.` })
+    return { id, username }
+  }),
+
+  /** By POST, so that the secret stands in no address and no log. */
+  open: browserProcedure
+    .meta(about('Tell whose account the link of an invitation is for.'))
+    .input(z.strictObject({ secret }))
+    .mutation(async ({ ctx, input }) => {
+      await consumeAttempt(ctx)
+      const [person] = await ctx.services.sql(findInvited, [hashSecret(input.secret)])
+      if (!person) throw new Problem('invitation_invalid')
+      await assertMaySet(ctx, person)
+      const { username, name } = person
+      return { username, name }
+    }),
+
+  /** Works once. The person then signs in with their password. */
+  accept: browserProcedure
+    .meta(about('Set the password of a new account by the link of an invitation.'))
+    .input(z.strictObject({ secret, password: newPassword }))
+    .mutation(async ({ ctx, input: { secret, password } }) => {
+      await consumeAttempt(ctx)
+      const username = await transact(ctx, undefined, async (em) => {
+        const [person] = await runStatement(em, useAccountInvitation, [hashSecret(secret)])
+        if (!person) throw new Problem('invitation_invalid')
+        ctx.act?.concern(`user:${person.id}`)
+        assertNotGuessable(password, [person.username, person.email])
+        await assertMaySet(ctx, person)
+        await setPassword(ctx, em, person, password)
+        return person.username
+      })
+      return { username }
+    }),
+})
+
+const consumeAttempt = (ctx: Context & { browser: { address: string } }) =>
+  consumeRateLimit(ctx, [`account-invitation:${ctx.browser.address}`], ATTEMPTS)
+
+async function setPassword(ctx: Context, em: EntityManager, person: InvitedPerson, password: string): Promise<void> {
+  const { id, username, email, name } = person
+  const change = { passwordChangedAt: raw('now()'), updatedAt: new Date() }
+  await em.nativeUpdate(User, { id }, change)
+  // Last but one: where the account cannot be made, the link still works.
+  const subject = await ctx.services.localAccounts.add({ username, email, name }, password)
+  await em.nativeUpdate(User, { id }, { subject })
+}
+
+async function assertMaySet(ctx: Context, { username, disabled }: InvitedPerson): Promise<void> {
+  assertLocalAccounts(ctx)
+  if (disabled) throw new Problem('account_disabled')
+  if (await ctx.services.localAccounts.has(username)) throw new Problem('account_exists')
+}
+
+async function assertNoAccount({ services }: Context, username: string): Promise<void> {
+  if (!(await services.localAccounts.has(username))) return
+  const detail = `${username} has an account with a password already. Give them a new one with set-password.`
+  throw new Problem('account_exists', { detail })
+}
+
+async function assertInvitable(ctx: Context, { id, username, subject }: User): Promise<void> {
+  if (id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no account.' })
+  await assertNoAccount(ctx, username)
+  if (!subject || sourceOf(subject) === 'local') return
+  throw new Problem('conflict', { detail: `${username} signs in by ${sourceOf(subject)}, and needs no password here.` })
+}
