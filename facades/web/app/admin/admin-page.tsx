@@ -19,6 +19,12 @@ const contents: Record<SectionName, ComponentType<SectionProps>> = {
   models: lazy(async () => ({ default: (await import('./models/models-section.tsx')).ModelsSection })),
   providers: lazy(async () => ({ default: (await import('./providers/providers-section.tsx')).ProvidersSection })),
   tasks: lazy(async () => ({ default: (await import('./models/tasks-section.tsx')).TasksSection })),
+  tools: lazy(async () => ({ default: (await import('./tools-section.tsx')).ToolsSection })),
+  limits: lazy(async () => ({ default: (await import('./limits-section.tsx')).LimitsSection })),
+  usage: lazy(async () => ({ default: (await import('./usage-section.tsx')).UsageSection })),
+  apps: lazy(async () => ({ default: (await import('./apps-section.tsx')).AppsSection })),
+  announcements: lazy(async () => ({ default: (await import('./announcements-section.tsx')).AnnouncementsSection })),
+  settings: lazy(async () => ({ default: (await import('./settings-section.tsx')).ServiceSettingsSection })),
   audit: lazy(async () => ({ default: (await import('./audit-section.tsx')).AuditSection })),
 }
 

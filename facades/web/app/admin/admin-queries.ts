@@ -35,7 +35,7 @@ export async function write<Result>(call: () => Promise<Result>): Promise<Result
 const refresh = () => queryClient.invalidateQueries({ queryKey: [ROOT] })
 
 /** Administrators are told what the service says of their input: it names members and files as they write them. */
-function withReason(error: unknown): unknown {
+export function withReason(error: unknown): unknown {
   if (!(error instanceof SvcError) || error.status === undefined || error.status >= 500) return error
   if (hasLabel(`app.error.${error.code}`) && !/^(invalid|conflict|not_found)$/.test(error.code)) return error
   const issues = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(' '))

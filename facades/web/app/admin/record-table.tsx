@@ -192,17 +192,19 @@ interface ChoiceFieldProps {
   label: string
   /** What can be chosen, with its words. */
   choices: readonly (readonly [value: string, text: string])[]
+  /** What holds where nothing is chosen, where that is one of them and not all. */
+  usual?: string
 }
 
 /** One of some, or all. */
-export function ChoiceField({ name, label, choices }: ChoiceFieldProps) {
+export function ChoiceField({ name, label, choices, usual = '' }: ChoiceFieldProps) {
   const { filters, setFilters } = useFilters()
   const id = useId()
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <select id={id} value={filters[name] ?? ''} onChange={(event) => setFilters({ [name]: event.target.value })}>
-        <option value="">{t('app.admin.all')}</option>
+      <select id={id} value={filters[name] ?? usual} onChange={(event) => setFilters({ [name]: event.target.value })}>
+        {usual === '' && <option value="">{t('app.admin.all')}</option>}
         {choices.map(([value, text]) => (
           <option key={value} value={value}>
             {text}
@@ -214,7 +216,7 @@ export function ChoiceField({ name, label, choices }: ChoiceFieldProps) {
 }
 
 /** A day, from or to which rows are shown. */
-export function DayField({ name, label }: { name: string; label: string }) {
+export function DayField({ name, label, usual = '' }: { name: string; label: string; usual?: string }) {
   const { filters, setFilters } = useFilters()
   const id = useId()
   return (
@@ -223,7 +225,7 @@ export function DayField({ name, label }: { name: string; label: string }) {
       <input
         id={id}
         type="date"
-        value={filters[name] ?? ''}
+        value={filters[name] ?? usual}
         onChange={(event) => setFilters({ [name]: event.target.value })}
       />
     </div>

@@ -4,6 +4,12 @@ export const sections = {
   models: 'app.admin.models',
   providers: 'app.admin.providers',
   tasks: 'app.admin.tasks',
+  tools: 'app.admin.tools',
+  limits: 'app.admin.limits',
+  usage: 'app.admin.usage',
+  apps: 'app.admin.apps',
+  announcements: 'app.admin.announcements',
+  settings: 'app.admin.settings',
   audit: 'app.admin.audit',
 } as const
 
