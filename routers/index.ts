@@ -52,6 +52,7 @@ import { languageRouter } from './system/language.ts'
 import { appLogosRouter } from './system/link-preview/app-logos.ts'
 import { linkPreviewsRouter } from './system/link-preview/link-previews.ts'
 import { metricsRouter } from './system/metrics.ts'
+import { overviewRouter } from './system/overview.ts'
 import { settingsRouter } from './system/settings.ts'
 import { translationLabelsRouter } from './system/translation-labels.ts'
 
@@ -86,6 +87,7 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   metrics: metricsRouter,
   migrations: migrationsRouter,
+  overview: overviewRouter,
   models: mergeRouters(modelsRouter, explainRouter),
   prices: pricesRouter,
   pages: pagesRouter,

@@ -14,23 +14,35 @@ import { statement } from '../sql/statement.ts'
 export type NamedLimitState = LimitState & { subjectName: string | null }
 
 /** Limits with all who were counted in the running period. */
-const allStates = (condition: string) => `
+const allStates = (condition: string, { first = 'l.name, 3', order = 's.name, s."subjectId"', most = 10_000 } = {}) => `
   select s.*, coalesce(u.username, a.name, r.slug) as "subjectName"
     from (
       select ${selectLimitState(`coalesce(c.subject_id, l.subject_id, '')`)} from ${UsageLimit.tableName} l ${runningPeriod}
         left join ${UsageCounter.tableName} c on c.limit_id = l.id and c.starts_at = s.starts_at
-       where ${condition} order by l.name, 3 limit 10000
+       where ${condition} order by ${first} limit ${most}
     ) s
     left join ${AccessToken.tableName} t on s.subject = 'token' and t.id::text = s."subjectId"
     left join ${User.tableName} u on u.id::text = case s.subject when 'user' then s."subjectId" else t.user_id::text end
     left join ${ExtApp.tableName} a on s.subject = 'app' and a.id::text = s."subjectId"
     left join ${Room.tableName} r on s.subject = 'room' and r.id::text = s."subjectId"
-   order by s.name, s."subjectId"`
+   order by ${order}`
 
 export const listLimits = statement<NamedLimitState>('list-limits', allStates('true'))
 
 /** Of one. Values: its name. */
 export const showLimit = statement<NamedLimitState>('show-limit', allStates('l.name = $1'))
+
+const takenShare = (used: string, cap: string) => `(${used})::float8 / nullif(${cap}, 0)`
+
+/** Those of whom a limit in force has left least. Values: from which share on, 0.9 for nine tenths. */
+export const listNearLimits = statement<NamedLimitState>(
+  'list-near-limits',
+  allStates('l.active and c.used + c.held >= $1::float8 * (l.cap + c.topped_up) and c.used + c.held > 0', {
+    first: `${takenShare('c.used + c.held', 'l.cap + c.topped_up')} desc nulls first`,
+    order: `${takenShare('s.used + s.held', 's.cap')} desc nulls first, s.name, s."subjectId"`,
+    most: 100,
+  }),
+)
 
 /** Whether there is one of the kind. Values: the kind, its id or name as counters have it. */
 export const limitSubjectExists = statement<{ exists: boolean }>(

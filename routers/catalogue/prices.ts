@@ -7,11 +7,15 @@ import {
   setPrices,
 } from '../../entities/catalogue/model-price.sql.ts'
 import { changing } from '../core/changes.ts'
+import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { adminSession, host, router } from '../core/trpc.ts'
 import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
 import { isSearchPriced, toPricing } from './pricing.ts'
+
+/** After how many days a list of prices is looked at again. */
+const USUAL_DAYS = 90
 
 const DAY_MS = 86_400_000
 const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
@@ -34,18 +38,20 @@ export const pricesRouter = router({
 
   /** The models that are switched on and have no price, none for web search, or one of a list older than so many days. */
   check: adminSession
-    .input(z.strictObject({ days: z.int().min(1).max(3650).default(90) }).prefault({}))
-    .query(async ({ ctx, input: { days } }) => {
-      const oldest = dayBefore(days)
-      const prices = await ctx.services.sql(listCurrentPrices)
-      return prices
-        .map(({ modelId, provider, asOf, ...known }) => ({
-          ...{ modelId, provider, asOf },
-          price: rateAge({ asOf, ...known }, oldest),
-        }))
-        .filter(({ price }) => price !== 'free' && price !== 'known')
-    }),
+    .input(z.strictObject({ days: z.int().min(1).max(3650).default(USUAL_DAYS) }).prefault({}))
+    .query(({ ctx, input: { days } }) => checkPrices(ctx, days)),
 })
+
+export async function checkPrices({ services }: Context, days = USUAL_DAYS) {
+  const oldest = dayBefore(days)
+  const prices = await services.sql(listCurrentPrices)
+  return prices
+    .map(({ modelId, provider, asOf, ...known }) => ({
+      ...{ modelId, provider, asOf },
+      price: rateAge({ asOf, ...known }, oldest),
+    }))
+    .filter(({ price }) => price !== 'free' && price !== 'known')
+}
 
 const toPricings = ({ currency, prices, free }: PriceList): { model: string; pricing: Pricing }[] => [
   ...prices.map(({ model, ...rates }) => ({ model, pricing: toPricing({ currency, ...rates }) })),

@@ -29,8 +29,7 @@ export const healthRouter = router({
   check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
     const { healthTimer } = ctx.services
     if (!(await healthTimer.deepIsDue())) return report([await run(ctx, 'quick_database')])
-    const builtIn = await Promise.all(deepChecks.map((name) => run(ctx, name)))
-    const health = report(await withCustom(ctx, builtIn))
+    const health = await checkParts(ctx)
     await healthTimer.settle(health.status === 'unhealthy')
     return health
   }),
@@ -51,6 +50,10 @@ export const healthRouter = router({
     )
   }),
 })
+
+/** The deep check, without a look at the timer. */
+export const checkParts = async (ctx: Context) =>
+  report(await withCustom(ctx, await Promise.all(deepChecks.map((name) => run(ctx, name)))))
 
 /** The sentences of the parts of this replica that are not well. */
 function collectTroubles({ services: { hooks } }: Context): Record<string, string> {

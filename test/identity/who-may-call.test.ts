@@ -163,7 +163,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   },
   {
     open: 'an administrator in a browser',
-    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list',
+    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list overview.health overview.calls overview.models overview.limits overview.decisions',
   },
   {
     open: 'an administrator in a browser',

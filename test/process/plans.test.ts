@@ -4,7 +4,8 @@ import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { oldestUsageDay, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { recordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
-import { usageBy, usageGroupings } from '../../entities/views/usage-by.sql.ts'
+import { callsByHour, modelQuality } from '../../entities/views/overview.sql.ts'
+import { usageBy, usageGroupings, usagePage } from '../../entities/views/usage-by.sql.ts'
 import { resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, resource } from '../../routers/resource/declare.ts'
@@ -63,6 +64,9 @@ describe('a statement over a table that grows without bound', () => {
   test('of a report looks at the days that were asked for, kept one by one or as sums', async () => {
     const reports: [Statement<unknown>, unknown[]][] = [
       ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usageBy(by), [DAY.from, DAY.to]]),
+      ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usagePage(by), [DAY.from, DAY.to, 100, 0]]),
+      [modelQuality('slowest'), [7]],
+      [callsByHour, [24]],
       [summariseUsage, [2, ALL.from, ALL.to]],
       [recordedCalls, [DAY.from, DAY.to, ['day', 'week'], ['UTC', 'Europe/Berlin']]],
       [rollUpUsage, [DAY.from]],

@@ -1,0 +1,110 @@
+import { UsageRecord } from '../ai/usage-record.ts'
+import { AiModel } from '../catalogue/ai-model.ts'
+import { AiProvider } from '../catalogue/ai-provider.ts'
+import { AiTool } from '../catalogue/ai-tool.ts'
+import { AccessToken } from '../identity/access-token.ts'
+import { User } from '../identity/user.ts'
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+
+/** Of rows `r` of calls: whose provider did not answer, or not to the end. A person who stops an answer is no failure. */
+const failed = `count(*) filter (where r.outcome in ('failed', 'lost'))::int`
+
+const duration = (share: number) =>
+  `(percentile_cont(${share}) within group (order by r.duration_ms) filter (where r.outcome = 'completed'))::float8`
+
+export interface HourOfCalls {
+  hour: string
+  calls: number
+  failed: number
+  inputTokens: number
+  outputTokens: number
+}
+
+/** Each hour of the last ones, also those without a call. Values: how many. */
+export const callsByHour = unboundedStatement<HourOfCalls>(
+  `select ${isoTime('h.hour')} as hour, count(r.id)::int as calls, ${failed} as failed,
+          coalesce(sum(r.input_tokens), 0)::float8 as "inputTokens", coalesce(sum(r.output_tokens), 0)::float8 as "outputTokens"
+     from generate_series(date_trunc('hour', now()) - ($1::int - 1) * interval '1 hour', date_trunc('hour', now()), interval '1 hour') as h(hour)
+     left join (select id, outcome, input_tokens, output_tokens, date_trunc('hour', created_at) as hour from ${UsageRecord.tableName}
+                 where created_at >= date_trunc('hour', now()) - ($1::int - 1) * interval '1 hour') r on r.hour = h.hour
+    group by h.hour order by h.hour`,
+)
+
+export interface ModelQuality {
+  model: string
+  provider: string
+  calls: number
+  failed: number
+  /** In milliseconds, of the calls that were answered; null where none was. */
+  medianMs: number | null
+  slowestMs: number | null
+}
+
+export const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: 'failed::float8 / calls desc' } as const
+
+/** The models that were asked in the last days, in an order. Values: how many days. The slowest twentieth is left out of the slowest time. */
+export const modelQuality = (order: keyof typeof qualityOrders) =>
+  unboundedStatement<ModelQuality>(
+    `select * from (
+       select r.model, r.provider, count(*)::int as calls, ${failed} as failed, ${duration(0.5)} as "medianMs", ${duration(0.95)} as "slowestMs"
+         from ${UsageRecord.tableName} r where r.created_at >= now() - $1::int * interval '1 day' group by r.model, r.provider) m
+      order by ${qualityOrders[order]}, calls desc, model limit 50`,
+  )
+
+/** What stands beside each row of a short list: how many there are in all. */
+interface Counted {
+  total: number
+}
+
+const counted = 'count(*) over ()::int as total'
+const MOST = 20
+
+export interface ToolToApprove extends Counted {
+  name: string
+  server: string
+  /** Whether it was approved before, and says something else now. */
+  hasChanged: boolean
+}
+
+/** Tools of servers that say of themselves what nobody has approved. */
+export const toolsToApprove = statement<ToolToApprove>(
+  'tools-to-approve',
+  `select t.name, s.server_label as server, t.approved is not null as "hasChanged", ${counted}
+     from ${AiTool.tableName} t join mcp_servers s on s.id = t.server_id
+    where t.mcp_config is not null and t.approved is distinct from t.mcp_config order by t.approved is null, t.id limit ${MOST}`,
+)
+
+export interface OfflineModel extends Counted {
+  modelId: string
+  provider: string
+  /** When it was last seen otherwise, or changed. */
+  since: string
+}
+
+/** Models that are switched on and that the last check did not find. */
+export const offlineModels = statement<OfflineModel>(
+  'offline-models',
+  `select m.model_id as "modelId", p.provider_id as provider, ${isoTime('m.updated_at')} as since, ${counted}
+     from ${AiModel.tableName} m join ${AiProvider.tableName} p on p.id = m.provider_id
+    where m.active and p.active and m.status = 'offline' order by m.updated_at desc, m.id limit ${MOST}`,
+)
+
+export interface LeftToken extends Counted {
+  userId: number
+  username: string
+  disabled: boolean
+  signedInAt: string | null
+  tokens: number
+  usedAt: string | null
+}
+
+/** People who are kept out, or have not signed in for half a year, and whose own tokens have not expired. */
+export const leftTokens = statement<LeftToken>(
+  'left-tokens',
+  `select u.id as "userId", u.username, u.disabled, ${isoTime('u.signed_in_at')} as "signedInAt", count(*)::int as tokens,
+          ${isoTime('max(t.last_used_at)')} as "usedAt", ${counted}
+     from ${User.tableName} u join ${AccessToken.tableName} t on t.user_id = u.id
+    where (u.disabled or coalesce(u.signed_in_at, u.created_at) < now() - interval '180 days')
+      and (t.expires_at is null or t.expires_at > now())
+    group by u.id order by max(t.last_used_at) desc nulls last, u.id limit ${MOST}`,
+)

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { listDeprecatedCallers } from '../../entities/system/deprecated-call.sql.ts'
+import { listNearLimits } from '../../entities/views/limit-subject.sql.ts'
+import {
+  callsByHour,
+  leftTokens,
+  modelQuality,
+  offlineModels,
+  toolsToApprove,
+} from '../../entities/views/overview.sql.ts'
+import { checkPrices } from '../catalogue/prices.ts'
+import { adminSession, router } from '../core/trpc.ts'
+import { askReplicas } from '../rooms/realtime/replicas.ts'
+import { checkParts } from './health.ts'
+
+/** As many rows of a list as the first page of administrators has room for. */
+const MOST = 20
+
+/** The last rows, with how many there are: lists of a page that leads on to the whole ones. */
+function summarise<Row extends { total: number }>(rows: readonly Row[]) {
+  return { total: rows[0]?.total ?? 0, items: rows.map(({ total: _, ...row }) => row) }
+}
+
+const cutList = <Row>(rows: readonly Row[]) => ({ total: rows.length, items: rows.slice(0, MOST) })
+
+const days = z.int().min(1).max(90).default(7)
+
+/** The figures that an administrator sees first. Sums by day, model, provider and group are `usage.list`. */
+export const overviewRouter = router({
+  /** All parts, as they are now, and what each replica has open. */
+  health: adminSession.meta({ waitsOutside: true }).query(async ({ ctx }) => {
+    const [{ status, checks }, replicas] = await Promise.all([checkParts(ctx), askReplicas(ctx.services.changeBus)])
+    return { status, parts: checks, replicas }
+  }),
+
+  /** Calls and tokens by hour. */
+  calls: adminSession
+    .input(z.strictObject({ hours: z.int().min(1).max(168).default(24) }).prefault({}))
+    .query(({ ctx, input }) => ctx.services.sql(callsByHour, [input.hours])),
+
+  /** The slowest models, or those whose calls failed most often. */
+  models: adminSession
+    .input(z.strictObject({ order: z.enum(['slowest', 'failing']), days }))
+    .query(({ ctx, input: { order, days } }) => ctx.services.sql(modelQuality(order), [days])),
+
+  /** Who has used most of a limit in the period that runs, from a share on. */
+  limits: adminSession
+    .input(z.strictObject({ share: z.number().min(0).max(1).default(0.9) }).prefault({}))
+    .query(({ ctx, input }) => ctx.services.sql(listNearLimits, [input.share])),
+
+  /** What waits for somebody to decide: each list has its first rows, and how many there are. */
+  decisions: adminSession.query(async ({ ctx }) => {
+    const { sql } = ctx.services
+    const [tools, models, tokens, callers, prices] = await Promise.all([
+      sql(toolsToApprove),
+      sql(offlineModels),
+      sql(leftTokens),
+      sql(listDeprecatedCallers, [MOST]),
+      checkPrices(ctx),
+    ])
+    return {
+      toolsToApprove: summarise(tools),
+      offlineModels: summarise(models),
+      leftTokens: summarise(tokens),
+      deprecatedCallers: cutList(callers),
+      prices: cutList(prices),
+    }
+  }),
+})
