@@ -67,7 +67,7 @@ const admin = createRoute({
   getParentRoute: () => rootRoute,
   path: '/admin',
   beforeLoad: () => {
-    throw redirect({ to: '/admin/$section', params: { section: 'people' }, replace: true })
+    throw redirect({ to: '/admin/$section', params: { section: 'overview' }, replace: true })
   },
 })
 

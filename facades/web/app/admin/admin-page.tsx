@@ -15,6 +15,7 @@ interface SectionProps {
 
 /** Each part loads when it is opened. */
 const contents: Record<SectionName, ComponentType<SectionProps>> = {
+  overview: lazy(async () => ({ default: (await import('./overview-section.tsx')).OverviewSection })),
   people: lazy(async () => ({ default: (await import('./people/people-section.tsx')).PeopleSection })),
   models: lazy(async () => ({ default: (await import('./models/models-section.tsx')).ModelsSection })),
   providers: lazy(async () => ({ default: (await import('./providers/providers-section.tsx')).ProvidersSection })),

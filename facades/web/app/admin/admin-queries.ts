@@ -12,12 +12,16 @@ const ROOT = 'admin'
 const INTERVAL_MS = 5000
 
 /** Reads something of the service, and again while the page is looked at; the key names it and what it depends on. */
-export const useRead = <Data>(key: readonly unknown[], read: (signal: AbortSignal) => Promise<Data>) =>
+export const useRead = <Data>(
+  key: readonly unknown[],
+  read: (signal: AbortSignal) => Promise<Data>,
+  interval = INTERVAL_MS,
+) =>
   useQuery<Data>({
     queryKey: [ROOT, ...key],
     queryFn: ({ signal }) => withFreshSession(() => read(signal)),
     // While another page of a list is read, the one before stays.
-    refetchInterval: INTERVAL_MS,
+    refetchInterval: interval,
     placeholderData: keepPreviousData as never,
   })
 

@@ -17,7 +17,6 @@ type Entry = Parameters<typeof api.limits.set.mutate>[0]
 
 /** From this part of a limit on, somebody is near it. */
 const NEAR = 0.8
-const MICROS = 1_000_000
 
 const shareOf = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 const amountText = ({ unit, currency }: Limit, amount: number) =>
@@ -110,7 +109,6 @@ function LimitActions({ limit }: { limit: Limit }) {
           required
         />
       </ActionButton>
-      <SetLimit limit={limit} />
       <ActionButton
         label={t('app.admin.remove')}
         title={t('app.admin.removeLimitOf', { name })}
@@ -136,84 +134,44 @@ function entryOf(form: FormData): Entry {
   }
 }
 
-/** Makes a limit, or gives one other values; it can be tried on the calls of the last days before. */
-function SetLimit({ limit }: { limit?: Limit }) {
-  const {
-    name,
-    subject,
-    subjectId,
-    unit,
-    currency,
-    cap = 0,
-    period = 'day',
-    mode = 'enforce',
-  } = limit ?? ({} as Partial<Limit>)
-  const label = t(limit ? 'app.admin.edit' : 'app.admin.addLimit')
-  return (
-    <ActionButton
-      label={label}
-      className={limit ? 'quiet-button' : 'button'}
-      title={limit ? t('app.admin.editOf', { name: name ?? '' }) : label}
-      text={t('app.admin.limitText')}
-      action={t('app.save')}
-      act={(form) => api.limits.set.mutate(entryOf(form))}
-    >
-      <div className="field-pair">
-        <Field
-          label={t('app.name')}
-          name="name"
-          defaultValue={name}
-          readOnly={limit !== undefined}
-          required
-          maxLength={80}
-        />
-        <Field
-          label={t('app.admin.for')}
-          name="for"
-          defaultValue={limit && targetOf(subject, subjectId)}
-          required
-          hint={t('app.admin.forHint')}
-        />
-      </div>
-      <div className="field-pair">
-        <Field
-          label={t('app.admin.cap')}
-          name="cap"
-          type="number"
-          step="any"
-          min={0}
-          required
-          defaultValue={limit && (unit === 'money' ? cap / MICROS : cap)}
-        />
-        <Field
-          label={t('app.admin.unit')}
-          name="unit"
-          defaultValue={currency ?? unit ?? 'EUR'}
-          required
-          hint={t('app.admin.unitHint')}
-        />
-        <ChoiceInput
-          label={t('app.admin.per')}
-          name="per"
-          value={period}
-          choices={periods.map((each) => [each, t(periodLabels[each])])}
-        />
-        <ChoiceInput
-          label={t('app.admin.mode')}
-          name="mode"
-          value={mode}
-          choices={[
-            ['enforce', t('app.admin.enforced')],
-            ['observe', t('app.admin.observed')],
-          ]}
-        />
-      </div>
-      <Simulation />
-    </ActionButton>
-  )
-}
-
-const targetOf = (subject: string | undefined, id: string | undefined) => (id ? `${subject}:${id}` : subject)
+/** Makes a limit, or gives the one of this name other values; it can be tried on recorded calls before. */
+const SetLimit = () => (
+  <ActionButton
+    label={t('app.admin.addLimit')}
+    className="button"
+    title={t('app.admin.addLimit')}
+    text={t('app.admin.limitText')}
+    action={t('app.save')}
+    act={(form) => api.limits.set.mutate(entryOf(form))}
+  >
+    <div className="field-pair">
+      <Field label={t('app.name')} name="name" required maxLength={80} autoComplete="off" />
+      <Field label={t('app.admin.for')} name="for" required hint={t('app.admin.forHint')} autoComplete="off" />
+    </div>
+    <div className="field-pair">
+      <Field label={t('app.admin.cap')} name="cap" type="number" step="any" min={0} required />
+      <Field label={t('app.admin.unit')} name="unit" defaultValue="EUR" required hint={t('app.admin.unitHint')} />
+    </div>
+    <div className="field-pair">
+      <ChoiceInput
+        label={t('app.admin.per')}
+        name="per"
+        value="month"
+        choices={periods.map((each) => [each, t(periodLabels[each])])}
+      />
+      <ChoiceInput
+        label={t('app.admin.mode')}
+        name="mode"
+        value="enforce"
+        choices={[
+          ['enforce', t('app.admin.enforced')],
+          ['observe', t('app.admin.observed')],
+        ]}
+      />
+    </div>
+    <Simulation />
+  </ActionButton>
+)
 
 /** Tells how many calls of how many people the limit in the form around it would have refused. */
 function Simulation() {

@@ -1,5 +1,6 @@
 /** The parts of the administration by their addresses, each with the key of its name. */
 export const sections = {
+  overview: 'app.admin.overview',
   people: 'app.admin.people',
   models: 'app.admin.models',
   providers: 'app.admin.providers',

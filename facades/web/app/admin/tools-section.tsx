@@ -5,6 +5,7 @@ import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { ActionButton, textOf } from './action-dialog.tsx'
 import { useRead, write } from './admin-queries.ts'
+import { oneOf } from './filters.ts'
 import { useLocalRows } from './local-rows.ts'
 import { Part } from './part.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
@@ -127,6 +128,11 @@ const serverLabels = {
   offline: 'app.admin.modelOffline',
 } as const
 
+function ServerState({ status }: { status: string }) {
+  const known = oneOf(['online', 'unknown', 'offline'] as const, status) ?? 'unknown'
+  return <State kind={serverKinds[known]}>{t(serverLabels[known])}</State>
+}
+
 /** The servers that offer tools, and the tools that models may call. */
 export function ToolsSection() {
   const servers = useServers()
@@ -156,7 +162,7 @@ export function ToolsSection() {
               <ChoiceField
                 name="server"
                 label={t('app.admin.server')}
-                choices={(servers.data ?? []).map(({ server }) => [server, server])}
+                choices={(servers.data ?? []).map(({ label }) => [label, label])}
               />
               <ChoiceField
                 name="state"
@@ -183,12 +189,12 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
         </tr>
       </thead>
       <tbody>
-        {servers.map(({ server, label, address, status }) => (
-          <tr key={server}>
+        {servers.map(({ label, address, status }) => (
+          <tr key={label}>
             <td>{label}</td>
             <td>{address}</td>
             <td>
-              <State kind={serverKinds[status]}>{t(serverLabels[status])}</State>
+              <ServerState status={String(status)} />
             </td>
           </tr>
         ))}

@@ -4,6 +4,7 @@ import { minuteText } from '../../shared/text/moments.ts'
 import { ChoiceField, type Column, RecordTable, SearchField } from '../record-table.tsx'
 import { State } from '../state.tsx'
 import { AddPerson } from './add-person.tsx'
+import { InvitePerson } from './invite-person.tsx'
 import { type Listed, roleChoices, roleText, stateChoices, stateKinds, stateText, usePeople } from './people.ts'
 
 const columns = (): Column<Listed>[] => [
@@ -68,6 +69,11 @@ export const PeopleList = () => (
         <SearchField name="group" label={t('app.admin.group')} />
       </>
     }
-    actions={<AddPerson />}
+    actions={
+      <>
+        <InvitePerson />
+        <AddPerson />
+      </>
+    }
   />
 )

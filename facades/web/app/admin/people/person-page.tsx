@@ -8,6 +8,7 @@ import { ActionButton, textOf, wordsOf } from '../action-dialog.tsx'
 import { ChoiceInput } from '../choice-input.tsx'
 import { Facts, Part } from '../part.tsx'
 import { State } from '../state.tsx'
+import { ExplainModel } from './explain-model.tsx'
 import { type Person, roleChoices, roleText, stateKinds, stateText, usePerson, useTokensOf } from './people.ts'
 
 /** A person, with all that can be done with them. */
@@ -34,6 +35,7 @@ export function PersonPage({ id }: { id: string }) {
           <Remove person={person} />
         </div>
       </Part>
+      <ExplainModel person={person} />
     </>
   )
 }
