@@ -149,30 +149,28 @@ export function ToolsSection() {
         <ServerTable servers={servers.data ?? []} />
         <ServerActions />
       </Part>
-      <Part title={t('app.admin.tools')}>
-        <RecordTable
-          label={t('app.admin.tools')}
-          columns={columns()}
-          rowKey={({ name }) => name}
-          {...rows}
-          none={t('app.admin.noTools')}
-          filters={
-            <>
-              <SearchField name="q" label={t('app.admin.searchTools')} />
-              <ChoiceField
-                name="server"
-                label={t('app.admin.server')}
-                choices={(servers.data ?? []).map(({ label }) => [label, label])}
-              />
-              <ChoiceField
-                name="state"
-                label={t('app.admin.state')}
-                choices={Object.entries(stateLabels).map(([state, label]) => [state, t(label)])}
-              />
-            </>
-          }
-        />
-      </Part>
+      <RecordTable
+        label={t('app.admin.tools')}
+        columns={columns()}
+        rowKey={({ name }) => name}
+        {...rows}
+        none={t('app.admin.noTools')}
+        filters={
+          <>
+            <SearchField name="q" label={t('app.admin.searchTools')} />
+            <ChoiceField
+              name="server"
+              label={t('app.admin.server')}
+              choices={(servers.data ?? []).map(({ label }) => [label, label])}
+            />
+            <ChoiceField
+              name="state"
+              label={t('app.admin.state')}
+              choices={Object.entries(stateLabels).map(([state, label]) => [state, t(label)])}
+            />
+          </>
+        }
+      />
     </>
   )
 }
