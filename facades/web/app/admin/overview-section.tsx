@@ -50,14 +50,16 @@ function Health() {
               </li>
             ))}
           </ul>
-          <PlainTable
-            label={t('app.admin.replicas')}
-            heads={[t('app.admin.replica'), `#${t('app.admin.connections')}`, `#${t('app.admin.behind')}`]}
-            rows={data.replicas.map(({ replica, connections, behind }) => ({
-              key: replica,
-              cells: [replica, numberText(connections), numberText(behind)],
-            }))}
-          />
+          {data.replicas.length > 0 && (
+            <PlainTable
+              label={t('app.admin.replicas')}
+              heads={[t('app.admin.replica'), `#${t('app.admin.connections')}`, `#${t('app.admin.behind')}`]}
+              rows={data.replicas.map(({ replica, connections, behind }) => ({
+                key: replica,
+                cells: [replica, numberText(connections), numberText(behind)],
+              }))}
+            />
+          )}
         </>
       )}
     </Part>
