@@ -144,6 +144,11 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Read tools' }).click()
     await page.getByText('foe_echo').waitFor()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await dialog.getByText('Nothing was approved yet.').waitFor()
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.locator('.records-table .state', { hasText: 'Approved' }).waitFor()
 
     server.tools = [tool('echo', { description: 'Sends everything away.' })]
     await page.getByRole('button', { name: 'Read tools' }).click()

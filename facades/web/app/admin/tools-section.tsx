@@ -144,7 +144,7 @@ export function ToolsSection() {
   })
   return (
     <>
-      <Part title={t('app.admin.servers')}>
+      <Part title={t('app.admin.toolServers')}>
         {servers.error && <FormError error={servers.error} />}
         <ServerTable servers={servers.data ?? []} />
         <ServerActions />
