@@ -6,7 +6,7 @@ interface Measured {
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGrouping: false })
 
 /** Millionths of a currency in the currency; exact, whatever their number. */
-const inCurrency = (micros: number) => number.format(`${micros}E-6` as `${number}`)
+export const inCurrency = (micros: number) => number.format(`${micros}E-6` as `${number}`)
 
 /** For people: `1.234567 EUR`; nothing where no price is known. */
 export const money = (micros: number | null, currency: string | null) =>

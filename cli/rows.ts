@@ -15,22 +15,41 @@ export async function* jsonRows(batches: Batches): AsyncGenerator<string, void> 
   yield before === '[' ? '[]\n' : '\n]\n'
 }
 
+/** By what values and decimals are separated. */
+interface CsvForm {
+  separator: string
+  decimal: string
+}
+
+const plainForm: CsvForm = { separator: ',', decimal: '.' }
+
+/** As spreadsheets of a country read it: where a comma stands before decimals, a semicolon is between values. */
+export function csvFormOf(locale: string): CsvForm {
+  const parts = new Intl.NumberFormat(locale.replace('_', '-')).formatToParts(0.5)
+  const decimal = parts.find(({ type }) => type === 'decimal')?.value ?? '.'
+  return decimal === ',' ? { separator: ';', decimal } : plainForm
+}
+
 /** Comma separated values as RFC 4180 has them, under the names of the members. */
-export async function* csvRows(batches: Batches, names: readonly string[]): AsyncGenerator<string, void> {
-  yield `${names.join()}\r\n`
+export async function* csvRows(
+  batches: Batches,
+  names: readonly string[],
+  { separator, decimal }: CsvForm = plainForm,
+): AsyncGenerator<string, void> {
+  yield `${names.join(separator)}\r\n`
   for await (const records of batches) {
     for (const record of records) {
       const values = record as Record<string, unknown>
-      yield `${names.map((name) => csvValue(values[name])).join()}\r\n`
+      yield `${names.map((name) => csvValue(values[name], { separator, decimal })).join(separator)}\r\n`
     }
   }
 }
 
-function csvValue(value: unknown): string {
-  const text = String(value ?? '')
+function csvValue(value: unknown, { separator, decimal }: CsvForm): string {
+  const text = typeof value === 'number' ? String(value).replace('.', decimal) : String(value ?? '')
   // Escapes what a spreadsheet would run as a formula.
   const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+  return plain.includes(separator) || /["\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }
 
 /** Writes chunks with backpressure. */

@@ -1,3 +1,4 @@
+import { UsageBill, UsageClosing } from './ai/usage-closing.ts'
 import { UsageCounter } from './ai/usage-counter.ts'
 import { UsageLimit, UsageLimitVersion } from './ai/usage-limit.ts'
 import { UsageRecord } from './ai/usage-record.ts'
@@ -67,6 +68,8 @@ export const entities = [
   UsageRollup,
   UsageLimit,
   UsageLimitVersion,
+  UsageBill,
+  UsageClosing,
   UsageCounter,
   UserKeychainValue,
   PasskeyBackup,

@@ -9,6 +9,7 @@ import { UsageError } from '../errors.ts'
 import { parseFlag } from '../prompts.ts'
 import { csvRows, jsonRows } from '../rows.ts'
 import { table } from '../table.ts'
+import { closeMonth, printBill } from './bill.ts'
 
 type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
@@ -27,23 +28,39 @@ export const usage = (context: CommandContext) =>
       by: { type: 'string', description: `What to sum up by: ${usageGroupings.join(', ')}; groups are those of today` },
       from: { type: 'string', description: 'First day in UTC, as 2026-01-31; 30 days ago when absent' },
       to: { type: 'string', description: 'Last day in UTC; today when absent' },
+      month: { type: 'string', description: 'The bill of a month in UTC, as 2026-01, in place of days; needs --by' },
+      locale: { type: 'string', description: 'Of the spreadsheet that reads the values of a month, as de_DE' },
       csv: { type: 'boolean', description: 'Print comma separated values; needs --by' },
       json,
     },
-    async run({ args: { by, from, to, csv } }) {
-      const period = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-      if (by !== undefined) {
-        const grouping = parseFlag(z.enum(usageGroupings), by, '--by')
-        const names = [grouping, ...columns]
-        return context.open(async ({ host }) =>
-          print(context, await host.usage.by({ by: grouping, ...period }), csv ? names : undefined),
-        )
-      }
-      if (csv) throw new UsageError('--by is missing.')
-      const record = await context.open(({ host }) => host.usage.report(period))
-      return context.print({ record, text: shown(record) })
+    subCommands: { close: closeMonth(context) },
+    run({ args: { month, locale, ...report } }) {
+      if (month === undefined) return printReport(context, report)
+      if (report.from ?? report.to) throw new UsageError('--month leaves no room for --from and --to.')
+      return printBill(context, { month, by: report.by, csv: report.csv, locale })
     },
   })
+
+interface ReportFlags {
+  by: string | undefined
+  from: string | undefined
+  to: string | undefined
+  csv: boolean | undefined
+}
+
+async function printReport(context: CommandContext, { by, from, to, csv }: ReportFlags): Promise<void> {
+  const period = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
+  if (by !== undefined) {
+    const grouping = parseFlag(z.enum(usageGroupings), by, '--by')
+    const names = [grouping, ...columns]
+    return context.open(async ({ host }) =>
+      print(context, await host.usage.by({ by: grouping, ...period }), csv ? names : undefined),
+    )
+  }
+  if (csv) throw new UsageError('--by is missing.')
+  const record = await context.open(({ host }) => host.usage.report(period))
+  return context.print({ record, text: shown(record) })
+}
 
 /** Who or what a row sums up; a model says enough of its provider. */
 const shownKeys: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']

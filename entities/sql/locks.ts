@@ -12,6 +12,7 @@ export const locks = {
   syncApps: 7_240_126,
   modelStatus: 7_240_127,
   changeAdministrators: 7_240_128,
+  closeUsage: 7_240_129,
 } as const
 
 /** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */

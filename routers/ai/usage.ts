@@ -7,6 +7,7 @@ import { about, adminSession, adminWith, host, router, userWith } from '../core/
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
 import { usableGroups } from '../verbs/viewer.ts'
+import { bill, close } from './bills.ts'
 import { type ChatContext, mayAskInRooms } from './chat-context.ts'
 import { callerSubjects } from './reservation.ts'
 
@@ -77,6 +78,10 @@ export const usageRouter = router({
       const rows = await ctx.services.sql(usagePage(by), [from, to, size + 1, (page - 1) * size])
       return { rows: rows.slice(0, size), hasMore: rows.length > size }
     }),
+
+  bill,
+
+  close,
 
   /** Keeps only sums of what is older than records are kept. Several replicas may do so at once. */
   rollUp: host.mutation(async ({ ctx: { services } }) => {

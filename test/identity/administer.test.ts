@@ -93,8 +93,9 @@ test('what an administrator changes stands in the audit log with them as the act
   await call(root, 'limits.set', { name: 'audited', for: 'installation', cap: 5, unit: 'requests', per: 'day' })
   await call(root, 'admin.removeUser', { user })
 
-  const { entries } = await svc.host.audit.list({ actor: `user:${rootId}`, limit: 5 })
-  expect(entries.slice(0, 4).map(({ act, outcome }) => [act, outcome])).toEqual([
+  const { entries } = await svc.host.audit.list({ actor: `user:${rootId}`, limit: 20 })
+  const changes = entries.filter(({ act }) => !act.startsWith('sessions.'))
+  expect(changes.slice(0, 4).map(({ act, outcome }) => [act, outcome])).toEqual([
     ['admin.removeUser', 'ok'],
     ['limits.set', 'ok'],
     ['password.set', 'ok'],

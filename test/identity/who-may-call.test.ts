@@ -155,7 +155,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   {
     open: 'an administrator in a browser',
-    to: 'accountInvitations.list users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list',
+    to: 'accountInvitations.list users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list usage.bill',
   },
   {
     open: 'an administrator in a browser',
@@ -173,7 +173,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   {
     open: 'an administrator in a browser',
     fresh: true,
-    to: 'password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
+    to: 'usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
   },
   { open: 'an administrator in a browser', fresh: true, to: 'models.check models.setGroups announcements.publish' },
   {

@@ -94,6 +94,16 @@ type Views = Awaited<ReturnType<typeof openViews>>
 const sections = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
 
 async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: string) {
+  const invitee = { username: `new-${account}`, email: `new-${account}@example.org`, name: 'New' }
+  const { link } = await svc.host.accountInvitations.create(invitee)
+  await page.goto(`/invitation${new URL(link).hash}`)
+  await page.getByLabel(t('page.invitation.repeat')).waitFor()
+  await judge('the page of an invitation')
+  await page.goto('/invitation#used')
+  await page.reload()
+  await page.getByText(t('page.error.invitation_invalid')).waitFor()
+  forgive()
+  await judge('an invitation that does not work')
   await page.goto('/login?ended=1')
   await judge('the sign-in after a session')
   await page.fill('#account', account)

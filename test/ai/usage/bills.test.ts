@@ -1,410 +1,91 @@
-import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import {
-  type Ask,
-  type Billing,
-  counted,
-  cutShort,
-  leaveAfter,
-  nothing,
-  PROMPT_TOKENS,
-  startBilling,
-  startsWith,
-} from '../../kit/ai/bills.ts'
-import { eventsIn } from '../../kit/ai/event-stream.ts'
-import { type Asked, beginStream, canary, json, refuses, replies, stalls } from '../../kit/ai/provider.ts'
-import { failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
-import { SLOW } from '../../kit/started.ts'
-import { untilRead } from '../../kit/until-read.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { host } from '../../kit/command-line.ts'
 
-let billing: Billing
-
+let machine: Awaited<ReturnType<typeof host>>
 beforeAll(async () => {
-  billing = await startBilling()
+  machine = await host()
+  await machine.rows(
+    `insert into users (id, username, email, name, groups) values
+       (2, 'ada', 'ada@example.org', 'Ada', '{staff,deans}'), (3, 'bob', 'bob@example.org', 'Bob', '{staff}')`,
+  )
 })
+afterAll(() => machine[Symbol.asyncDispose]())
 
-afterAll(async () => {
-  // Nothing was told twice, by the last test either.
-  expect(await billing.records()).toEqual([])
-  await billing[Symbol.asyncDispose]()
-})
+/** A call that was made at a time, and is recorded now. */
+const record = (user: number | null, at: string, cost: number | null, count = 1) =>
+  machine.rows(
+    `insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, outcome, duration_ms, cost_micros, currency, request_id, created_at)
+     select ${user}, 'api', 'p', 'm', 10, 5, 'completed', 1, ${cost}, ${cost === null ? null : "'EUR'"}, 'r', '${at}' from generate_series(1, ${count})`,
+  )
 
-/** The same answer with its content in a shape that nobody knows; its bill is as it was. */
-function otherShape(answer: object): string {
-  const spoilt = Object.entries(answer).map(([name, value]) => [
-    name,
-    name.startsWith('usage') ? value : { of: 'another' },
-  ])
-  return JSON.stringify(Object.fromEntries(spoilt))
+async function bill(month: string, by: string) {
+  const { stdout, stderr } = await machine.run(['usage', '--by', by, '--month', month, '--json'])
+  if (stderr) throw new Error(stderr)
+  const rows = JSON.parse(stdout) as { name: string | null; requests: number; cost: number | null }[]
+  return rows.map(({ name, requests, cost }) => [name, requests, cost])
 }
 
-/** An event that is a list with an error in it. */
-const listed = `data: ${JSON.stringify([{ error: { type: 'server_error', code: 503, message: canary } }])}\n\n`
-
-const waits = (response: ServerResponse) => new Promise((done) => response.once('close', done))
-
-/** What is wrong with an answer, and what of its tokens is known then. */
-const unreadable: [string, (answer: object) => string, 'all' | { output?: number }][] = [
-  ['no JSON', () => '<html>One and two</html>', {}],
-  ['other JSON', () => '{"an": "answer"}', {}],
-  ['empty', () => '', {}],
-  ['cut off', (answer) => JSON.stringify(answer).split('and ten')[0] as string, { output: 5 }],
-  ['of another shape, with a bill', otherShape, 'all'],
-  ['an error with a bill', (answer) => otherShape({ ...answer, error: 'no' }), 'all'],
-]
-
-describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
-  'the record of a call of %s has what the provider counted',
-  ([, script]) => {
-    let ask: Ask
-    beforeAll(async () => {
-      ask = await billing.asker(script)
-    })
-
-    test.for(['stop', 'length'] as const)(
-      `the record of a call of ${script.name} has what the provider counted where the stream is whole (%s)`,
-      async (reason) => {
-        billing.answerBy(startsWith(script, 5, (response) => response.end(script.end(counted, reason))))
-
-        const events = eventsIn(await (await ask()).text())
-
-        expect(events.at(-1)?.event).toBe('done')
-        expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: counted.output })
-        expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...counted })
-      },
-    )
-
-    const whereItRefuses = script.refused ? test : undefined
-    whereItRefuses?.(
-      `the record of a call of ${script.name} has what the provider counted where it refuses in the middle`,
-      async () => {
-        billing.answerBy(startsWith(script, 3, (response) => response.end(script.end(counted, 'refusal'))))
-
-        const events = eventsIn(await (await ask()).text())
-
-        expect(events.slice(-2)).toMatchObject([{ event: 'usage', data: { cut: 'refusal' } }, { event: 'done' }])
-        expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...counted })
-      },
-    )
-
-    whereItRefuses?.(
-      `the record of a call of ${script.name} has what the provider counted where it refuses without a word`,
-      async () => {
-        const read = { ...nothing, input: 40, cached: 20 }
-        const refusal = JSON.stringify(script.refused?.(read))
-        for (const accept of ['application/json', 'text/event-stream']) {
-          billing.answerBy((asked, response) => {
-            const isStream = asked.body.stream || asked.path.includes('stream')
-            if (!isStream) return void json(response, script.refused?.(read))
-            beginStream(response)
-            response.end(
-              script.adapter === 'google' ? `data: ${refusal}\n\n` : script.begin(read) + script.end(read, 'refusal'),
-            )
-          })
-
-          const answer = await ask(undefined, accept)
-
-          expect([answer.status, await answer.json()]).toMatchObject([
-            422,
-            { success: false, code: 'provider_refused' },
-          ])
-          expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...read })
-        }
-      },
-    )
-
-    test(`the record of a call of ${script.name} has what the provider counted where the answer comes in one piece`, async () => {
-      const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
-      billing.answerBy((_, response) => json(response, script.whole('Fine.', whole)))
-
-      expect((await ask(undefined, 'application/json')).status).toBe(200)
-
-      expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...whole })
-    })
-
-    test.for<[string, (response: ServerResponse) => unknown]>([
-      ['reset', (response) => untilRead(response).then(() => response.destroy())],
-      ['end', (response) => response.end()],
-      ['error', (response) => response.end(script.error)],
-      [
-        'error in a list',
-        (response) => {
-          response.write(listed)
-          return untilRead(response).then(() => response.end(script.end(counted, 'stop')))
-        },
-      ],
-    ])(
-      `the record of a call of ${script.name} has what the provider counted where the stream breaks off (%s)`,
-      async ([, breaks]) => {
-        billing.answerBy(startsWith(script, 3, breaks))
-
-        expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('error')
-
-        expect(await billing.record()).toEqual(cutShort(script, 'failed'))
-      },
-    )
-
-    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away in the middle`, async () => {
-      billing.answerBy(startsWith(script, 3, waits))
-
-      await leaveAfter(billing, ask, 3)
-
-      expect(await billing.record()).toEqual(cutShort(script, 'aborted'))
-    })
-
-    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away after the last word, before the bill`, async () => {
-      billing.answerBy(startsWith(script, 5, waits))
-
-      await leaveAfter(billing, ask, 5)
-
-      expect(await billing.record()).toEqual(cutShort(script, 'aborted'))
-    })
-
-    test.for(unreadable)(
-      `the record of a call of ${script.name} has at least what the provider counted where its answer is %s`,
-      async ([, spoil, known]) => {
-        const whole = { input: 4, output: 9, cached: 2, cacheWrite: 0, reasoning: 0 }
-        const body = spoil(script.whole('One and two and six and ten.', whole) as object)
-        billing.answerBy((_, response) => replies(body)({} as Asked, response))
-
-        expect((await ask(undefined, 'application/json')).status).toBe(500)
-
-        const tokens = known === 'all' ? whole : { ...nothing, input: PROMPT_TOKENS, ...known }
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: known !== 'all', ...tokens })
-        expect(billing.upstream.asked).toHaveLength(1)
-      },
-    )
-
-    test(`the record of a call of ${script.name} has our estimate of the question where its stream cannot be read`, async () => {
-      billing.answerBy(replies('data: {"choices": [\n\n', { type: 'text/event-stream' }))
-
-      expect((await ask()).status).toBe(500)
-
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
-    })
-
-    test.for([
-      ['an error', script.error],
-      ['a list with an error', listed],
-      ['an error as a text', 'data: {"error": "no"}\n\n'],
-    ] as const)(
-      `the record of a call of ${script.name} has what the provider counted, which is nothing where its stream begins with %s`,
-      async ([, event]) => {
-        billing.answerBy(replies(event, { type: 'text/event-stream' }))
-
-        expect((await ask()).status).toBe(500)
-
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-        expect(billing.upstream.asked).toHaveLength(1)
-      },
-    )
-
-    test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {
-      const limit = {
-        name: 'all',
-        for: 'installation' as const,
-        cap: PROMPT_TOKENS + 3,
-        unit: 'tokens',
-        per: 'month' as const,
-      }
-      await billing.limits.set(limit)
-      billing.answerBy(startsWith(script, script.counts.thoughts ? 3 : 4, waits))
-
-      const events = eventsIn(await (await ask()).text())
-
-      expect(events.at(-2)?.data).toMatchObject({ cut: 'limit', outputTokens: 4 })
-      // The word that is too much may come before the total with it.
-      expect(await billing.record()).toEqual({ ...cutShort(script, 'cut'), estimated: expect.any(Boolean) })
-      expect(await billing.limits.list()).toMatchObject([{ used: PROMPT_TOKENS + 4, held: 0 }])
-      await billing.limits.remove({ name: 'all' })
-    })
-
-    test(`the record of a call of ${script.name} has what the provider counted where the time of the call is up in the middle`, async () => {
-      const ask = await billing.asker(script, 'total')
-      billing.answerBy(startsWith(script, 3, waits))
-
-      await (await ask()).text()
-
-      expect(await billing.record()).toEqual(cutShort(script, 'failed'))
-    })
-
-    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away before the first byte`, async () => {
-      billing.answerBy(stalls)
-
-      await leaveAfter(billing, ask, 0)
-
-      expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
-    })
-
-    test(`the record of a call of ${script.name} has what the provider counted where the time to answer is up before the first byte`, async () => {
-      const ask = await billing.asker(script, 'firstByte')
-      billing.answerBy(stalls)
-
-      expect((await ask()).status).toBe(500)
-
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
-    })
-
-    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it refuses`, async () => {
-      billing.answerBy(refuses(400))
-
-      expect((await ask()).status).toBe(500)
-
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-    })
-
-    test.for([
-      ['the whole answer', 'application/json', 'application/json; charset=utf-8'],
-      ['a document in place of a stream', 'text/event-stream', 'application/json; charset=utf-8'],
-      ['a document that is taken for a stream', 'text/event-stream', 'text/event-stream'],
-      ['a document that is taken for text', 'text/event-stream', 'text/plain'],
-      ['a document of no named type', 'text/event-stream', ''],
-    ])(
-      `the record of a call of ${script.name} has nothing where %s is an error, which it is told as`,
-      async ([, accept, type]) => {
-        const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
-        const objects = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
-        for (const body of [...objects, [{ error }]]) {
-          billing.answerBy(replies(`\n ${JSON.stringify(body, null, 2)}`, { type }))
-
-          const answer = await ask(undefined, accept)
-
-          expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
-          expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-          expect(billing.upstream.asked).toHaveLength(1)
-        }
-      },
-    )
-
-    test.for(['ends', 'breaks off'])(
-      `the record of a call of ${script.name} has what came of a document in place of a stream that %s in the middle`,
-      async (how) => {
-        const whole = JSON.stringify(script.whole('One and two and six and ten.', nothing))
-        billing.answerBy(async (_, response) => {
-          response.writeHead(200, { 'content-type': 'application/json' }).write(whole.split('and ten')[0])
-          await untilRead(response)
-          if (how === 'ends') response.end()
-          else response.destroy()
-        })
-
-        expect((await ask()).status).toBe(500)
-
-        const tokens = { ...nothing, input: PROMPT_TOKENS, output: 5 }
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
-        expect(billing.upstream.asked).toHaveLength(1)
-      },
-    )
-
-    test(`the record of a call of ${script.name} says that its caller went away while a document came in place of a stream`, async () => {
-      billing.answerBy((_, response) => void response.writeHead(200).write('{"an": '))
-
-      await leaveAfter(billing, ask, 0)
-
-      expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
-      await vi.waitFor(() => expect(billing.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
-    })
-
-    test(`the record of a call of ${script.name} has what the provider counted where a whole answer comes in place of a stream`, async () => {
-      const whole = { input: 40, output: 9, cached: 20, cacheWrite: 0, reasoning: 0 }
-      billing.answerBy((_, response) => json(response, script.whole('One and two.', whole)))
-
-      expect(eventsIn(await (await ask()).text())).toMatchObject([
-        { event: 'delta', data: { text: 'One and two.' } },
-        { event: 'usage' },
-        { event: 'done' },
-      ])
-
-      expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...whole })
-    })
-
-    test.for(['application/json', 'application/stream+json', 'text/plain', ''])(
-      `a stream of ${script.name} that is taken for something else (%s) is handed on as it comes, and its record is whole`,
-      async (type) => {
-        const bill = { ...nothing, input: 40, output: 9 }
-        const isRead = Promise.withResolvers<void>()
-        billing.answerBy(async (asked, response) => {
-          response.writeHead(200, { 'content-type': type })
-          response.write(`\r\n${script.begin(bill)}${script.word('one ', bill, asked)}`)
-          await isRead.promise
-          response.end(script.end(bill, 'stop'))
-        })
-
-        let read = ''
-        for await (const text of (await ask()).body?.pipeThrough(new TextDecoderStream()) ?? []) {
-          read += text
-          if (read.includes('one ')) isRead.resolve()
-        }
-
-        expect(eventsIn(read).at(-1)?.event).toBe('done')
-        expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...bill })
-      },
-    )
-
-    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it hangs up before a word`, async () => {
-      billing.answerBy((_, response) => void response.destroy())
-
-      expect((await ask()).status).toBe(500)
-
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-    })
-  },
-)
-
-test('the record of an answer that OpenAI ends as failed has the bill that came with it', async () => {
-  const script = tokenScripts.find(({ adapter }) => adapter === 'openai') as TokenScript
-  const fails = startsWith(script, 3, (response) => response.end(failedResponse(counted)))
-  const ask = await billing.asker(script)
-  billing.answerBy(fails)
-
-  await (await ask()).text()
-
-  expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...counted })
-
-  const bill = { ...nothing, input: 40, cached: 20 }
-  billing.answerBy(replies(failedResponse(bill), { type: 'text/event-stream' }))
-  expect((await ask()).status).toBe(500)
-  expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...bill })
+test('a month that is closed keeps its sums, and what comes later counts in the next one', async () => {
+  await record(2, '2026-01-31T23:59:00Z', 1_500_000, 2)
+  await record(3, '2026-01-01T00:00:00Z', 250_000)
+  await record(null, '2026-01-15T00:00:00Z', null)
+  await record(2, '2026-02-01T00:00:00Z', 1_000_000)
+  expect(await bill('2026-01', 'group')).toEqual([
+    ['staff', 3, 3.25],
+    ['deans', 2, 3],
+    [null, 1, null],
+  ])
+
+  expect((await machine.run(['usage', 'close', '2026-01'])).stdout).toContain('2026-01 is closed.')
+  await record(3, '2026-01-20T00:00:00Z', 4_000_000)
+  await machine.rows(`update users set groups = '{guests}' where username = 'bob'`)
+
+  expect(await bill('2026-01', 'group')).toEqual([
+    ['staff', 3, 3.25],
+    ['deans', 2, 3],
+    [null, 1, null],
+  ])
+  expect(await bill('2026-01', 'user')).toEqual([
+    ['ada', 2, 3],
+    ['bob', 1, 0.25],
+    [null, 1, null],
+  ])
+  expect(await bill('2026-02', 'user')).toEqual([
+    ['bob', 1, 4],
+    ['ada', 1, 1],
+  ])
+  expect(await bill('2026-03', 'user')).toEqual([])
+
+  await machine.run(['usage', 'close', '2026-02'])
+  expect(await bill('2026-02', 'model')).toEqual([['m', 2, 5]])
+  expect(await bill('2026-03', 'model')).toEqual([])
 })
 
-test.for(['openai-compatible', 'openai'])(
-  'the record of a question that a provider of the kind %s refuses by its status for what is in it has our estimate',
-  async (adapter) => {
-    const script = tokenScripts.find((one) => one.adapter === adapter) as TokenScript
-    const error = { code: 'content_filter', message: 'no', innererror: { code: 'ResponsibleAIPolicyViolation' } }
-    const ask = await billing.asker(script)
-    billing.answerBy((_, response) => json(response, { error }, 400))
+test('months are closed once, in their order, and when they are over', async () => {
+  const refusal = async (month: string) => (await machine.run(['usage', 'close', month])).stderr
+  expect(await refusal('2026-02')).toContain('2026-02 is closed already.')
+  expect(await refusal('2026-04')).toContain('2026-03 is the month that can be closed next.')
+  expect(await refusal('2999-01')).toContain('2999-01 is not over yet.')
+  expect(await refusal('2026-13')).toContain('must be a month such as 2026-01')
+})
 
-    for (const accept of ['application/json', 'text/event-stream']) {
-      const answer = await ask(undefined, accept)
+test('a bill is written as a spreadsheet of the country reads it', async () => {
+  const csv = async (...more: string[]) =>
+    (await machine.run(['usage', '--by', 'user', '--month', '2026-01', '--csv', ...more])).stdout.split('\r\n')
 
-      expect([answer.status, await answer.json()]).toMatchObject([422, { code: 'provider_refused' }])
-      expect(await billing.record()).toEqual({ outcome: 'refused', estimated: true, ...nothing, input: PROMPT_TOKENS })
-    }
-    expect(billing.upstream.asked).toHaveLength(2)
-  },
-)
+  expect((await csv()).slice(0, 3)).toEqual([
+    'name,requests,inputTokens,outputTokens,cost,currency,estimated,unpriced',
+    'ada,2,20,10,3,EUR,0,0',
+    'bob,1,10,5,0.25,EUR,0,0',
+  ])
+  expect((await csv('--locale', 'de_DE'))[2]).toBe('bob;1;10;5;0,25;EUR;0;0')
+})
 
-test.for<[string, string, number]>([
-  [
-    'says each thought twice',
-    '{"choices": [{"message": {"reasoning": "hm hm hm", "reasoning_content": "hm hm hm", ',
-    2,
-  ],
-  ['says two equal things', '{"choices": [{"message": {"reasoning": "hm hm hm", "content": "hm hm hm", ', 4],
-  // Of which a million letters are read.
-  ['is very long', `{"choices": [{"message": {"content": "${'word '.repeat(2_000_000)}`, 249_991],
-])('the record of an answer that cannot be read and %s has what can be read of it', async ([, body, output]) => {
-  const [script] = tokenScripts as [TokenScript]
-  const ask = await billing.asker(script)
-  billing.answerBy(replies(body))
-
-  expect((await ask(undefined, 'application/json')).status).toBe(500)
-
-  expect(await billing.record()).toEqual({
-    outcome: 'failed',
-    estimated: true,
-    ...nothing,
-    input: PROMPT_TOKENS,
-    output,
-  })
+test('the bill of a person who is gone stays, without their name', async () => {
+  await machine.run(['remove-user', '--username', 'bob', '--yes'])
+  expect(await bill('2026-01', 'user')).toEqual([
+    ['ada', 2, 3],
+    [null, 1, 0.25],
+    [null, 1, null],
+  ])
 })

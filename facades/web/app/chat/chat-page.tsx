@@ -47,7 +47,7 @@ function NewChat() {
         <h1>{t('app.chat.new')}</h1>
       </Head>
       <div className="empty">
-        <p>{t('app.chat.empty')}</p>
+        <p className="lead">{t('app.chat.empty')}</p>
         {model?.modelId === DEMO && (
           <button
             type="button"

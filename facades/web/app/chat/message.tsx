@@ -1,5 +1,5 @@
 import { memo, useState } from 'react'
-import { errorText, requestIdOf } from '../shared/api/error-text.ts'
+import { errorText, isRefusedForNow, requestIdOf } from '../shared/api/error-text.ts'
 import { type ChatModel, modelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { AnswerBody } from './answer-body.tsx'
@@ -100,9 +100,10 @@ const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
 /** Says what went wrong where it went wrong, and what to do. */
 function Failure({ error }: { error: unknown }) {
   const { tryAgain } = useChatActions()
-  const requestId = requestIdOf(error)
+  const isForNow = isRefusedForNow(error)
+  const requestId = isForNow ? undefined : requestIdOf(error)
   return (
-    <div className="notice wrong" role="alert">
+    <div className={isForNow ? 'notice warn' : 'notice wrong'} role="alert">
       <p>{errorText(error)}</p>
       {requestId && (
         <p className="hint">

@@ -1,19 +1,36 @@
-import { useEffect, useRef, useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
+
+type Maths = typeof import('./maths.ts')
+
+/** What draws formulas, once the first one has asked for it. */
+let maths: Maths | undefined
 
 /** A formula. Until it is drawn, and where it cannot be, its source is shown. */
 export function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
   const target = useRef<HTMLSpanElement>(null)
-  const [isDrawn, setDrawn] = useState(false)
-  useEffect(() => {
+  const [isDrawn, setDrawn] = useState(maths !== undefined)
+  useLayoutEffect(() => {
     let isGone = false
-    import('./maths.ts')
-      .then(({ renderMaths }) => {
-        if (isGone || !target.current) return
+    const draw = ({ renderMaths }: Maths) => {
+      if (isGone || !target.current) return
+      try {
         renderMaths(target.current, tex, isBlock)
         setDrawn(true)
-      })
-      // What is no formula, or whose chunk is missing, stays readable as it is written.
-      .catch(() => setDrawn(false))
+      } catch {
+        // What is no formula stays readable as it is written.
+        setDrawn(false)
+      }
+    }
+    if (maths) draw(maths)
+    else
+      import('./maths.ts').then(
+        (loaded) => {
+          maths = loaded
+          draw(loaded)
+        },
+        // Without what draws it, it stays as it is written.
+        () => undefined,
+      )
     return () => {
       isGone = true
     }

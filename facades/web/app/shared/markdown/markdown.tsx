@@ -1,5 +1,5 @@
 import type { MarkedToken, Token, Tokens } from 'marked'
-import { memo, type ReactNode, useRef } from 'react'
+import { Fragment, memo, type ReactElement, type ReactNode, useRef } from 'react'
 import { t } from '../text/labels.ts'
 import { CodeBlock } from './code-block.tsx'
 import { decodeEntities } from './entities.ts'
@@ -17,16 +17,27 @@ import './markdown.css'
 export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
   const parser = useRef<GrowingMarkdown>(null)
   parser.current ??= new GrowingMarkdown()
-  const blocks = parser.current.parse(isGrowing ? repairMarkdown(text) : text)
+  const shown = parser.current.parse(isGrowing ? repairMarkdown(text) : text)
+  const sections: Token[][] = []
+  for (let at = 0; at < shown.length; at += SECTION) sections.push(shown.slice(at, at + SECTION))
   return (
     <div className="markdown">
-      {blocks.map((token, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay in their places while a text grows.
-        <Block key={index} token={token} />
+      {sections.map((tokens, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: sections stay in their places while a text grows.
+        <Section key={index} tokens={tokens} />
       ))}
     </div>
   )
 })
+
+/** Blocks that are passed over together once they are finished: a long answer would else be walked with each word. */
+const SECTION = 20
+
+const Section = memo(
+  ({ tokens }: { tokens: readonly Token[] }) => blocks(tokens),
+  (before, after) =>
+    before.tokens.length === after.tokens.length && before.tokens.every((token, at) => token === after.tokens[at]),
+)
 
 /** A block whose source is the same needs no look. */
 const Block = memo(
@@ -38,9 +49,6 @@ function blockOf(token: Token): ReactNode {
   if (isMaths(token)) return <Formula tex={token.text} isBlock />
   const known = token as MarkedToken
   switch (known.type) {
-    case 'space':
-    case 'def':
-      return null
     case 'heading':
       return <Heading {...known} />
     case 'paragraph':
@@ -120,33 +128,39 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
   </section>
 )
 
-const inline = (tokens: readonly Token[]): ReactNode =>
-  // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have no other name than their place.
-  tokens.map((token, index) => <Inline key={index} token={token} />)
+/** Parts of a line, by their places. Text stands as it is: each element costs a browser something with every word that comes. */
+const inline = (tokens: readonly Token[]): ReactNode => tokens.map((token, index) => inlinePart(token, index))
 
 type Kind = MarkedToken['type']
 
 /** How each kind of token within a line is shown. */
-const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>) => ReactNode } = {
-  strong: ({ tokens }) => <strong>{inline(tokens)}</strong>,
-  em: ({ tokens }) => <em>{inline(tokens)}</em>,
-  del: ({ tokens }) => <del>{inline(tokens)}</del>,
-  codespan: ({ text }) => <code>{text}</code>,
-  br: () => <br />,
-  link: ({ href, text, tokens }) => (
-    <Link href={href} words={text}>
+const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>, key: number) => InlinePart } = {
+  strong: ({ tokens }, key) => <strong key={key}>{inline(tokens)}</strong>,
+  em: ({ tokens }, key) => <em key={key}>{inline(tokens)}</em>,
+  del: ({ tokens }, key) => <del key={key}>{inline(tokens)}</del>,
+  codespan: ({ text }, key) => <code key={key}>{text}</code>,
+  br: (_token, key) => <br key={key} />,
+  link: ({ href, text, tokens }, key) => (
+    <Link key={key} href={href} words={text}>
       {inline(tokens)}
     </Link>
   ),
-  image: (token) => <Picture {...token} />,
-  text: (token) => ('tokens' in token && token.tokens ? inline(token.tokens) : decodeEntities(token.text)),
+  image: (token, key) => <Picture key={key} {...token} />,
+  text: (token, key) =>
+    'tokens' in token && token.tokens ? (
+      <Fragment key={key}>{inline(token.tokens)}</Fragment>
+    ) : (
+      decodeEntities(token.text)
+    ),
   escape: ({ text }) => text,
 }
 
-function Inline({ token }: { token: Token }): ReactNode {
-  if (isMaths(token)) return <Formula tex={token.text} isBlock={token.raw.startsWith('$$')} />
-  const show = inlineElements[token.type as Kind] as ((token: Token) => ReactNode) | undefined
-  return show ? show(token) : token.raw
+type InlinePart = ReactElement | string
+
+function inlinePart(token: Token, key: number): InlinePart {
+  if (isMaths(token)) return <Formula key={key} tex={token.text} isBlock={token.raw.startsWith('$$')} />
+  const show = inlineElements[token.type as Kind] as ((token: Token, key: number) => InlinePart) | undefined
+  return show ? show(token, key) : token.raw
 }
 
 /** A picture of another host is never loaded: its address could carry away what was said. */

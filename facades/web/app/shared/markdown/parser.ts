@@ -42,9 +42,9 @@ const inlineMaths: TokenizerExtension = {
 const marked = new Marked({ gfm: true, extensions: [mathsBlock, inlineMaths] })
 
 /** Blocks at the end that may yet become something else with the next character. */
-const OPEN_BLOCKS = 3
+const OPEN_BLOCKS = 2
 
-/** Reads a text that grows: blocks that are finished are not read again. */
+/** Reads a text that grows as its blocks: those that are finished are not read again, and stay the same objects. */
 export class GrowingMarkdown {
   /** The text of the finished blocks. */
   #finished = ''
@@ -56,7 +56,8 @@ export class GrowingMarkdown {
     if (hasDefinitions || !text.startsWith(this.#finished)) this.#reset()
     const tail = lex(text.slice(this.#finished.length))
     if (!hasDefinitions) this.#finish(tail)
-    return hasDefinitions ? tail : [...this.#blocks, ...tail]
+    const shown = tail.filter(isBlock)
+    return hasDefinitions ? shown : [...this.#blocks, ...shown]
   }
 
   /** Takes from the tail what is finished: what ended with a blank line, and has several blocks behind it. */
@@ -82,6 +83,3 @@ const isBlock = ({ type }: Token) => type !== 'space' && type !== 'def'
 function lex(text: string): Token[] {
   return marked.lexer(text) as Token[]
 }
-
-/** All blocks of a text that is whole. */
-export const parseMarkdown = (text: string): readonly Token[] => lex(text)

@@ -1,0 +1,113 @@
+import { type BillGrouping, UsageBill, UsageClosing } from '../ai/usage-closing.ts'
+import { UsageRecord } from '../ai/usage-record.ts'
+import { UsageRollup } from '../ai/usage-rollup.ts'
+import { ExtApp } from '../apps/ext-app.ts'
+import { User } from '../identity/user.ts'
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+
+export interface BillRow {
+  /** Null for calls of nobody: of people who are gone, of no group, or of no app. */
+  name: string | null
+  requests: number
+  estimated: number
+  unpriced: number
+  inputTokens: number
+  outputTokens: number
+  /** Millionths of the currency; null where no price is known. */
+  costMicros: number | null
+  currency: string | null
+}
+
+const columns = 'user_id, app_id, provider, model, currency'
+const counts = 'estimated, unpriced, input_tokens, output_tokens, cost_micros'
+const ofRecord = `${columns}, 1 as requests, estimated::int as estimated, (cost_micros is null)::int as unpriced, input_tokens, output_tokens, cost_micros`
+const start = (day: string) => `${day}::date::timestamp at time zone 'utc'`
+
+/**
+ * The calls of a month, and those of earlier ones that were recorded after the month before was closed. Values: its first and its
+ * last day, the last call of the month before that was closed, and the last call to count.
+ */
+const calls = `(
+    select ${ofRecord} from ${UsageRecord.tableName}
+     where created_at >= ${start('$1')} and created_at < ${start('($2::date + 1)')} and id <= $4::bigint
+    union all select ${columns}, requests, ${counts} from ${UsageRollup.tableName} where day between $1::date and $2::date
+    union all select ${ofRecord} from ${UsageRecord.tableName}
+     where id > $3::bigint and id <= $4::bigint and created_at < ${start('$1')}
+  )`
+
+/** What rows are summed up by: a person by their row, all else by a name. Groups are those that people have now. */
+const groupings: Record<BillGrouping, { user?: string; name: string; join?: string }> = {
+  user: { user: 'r.user_id', name: 'null::text' },
+  group: {
+    name: 'g.name',
+    join: `left join ${User.tableName} u on u.id = r.user_id left join lateral unnest(u.groups) as g(name) on true`,
+  },
+  app: { name: 'coalesce(a.name, r.app_id::text)', join: `left join ${ExtApp.tableName} a on a.id = r.app_id` },
+  model: { name: 'r.model' },
+  provider: { name: 'r.provider' },
+}
+
+const sum = (column: string) => `sum(r.${column})::bigint as ${column}`
+
+/** A bill as it is now, in the columns of the table of bills. */
+const selectBill = (grouping: BillGrouping) => {
+  const { user = 'null::int', name, join = '' } = groupings[grouping]
+  const sums = ['requests', 'estimated', 'unpriced', 'input_tokens', 'output_tokens', 'cost_micros'].map(sum).join(', ')
+  return `select ${user} as user_id, ${name} as name, r.currency, ${sums} from ${calls} r ${join} group by 1, 2, 3`
+}
+
+/** Of rows `b`; people are shown by the username that they have now. */
+const readable = `coalesce(p.username, b.name) as name, b.requests::float8 as requests, b.estimated::float8 as estimated,
+       b.unpriced::float8 as unpriced, b.input_tokens::float8 as "inputTokens", b.output_tokens::float8 as "outputTokens",
+       b.cost_micros::float8 as "costMicros", b.currency`
+const inOrder = `order by b.cost_micros desc nulls last, b.requests desc, 1, b.currency`
+
+/** A bill of a month that is open. Values: those of its calls, how many rows, and behind how many. */
+export const openBill = (grouping: BillGrouping) =>
+  unboundedStatement<BillRow>(
+    `select ${readable} from (${selectBill(grouping)}) b left join ${User.tableName} p on p.id = b.user_id
+     ${inOrder} limit $5 offset $6`,
+  )
+
+/** A bill of a month that is closed. Values: the id of its closing, what it sums up by, how many rows, and behind how many. */
+export const closedBill = unboundedStatement<BillRow>(
+  `select ${readable} from ${UsageBill.tableName} b left join ${User.tableName} p on p.id = b.user_id
+    where b.closing_id = $1 and b.grouping = $2 ${inOrder} limit $3 offset $4`,
+)
+
+/** Keeps a bill. Values: those of its calls, and the id of the closing. */
+export const keepBill = (grouping: BillGrouping) =>
+  unboundedStatement<never>(
+    `insert into ${UsageBill.tableName} (closing_id, "grouping", user_id, name, currency, requests, estimated, unpriced, input_tokens, output_tokens, cost_micros)
+     select $5::int, '${grouping}', user_id, name, currency, requests, estimated, unpriced, input_tokens, output_tokens, cost_micros
+       from (${selectBill(grouping)}) b`,
+  )
+
+export interface Closing {
+  id: number
+  /** As 2026-01. */
+  month: string
+  closedAt: string
+  lastRecord: number
+}
+
+/** The months that are closed, the last one first. */
+export const listClosings = statement<Closing>(
+  'list-usage-closings',
+  `select id, to_char(month, 'YYYY-MM') as month, ${isoTime('closed_at')} as "closedAt", last_record::float8 as "lastRecord"
+     from ${UsageClosing.tableName} order by month desc limit 1200`,
+)
+
+/** Waits until all calls are recorded whose numbers were given already, so that none of them comes later. */
+export const waitForRecords = statement<never>('wait-for-records', `lock table ${UsageRecord.tableName} in share mode`)
+
+export const findLastRecord = unboundedStatement<{ last: number }>(
+  `select coalesce(max(id), 0)::float8 as last from ${UsageRecord.tableName}`,
+)
+
+/** Values: the first day of the month, and the last call that counts. */
+export const closeMonth = statement<{ id: number; closedAt: string }>(
+  'close-usage-month',
+  `insert into ${UsageClosing.tableName} (month, last_record) values ($1::date, $2::bigint)
+   on conflict (month) do nothing returning id, ${isoTime('closed_at')} as "closedAt"`,
+)
