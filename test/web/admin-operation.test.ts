@@ -86,8 +86,23 @@ describeWith('chromium')('operation in the administration', () => {
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download CSV' }).click(),
     ])
-    expect(file.suggestedFilename()).toBe('Usage and bills.csv')
+    expect(file.suggestedFilename()).toBe('Usage.csv')
     await expectFitting(page, 'usage')
+  })
+
+  test('a month is billed by group and person, and closed once it is over', async () => {
+    await using admin = await openAdmin(svc, 'cleo', { path: 'bills?by=user' })
+    const { page } = admin
+    await addUsage(admin.id)
+    await page.getByRole('cell', { name: 'cleo' }).waitFor()
+    await expectFitting(page, 'bills')
+    await page.getByRole('button', { name: 'Close month' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close month' }).click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Month').fill('2026-01')
+    await page.getByText('Nothing was used in this time.').waitFor()
+    expect(page.url()).toMatch(/month=2026-01/)
   })
 
   test('an app is registered, its credential shown once, renewed, and the app removed', async () => {
@@ -211,7 +226,7 @@ describeWith('chromium')('operation in the administration', () => {
 
   test('the pages of operation fit in German, narrow and wide, in both schemes', async () => {
     await using admin = await openAdmin(svc, 'ingo', { locale: 'de-DE' })
-    for (const path of ['overview', 'tools', 'limits', 'usage', 'apps', 'announcements', 'settings']) {
+    for (const path of ['overview', 'tools', 'limits', 'usage', 'bills', 'apps', 'announcements', 'settings']) {
       await showAdmin(admin.page, path)
       await expectFitting(admin.page, `${path}-de`)
     }

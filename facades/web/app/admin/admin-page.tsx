@@ -23,6 +23,7 @@ const contents: Record<SectionName, ComponentType<SectionProps>> = {
   tools: lazy(async () => ({ default: (await import('./tools-section.tsx')).ToolsSection })),
   limits: lazy(async () => ({ default: (await import('./limits-section.tsx')).LimitsSection })),
   usage: lazy(async () => ({ default: (await import('./usage-section.tsx')).UsageSection })),
+  bills: lazy(async () => ({ default: (await import('./bills-section.tsx')).BillsSection })),
   apps: lazy(async () => ({ default: (await import('./apps-section.tsx')).AppsSection })),
   announcements: lazy(async () => ({ default: (await import('./announcements-section.tsx')).AnnouncementsSection })),
   settings: lazy(async () => ({ default: (await import('./settings-section.tsx')).ServiceSettingsSection })),

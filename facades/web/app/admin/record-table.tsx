@@ -215,8 +215,15 @@ export function ChoiceField({ name, label, choices, usual = '' }: ChoiceFieldPro
   )
 }
 
-/** A day, from or to which rows are shown. */
-export function DayField({ name, label, usual = '' }: { name: string; label: string; usual?: string }) {
+interface DayFieldProps {
+  name: string
+  label: string
+  usual?: string
+  type?: 'date' | 'month'
+}
+
+/** A day, from or to which rows are shown, or a month. */
+export function DayField({ name, label, usual = '', type = 'date' }: DayFieldProps) {
   const { filters, setFilters } = useFilters()
   const id = useId()
   return (
@@ -224,7 +231,7 @@ export function DayField({ name, label, usual = '' }: { name: string; label: str
       <label htmlFor={id}>{label}</label>
       <input
         id={id}
-        type="date"
+        type={type}
         value={filters[name] ?? usual}
         onChange={(event) => setFilters({ [name]: event.target.value })}
       />

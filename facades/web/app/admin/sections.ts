@@ -8,6 +8,7 @@ export const sections = {
   tools: 'app.admin.tools',
   limits: 'app.admin.limits',
   usage: 'app.admin.usage',
+  bills: 'app.admin.bills',
   apps: 'app.admin.apps',
   announcements: 'app.admin.announcements',
   settings: 'app.admin.settings',
