@@ -4,6 +4,7 @@ import { announcement } from './commands/announcement.ts'
 import { app } from './commands/apps/apps.ts'
 import { audit } from './commands/audit.ts'
 import { updateAvatar } from './commands/avatar.ts'
+import { backup } from './commands/backup.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
 import { files } from './commands/files.ts'
@@ -56,6 +57,7 @@ export const svc: Program = {
     'bind-user': bindUser(context),
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),
+    backup: backup(context),
     models: models(context),
     mcp: mcp(context),
     app: app(context),

@@ -43,6 +43,7 @@ import { roomsRouter } from './rooms/rooms-router.ts'
 import { announcementsRouter } from './system/announcements/announcements.ts'
 import { appearanceRouter } from './system/appearance.ts'
 import { auditRouter } from './system/audit.ts'
+import { backupsRouter } from './system/backups.ts'
 import { configsRouter } from './system/configs.ts'
 import { connectionsRouter } from './system/connections.ts'
 import { deprecationsRouter } from './system/deprecations.ts'
@@ -71,6 +72,7 @@ export const appRouter = router({
   appearance: appearanceRouter,
   attachments: attachmentsRouter,
   audit: auditRouter,
+  backups: backupsRouter,
   changeLog: changeLogRouter,
   configs: configsRouter,
   connections: connectionsRouter,

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../entities/sql/statement.ts'
@@ -20,6 +19,8 @@ import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
 import { OutageReports } from './ai/failures/outage-reports.ts'
 import { createGateway } from './ai/gateway.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
+import type { BackupParts } from './backup/create.ts'
+import { announcementsFolder } from './backup/state.ts'
 import { readModelConfig } from './config/ai-config.ts'
 import { announcementTexts } from './config/announcement-texts.ts'
 import { currentSettings } from './config/env.ts'
@@ -42,7 +43,6 @@ import { createMetrics } from './ops/metrics.ts'
 import { createSubscriptions } from './realtime/subscriptions.ts'
 import { readSettings } from './service-settings.ts'
 import { createAuditLog } from './stores/audit-log.ts'
-import type { Blobs } from './stores/blobs/blobs.ts'
 import { openBlobs } from './stores/blobs/open-blobs.ts'
 import { createCallableModels } from './stores/callable-models.ts'
 import { createChangeBus } from './stores/change-bus.ts'
@@ -110,7 +110,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     turns: createTurns(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
-    ...createStores(env, { sql, vault, blobs }),
+    ...createStores({ env, vault, blobs, pool: database.longPool, version: settings.version }, sql),
     ...createHealth(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
     extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
@@ -176,10 +176,10 @@ function createOutbound({ env, log, metrics }: OutboundParts, vault: Vault, sett
   return { models, toolServers, webReader, outageReports, close }
 }
 
-type StoreParts = Pick<Services, 'sql' | 'vault'> & { blobs: Blobs }
-type Stores = Pick<Services, 'storage' | 'files' | 'promptFiles' | 'uploads' | 'aiBytes'>
+type Stores = Pick<Services, 'storage' | 'files' | 'promptFiles' | 'uploads' | 'aiBytes' | 'backups'>
 
-function createStores(env: Env, { sql, vault, blobs }: StoreParts): Stores {
+function createStores(parts: BackupParts, sql: Services['sql']): Stores {
+  const { env, vault, blobs } = parts
   const files = createFileStore(vault, blobs)
   return {
     storage: sealedStorage(vault, blobs),
@@ -187,8 +187,18 @@ function createStores(env: Env, { sql, vault, blobs }: StoreParts): Stores {
     promptFiles: promptFiles({ sql, vault, files }),
     uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
     aiBytes: new Slots({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
+    backups: createBackups(parts),
   }
 }
+
+/** Loads what makes copies when somebody asks for one. */
+const createBackups = (parts: BackupParts): Services['backups'] => ({
+  create: async (folder) => (await import('./backup/create.ts')).createBackup(parts, folder),
+  async verify(folder) {
+    const { summarize, verifyBackup } = await import('./backup/archive.ts')
+    return summarize(await verifyBackup(folder, parts))
+  },
+})
 
 /** Our own host is never asked: it would answer to us what it keeps from others. */
 const openWebReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: Env, { baseUrl, version }: Settings) =>
@@ -212,7 +222,7 @@ const createFiles = (
   log: FastifyBaseLogger,
 ): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'listSettings' | 'modelConfig'> => ({
   announcementText: announcementTexts({
-    folder: env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'),
+    folder: announcementsFolder(env),
     defaultLocale: env.APP_LOCALE,
     log,
   }),

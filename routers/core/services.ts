@@ -9,6 +9,7 @@ import type { ToolServers } from '../ports/ai/tool-servers.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
 import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
+import type { Backups } from '../ports/backups.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
@@ -55,6 +56,7 @@ export interface Services {
   /** What is read of them now, as it will be kept. */
   previewReads: SingleFlight<string>
   audit: AuditLog
+  backups: Backups
   metrics: Metrics
   changeBus: ChangeBus
   changeStreams: ChangeStreams

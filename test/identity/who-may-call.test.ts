@@ -186,6 +186,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   },
   { open: 'the host', to: 'audit.export audit.upkeep changeLog.restored extApps.sync conversations.deleteDiscarded' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
+  { open: 'the host', to: 'backups.create backups.verify' },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.sweep' },
   { open: 'the host', to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired' },
 ]

@@ -77,6 +77,7 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^cp \.env\.example |^cat > ai\.yaml /, 'test/process/deployment types them'],
   [/^(useradd|chown|systemctl|npm ci) /, 'they change the host: deployment/systemd.test.ts does what the unit says'],
   [/^runuser -u svc -- npm run svc -- /, 'deployment/systemd.test.ts runs the command as the user of the unit'],
+  [/^npm run svc -- backup restore /, 'test/process/backup.test.ts restores into an empty installation'],
   [/^curl -N /, 'test/realtime/curl.test.ts types them'],
   [/^npm run conformance -- /, 'test/json-api/conformance/command.test.ts: the addresses are examples'],
   [/^npm run dev$/, 'test/web/app-source.test.ts starts the service with what it adds'],

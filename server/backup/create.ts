@@ -1,0 +1,151 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import type pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import type { BackupSummary } from '../../routers/ports/backups.ts'
+import { DRAFTS } from '../../routers/ports/files/storage.ts'
+import type { Env } from '../config/settings.ts'
+import { type Blobs, NoSuchBlob } from '../stores/blobs/blobs.ts'
+import { filePath, type Manifest, Measure, type Part, type SealingKeys, summarize, writeManifest } from './archive.ts'
+import { statePlaces } from './state.ts'
+
+export interface BackupParts extends SealingKeys {
+  pool: pg.Pool
+  blobs: Blobs
+  version: string
+}
+
+/**
+ * Copies the database as it is at one moment, then the files that are missing by then. Files are copied before, too: one
+ * that is deleted meanwhile is there for a row that still names it. A copy that breaks off is removed.
+ */
+export async function createBackup(parts: BackupParts, folder: string): Promise<BackupSummary> {
+  await assertFree(folder)
+  const draft = `${folder}.draft`
+  await mkdir(draft, { recursive: true, mode: 0o700 })
+  try {
+    const files = new Map<string, Manifest['files'][number]>()
+    await copyFiles(parts, draft, files)
+    const database = await copyDatabase(parts.pool, draft)
+    await copyFiles(parts, draft, files)
+    const state = await copyState(parts.env, draft)
+    const content = { format: 1 as const, version: parts.version, ...database, files: [...files.values()], state }
+    await writeManifest(draft, content, parts)
+    await rm(folder, { recursive: true, force: true })
+    await rename(draft, folder)
+    await syncFolder(dirname(folder))
+    return summarize(content)
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function assertFree(folder: string): Promise<void> {
+  const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  if (found.length > 0) throw new Error(`${folder} is not empty: a backup needs a folder of its own.`)
+}
+
+/** Survives a loss of power from here on. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  await folder.sync().finally(() => folder.close())
+}
+
+/** Their order is that of their names; a table whose rows lie in partitions is a log that clients read anew, and stays out. */
+const listTables = `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
+    from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+   where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and not c.relispartition
+     and c.relname <> 'mikro_orm_migrations'
+   group by c.relname order by c.relname`
+
+const listSequences = `select sequencename as name, last_value::text as value from pg_sequences
+   where schemaname = 'public' and last_value is not null order by sequencename`
+
+const describe = `select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
+    current_setting('server_version') as postgres,
+    (select name from mikro_orm_migrations order by id desc limit 1) as schema`
+
+/** Text as COPY writes it must mean the same wherever it is read. */
+export const PLAIN_TEXT = `set local datestyle = 'ISO'; set local intervalstyle = 'iso_8601'; set local timezone = 'UTC'`
+
+async function copyDatabase(pool: pg.Pool, folder: string) {
+  const client = await pool.connect()
+  try {
+    await client.query('begin isolation level repeatable read read only')
+    await client.query(PLAIN_TEXT)
+    const { rows: described } = await client.query<Pick<Manifest, 'createdAt' | 'postgres' | 'schema'>>(describe)
+    const { rows: listed } = await client.query<{ name: string; columns: string[] }>(listTables)
+    await mkdir(join(folder, 'tables'), { mode: 0o700 })
+    const tables: Manifest['tables'] = []
+    for (const { name, columns } of listed) tables.push(await copyTable(client, folder, name, columns))
+    const { rows: sequences } = await client.query<Manifest['sequences'][number]>(listSequences)
+    await client.query('commit')
+    return { ...(described[0] as (typeof described)[number]), tables, sequences }
+  } finally {
+    // A copy that broke off leaves its transaction open.
+    client.release(true)
+  }
+}
+
+async function copyTable(client: pg.PoolClient, folder: string, name: string, columns: string[]) {
+  const source = client.query(copyTo(`copy (select ${columns.map(quote).join(', ')} from ${quote(name)}) to stdout`))
+  const path = `tables/${name}.copy.gz`
+  const written = await writePart(folder, path, source.pipe(createGzip()), source)
+  return { ...written, name, columns, rows: source.rowCount ?? 0 }
+}
+
+/** An identifier in SQL. */
+export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
+
+/** Writes a part and its digest; a source behind the stream may fail first. */
+async function writePart(folder: string, path: string, content: Readable, source?: Readable): Promise<Part> {
+  const target = join(folder, path)
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  source?.once('error', (error) => content.destroy(error))
+  const measure = new Measure()
+  await pipeline(content, measure, createWriteStream(target, { mode: 0o600, flush: true }))
+  return { path, bytes: measure.bytes, sha256: measure.sha256 }
+}
+
+/** Copies files that were not copied yet. What lies in a bucket stays there: its operator keeps its versions. */
+async function copyFiles({ blobs, env }: BackupParts, folder: string, copied: Map<string, Manifest['files'][number]>) {
+  for await (const { key, bytes } of blobs.list('')) {
+    if (copied.has(key) || key.startsWith(DRAFTS) || key === 'health-check') continue
+    if (env.STORAGE_DISK === 's3') copied.set(key, { key, bytes, sha256: null })
+    else {
+      const written = await writePart(folder, filePath(key), Readable.from(blobs.get(key))).catch(unlessGone)
+      if (written) copied.set(key, { key, bytes: written.bytes, sha256: written.sha256 })
+    }
+  }
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof NoSuchBlob)) throw error
+}
+
+/** Copies what is kept as files beside the database. */
+async function copyState(env: Env, folder: string): Promise<Part[]> {
+  const parts: Part[] = []
+  for (const { name, path } of statePlaces(env))
+    for (const below of await listBelow(path))
+      parts.push(await writePart(folder, join('state', name, below), createReadStream(join(path, below))))
+  return parts
+}
+
+/** The files of a folder by their paths below it, or of a file its own as an empty path; nothing where there is none. */
+async function listBelow(path: string): Promise<string[]> {
+  const found = await stat(path).catch(() => undefined)
+  if (!found) return []
+  if (found.isFile()) return ['']
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return files.map(({ parentPath, name }) => join(parentPath, name).slice(path.length + 1)).sort()
+}

@@ -1,0 +1,160 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { copyFile, mkdir, readdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { Migrator } from '@mikro-orm/migrations'
+import type pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { beginEpoch } from '../../entities/events/change-log.sql.ts'
+import { AI_USER_ID } from '../../entities/identity/user.ts'
+import type { BackupSummary } from '../../routers/ports/backups.ts'
+import type { Env } from '../config/settings.ts'
+import { generatedKey, openEmbedded } from '../database/cluster-lock.ts'
+import { connect, type Database } from '../database/database.ts'
+import type { Blobs } from '../stores/blobs/blobs.ts'
+import { openBlobs } from '../stores/blobs/open-blobs.ts'
+import { createVault } from '../stores/vault.ts'
+import { filePath, type Manifest, summarize, verifyBackup } from './archive.ts'
+import { PLAIN_TEXT, quote } from './create.ts'
+import { statePlaces } from './state.ts'
+
+/**
+ * Puts a backup into an empty installation whose keys are in place. All of it is read and proved first; the rows come in
+ * one transaction, after the files. Throws a sentence where that cannot be, and has then put no row anywhere.
+ */
+export async function restoreBackup(folder: string, env: Env): Promise<BackupSummary> {
+  const content = await verifyBackup(folder, { env, vault: await openVault(env) })
+  await assertNoState(env, content)
+  await mkdir(env.DATA_DIR, { recursive: true })
+  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, 'service')
+  try {
+    const database = await connect({ url: env.DATABASE_URL ?? embedded?.url ?? '' })
+    const blobs = await openBlobs(env)
+    try {
+      await assertEmpty(database.pool)
+      await assertNoFiles(blobs, content)
+      await makeSchema(database, content.schema)
+      await copyFiles(blobs, folder, content)
+      await fill(database.pool, folder, content)
+      await copyState(env, folder, content)
+      return summarize(content)
+    } finally {
+      await blobs.close()
+      await database.close()
+    }
+  } finally {
+    await embedded?.release()
+  }
+}
+
+/** The keys come from another hand than the backup. One that was made here now would open nothing. */
+async function openVault({ APP_KEY, APP_PREVIOUS_KEYS, DATA_DIR }: Env) {
+  if (APP_KEY === undefined && !existsSync(join(DATA_DIR, 'app.key')))
+    throw new Error(
+      `There is neither APP_KEY nor ${join(DATA_DIR, 'app.key')}: put the keys of the installation in place first.`,
+    )
+  return createVault(APP_KEY ?? (await generatedKey(DATA_DIR)), APP_PREVIOUS_KEYS)
+}
+
+/** A service that was started and used by nobody is as good as none. */
+async function assertEmpty(pool: pg.Pool): Promise<void> {
+  const { rows: found } = await pool.query(`select to_regclass('public.users') is not null as "hasUsers"`)
+  if (!found[0].hasUsers) return
+  const { rows } = await pool.query('select exists (select from users where id <> $1) as "hasPeople"', [AI_USER_ID])
+  if (rows[0].hasPeople) throw new Error('The database has people already: a backup is restored into an empty one.')
+}
+
+async function assertNoState(env: Env, { state }: Manifest): Promise<void> {
+  for (const { name, path } of statePlaces(env)) {
+    const isNeeded = state.some((part) => part.path.startsWith(`state/${name}`))
+    if (isNeeded && (await hasContent(path)))
+      throw new Error(`${path} is there already: a backup is restored where there is nothing.`)
+  }
+}
+
+async function hasContent(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found?.isDirectory() ? (await readdir(path)).length > 0 : found !== undefined
+}
+
+/** Of a bucket, the files must be there; of a folder, none of them. */
+async function assertNoFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
+  const stored = new Set<string>()
+  for await (const { key } of blobs.list('')) stored.add(key)
+  const missing = files.filter(({ key, sha256 }) => sha256 === null && !stored.has(key))
+  if (missing.length > 0)
+    throw new Error(`${missing.length} of ${files.length} files are not in the bucket, ${missing[0]?.key} among them.`)
+  const doubled = files.find(({ key, sha256 }) => sha256 !== null && stored.has(key))
+  if (doubled) throw new Error(`The file ${doubled.key} is there already: a backup is restored where there is nothing.`)
+}
+
+/** Brings the schema to where the backup has it; what came since is applied afterwards, to its rows. */
+async function makeSchema({ orm }: Database, schema: string): Promise<void> {
+  const migrator = new Migrator(orm.em)
+  const pending = (await migrator.getPending()).map(({ name }) => name)
+  const [last] = (await migrator.getExecuted()).map(({ name }) => name).reverse()
+  if (last === schema) return
+  if (!pending.includes(schema))
+    throw new Error(
+      last === undefined
+        ? `The backup has the schema of a newer version (${schema}): install that version or a later one.`
+        : 'A newer version was started on this database already: restore into one that has no tables.',
+    )
+  await migrator.up({ to: schema })
+}
+
+/** Puts the files where the service looks for them. What comes of a try that breaks off belongs to no row, and is swept. */
+async function copyFiles(blobs: Blobs, folder: string, { files }: Manifest): Promise<void> {
+  for (const { key, sha256 } of files) {
+    if (sha256 === null) continue
+    await blobs.put(key, createReadStream(join(folder, filePath(key))))
+  }
+}
+
+const listForeignKeys = `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
+    from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace and conparentid = 0`
+
+/** Fills all tables in one transaction. References are dropped meanwhile and proved when they are made again; triggers rest. */
+async function fill(pool: pg.Pool, folder: string, { tables, sequences }: Manifest): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query(PLAIN_TEXT)
+    const { rows: references } = await client.query<Record<'table' | 'name' | 'definition', string>>(listForeignKeys)
+    for (const { table, name } of references) await client.query(`alter table ${table} drop constraint ${name}`)
+    for (const { name } of tables) await client.query(`alter table ${quote(name)} disable trigger user`)
+    await client.query(`truncate ${tables.map(({ name }) => quote(name)).join(', ')}`)
+    for (const each of tables) await fillTable(client, folder, each)
+    for (const { name } of tables) await client.query(`alter table ${quote(name)} enable trigger user`)
+    for (const { table, name, definition } of references)
+      await client.query(`alter table ${table} add constraint ${name} ${definition}`)
+    for (const { name, value } of sequences) await client.query('select setval($1::regclass, $2)', [quote(name), value])
+    await client.query(beginEpoch.text)
+    await client.query('commit')
+  } finally {
+    client.release(true)
+  }
+}
+
+async function fillTable(
+  client: pg.PoolClient,
+  folder: string,
+  { name, columns, path, rows }: Manifest['tables'][number],
+) {
+  const target = client.query(copyFrom(`copy ${quote(name)} (${columns.map(quote).join(', ')}) from stdin`))
+  await pipeline(createReadStream(join(folder, path)), createGunzip(), target)
+  if (target.rowCount !== rows)
+    throw new Error(`${path} of the backup holds ${target.rowCount} rows, not the ${rows} that were written.`)
+}
+
+async function copyState(env: Env, folder: string, { state }: Manifest): Promise<void> {
+  for (const { name, path } of statePlaces(env))
+    for (const part of state) {
+      const prefix = join('state', name)
+      if (part.path !== prefix && !part.path.startsWith(`${prefix}/`)) continue
+      const target = join(path, part.path.slice(prefix.length + 1))
+      await mkdir(dirname(target), { recursive: true })
+      await copyFile(join(folder, part.path), target)
+    }
+}
