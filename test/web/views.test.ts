@@ -248,10 +248,10 @@ async function judgeSettings({ page, judge, t }: Views, account: string) {
   await judge('the question before a revocation')
 }
 
-async function judgeAdministration({ page, judge, id }: Views, account: string) {
+async function judgeAdministration({ page, judge }: Views, account: string) {
   await svc.rows("update users set role = 'admin' where username = $1", [account])
-  const [{ id: own } = { id }] = await svc.rows('select id from users where username = $1', [account])
-  for (const path of ['overview', 'people', `people/${own}`]) {
+  const [own] = await svc.rows<{ id: number }>('select id from users where username = $1', [account])
+  for (const path of ['overview', 'people', `people/${own?.id}`]) {
     await showAdmin(page, path)
     await judge(`the administration: ${path}`)
   }

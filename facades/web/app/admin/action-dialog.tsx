@@ -16,7 +16,7 @@ interface ActionDialogProps {
 }
 
 /** Asks before something is changed, with fields for what it needs, and shows why it was refused; what was typed stays. */
-export const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
+const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
   <FormDialog {...rest} save={(form) => write(() => act(form))}>
     {text && <p>{text}</p>}
     {children}

@@ -1,6 +1,6 @@
 const HEIGHT = 100
 
-export interface Bar {
+interface Bar {
   name: string
   value: number
   /** What is said of it. */
