@@ -72,6 +72,9 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByLabel('Amount').fill('50')
     await dialog.getByRole('button', { name: 'Top up' }).click()
     await page.getByText(/^150 /).waitFor()
+    await showAdmin(page, `people/${admin.id}`)
+    await page.getByRole('table', { name: 'Limits' }).getByText('house').waitFor()
+    await showAdmin(page, 'limits')
     await expectFitting(page, 'limits')
   })
 
@@ -178,6 +181,14 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByRole('button', { name: 'Approve' }).click()
     await dialog.waitFor({ state: 'detached' })
     await expect.poll(() => page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+
+    await showAdmin(page, 'models')
+    await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
+    await page.getByRole('button', { name: 'Tools' }).click()
+    await dialog.getByLabel('foe_echo').check()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await svc.rows('select count(*)::int as links from ai_model_tools')).toEqual([{ links: 1 }])
   })
 
   test('settings are read with their value and source, and no secret among them', async () => {

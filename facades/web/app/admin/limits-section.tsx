@@ -1,13 +1,14 @@
 import { useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
-import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton, textOf } from './action-dialog.tsx'
 import { useRead, withReason } from './admin-queries.ts'
 import { ChoiceInput } from './choice-input.tsx'
+import { amountText, whomText } from './limit-texts.ts'
 import { useLocalRows } from './local-rows.ts'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
 import { State } from './state.tsx'
@@ -19,23 +20,6 @@ type Entry = Parameters<typeof api.limits.set.mutate>[0]
 const NEAR = 0.8
 
 const shareOf = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
-const amountText = ({ unit, currency }: Limit, amount: number) =>
-  unit === 'money' ? moneyText(amount, currency ?? 'EUR') : numberText(amount)
-const whomText = ({ subject, subjectId, subjectName }: Limit) =>
-  [t(subjectLabels[subject]), subjectName ?? subjectId].filter(Boolean).join(': ')
-
-const subjectLabels = {
-  installation: 'app.admin.ofInstallation',
-  user: 'app.admin.ofUser',
-  group: 'app.admin.ofGroup',
-  role: 'app.admin.ofRole',
-  app: 'app.admin.ofApp',
-  token: 'app.admin.ofToken',
-  room: 'app.admin.ofRoom',
-  model: 'app.admin.ofModel',
-  provider: 'app.admin.ofProvider',
-} as const
-
 const periodLabels = {
   minute: 'app.admin.perMinute',
   hour: 'app.admin.perHour',

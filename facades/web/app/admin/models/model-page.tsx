@@ -22,6 +22,7 @@ import {
 } from './catalogue.ts'
 import { EditAccess, EditModel, EditParameters, EditPrices, ToggleModel } from './model-dialogs.tsx'
 import { groupText, surfaceText } from './model-list.tsx'
+import { ModelTools } from './model-tools.tsx'
 import { priceText } from './prices.ts'
 
 /** A model, with all that can be set of it. */
@@ -40,6 +41,7 @@ export function ModelPage({ id }: { id: string }) {
           <EditAccess model={model} />
           <EditPrices model={model} />
           <EditParameters model={model} />
+          <ModelTools model={model} />
           <ToggleModel model={model} />
           <RemoveModel model={model} />
         </div>

@@ -10,6 +10,7 @@ import { Facts, Part } from '../part.tsx'
 import { State } from '../state.tsx'
 import { ExplainModel } from './explain-model.tsx'
 import { type Person, roleChoices, roleText, stateKinds, stateText, usePerson, useTokensOf } from './people.ts'
+import { PersonLimits } from './person-limits.tsx'
 
 /** A person, with all that can be done with them. */
 export function PersonPage({ id }: { id: string }) {
@@ -35,6 +36,7 @@ export function PersonPage({ id }: { id: string }) {
           <Remove person={person} />
         </div>
       </Part>
+      <PersonLimits person={person} />
       <ExplainModel person={person} />
     </>
   )
