@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sections } from '../../facades/web/app/admin/sections.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { adminShown, ageSessions, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings } from '../kit/web/pages.ts'
+import { openSettings, showSettings } from '../kit/web/pages.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -14,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-const german = builtInLabels.de_DE
+const { de_DE: german, en_US: english } = builtInLabels
 
 describeWith('chromium')('people in the administration', () => {
   test('whoever is no administrator sees no entry, finds no page and reads nothing', async () => {
@@ -178,6 +179,30 @@ describeWith('chromium')('people in the administration', () => {
     await showAdmin(page, `people/${id}`)
     await svc.host.admin.setGroups({ user: { id }, groups: ['library'] })
     await page.getByText('library').waitFor()
+  })
+
+  test('all that administrators see takes less than 60 KiB of scripts beside the first view', async () => {
+    await using admin = await openAdmin(svc, 'gisa', { path: 'people' })
+    const { page } = admin
+    const sizes = new Map<string, number>()
+    page.on('requestfinished', async (request) => {
+      if (!/\/assets\/app\/.*\.js$/.test(request.url())) return
+      sizes.set(request.url(), (await request.sizes()).responseBodySize)
+    })
+    await (await page.context().newCDPSession(page)).send('Network.clearBrowserCache')
+    await showSettings(page)
+    const first = new Set(sizes.keys())
+    await page.getByRole('link', { name: 'Admin', exact: true }).click()
+    for (const name of Object.values(sections)) {
+      await page
+        .getByRole('navigation', { name: 'Admin' })
+        .getByRole('link', { name: english[name]!, exact: true })
+        .click()
+      await adminShown(page)
+    }
+    const further = [...sizes].filter(([url]) => !first.has(url))
+    expect(further.length).toBeGreaterThan(5)
+    expect(further.reduce((sum, [, size]) => sum + size, 0)).toBeLessThan(60 * 1024)
   })
 
   test('people are looked at in German, narrow and wide, in both schemes', async () => {
