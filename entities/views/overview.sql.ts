@@ -2,6 +2,7 @@ import { UsageRecord } from '../ai/usage-record.ts'
 import { AiModel } from '../catalogue/ai-model.ts'
 import { AiProvider } from '../catalogue/ai-provider.ts'
 import { AiTool } from '../catalogue/ai-tool.ts'
+import { McpServer } from '../catalogue/mcp-server.ts'
 import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
@@ -70,7 +71,7 @@ export interface ToolToApprove extends Counted {
 export const toolsToApprove = statement<ToolToApprove>(
   'tools-to-approve',
   `select t.name, s.server_label as server, t.approved is not null as "hasChanged", ${counted}
-     from ${AiTool.tableName} t join mcp_servers s on s.id = t.server_id
+     from ${AiTool.tableName} t join ${McpServer.tableName} s on s.id = t.server_id
     where t.mcp_config is not null and t.approved is distinct from t.mcp_config order by t.approved is null, t.id limit ${MOST}`,
 )
 
