@@ -105,7 +105,7 @@ const strangersOfApp = [
 ]
 /** The cryptography, and where the pages before it leave the key. */
 const known = ['!**/browser/crypto.ts', '!**/browser/keystore.ts']
-const subjects = '**/../{chat,rooms,settings,shell}/**'
+const subjects = '**/../{admin,chat,rooms,settings,shell}/**'
 const app = [
   rulesFor(
     ['facades/web/app/**'],

@@ -12,7 +12,8 @@ import type { SiteView } from './site.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
 const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
-const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings']
+const admin = ['/admin', '/admin/:section', '/admin/:section/:id']
+const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', ...admin]
 const addresses = [...subjects, ...settings.map((section) => `/settings/${section}`)]
 
 /** Everything from this origin; what would make code of a text needs a type that is made for the address of one worker. */

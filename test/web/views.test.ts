@@ -7,6 +7,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp } from '../kit/apps/ext-app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, PASSKEY, settingsShown, signIn } from '../kit/web/pages.ts'
 
@@ -247,6 +248,15 @@ async function judgeSettings({ page, judge, t }: Views, account: string) {
   await judge('the question before a revocation')
 }
 
+async function judgeAdministration({ page, judge }: Views, account: string) {
+  await svc.rows("update users set role = 'admin' where username = $1", [account])
+  const [own] = await svc.rows<{ id: number }>('select id from users where username = $1', [account])
+  for (const path of ['overview', 'people', `people/${own?.id}`]) {
+    await showAdmin(page, path)
+    await judge(`the administration: ${path}`)
+  }
+}
+
 async function judgeInterruptions({ page, judge, t, excuse }: Views, account: string) {
   const rules = join(svc.folder, 'announcements', 'rules')
   await mkdir(rules, { recursive: true })
@@ -276,6 +286,7 @@ describeWith('chromium')('every view', () => {
       await judgeChat(views)
       await judgeRooms(views)
       await judgeSettings(views, account)
+      await judgeAdministration(views, account)
       await judgeInterruptions(views, account)
 
       const unseen = (await addresses()).filter((pattern) => ![...views.seen].some((path) => pattern.test(path)))
@@ -290,7 +301,7 @@ async function addresses(): Promise<RegExp[]> {
   const [routes, pages] = await Promise.all([read('app/routes.tsx'), read('index.ts')])
   const app = [...routes.matchAll(/path: '([^']+)'/g)].map(([, path]) => path ?? '')
   const before = [...pages.matchAll(/^ {2}\w+: '(\/[^']*)',$/gm)].map(([, path]) => path ?? '')
-  const all = [...app, ...before].filter((path) => path !== '/' && path !== '/settings')
+  const all = [...app, ...before].filter((path) => !['/', '/settings', '/admin'].includes(path))
   expect(all.length).toBeGreaterThan(8)
   const shown = all.flatMap((path) =>
     path === '/settings/$section' ? sections.map((part) => `/settings/${part}`) : path,

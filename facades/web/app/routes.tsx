@@ -60,8 +60,33 @@ const settingsSection = createRoute({
   component: () => <SettingsPage {...settingsSection.useParams()} />,
 })
 
+/** Loaded by administrators alone. */
+const AdminPage = lazyRouteComponent(() => import('./admin/admin-page.tsx'), 'AdminPage')
+
+const admin = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/admin',
+  beforeLoad: () => {
+    throw redirect({ to: '/admin/$section', params: { section: 'overview' }, replace: true })
+  },
+})
+
+const adminSection = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/admin/$section',
+  component: () => <AdminPage {...adminSection.useParams()} />,
+})
+
+const adminRecord = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/admin/$section/$id',
+  component: () => <AdminPage {...adminRecord.useParams()} />,
+})
+
+const subjects = [newChat, importing, chat, rooms, joining, room, settings, settingsSection] as const
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([newChat, importing, chat, rooms, joining, room, settings, settingsSection]),
+  routeTree: rootRoute.addChildren([...subjects, admin, adminSection, adminRecord]),
   defaultErrorComponent: PageFailure,
 })
 

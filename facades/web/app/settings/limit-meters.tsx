@@ -3,7 +3,7 @@ import { api } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
 import { moneyText, numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
-import { minuteText } from './moments.ts'
+import { minuteText } from '../shared/text/moments.ts'
 import { SettingsSection } from './settings-section.tsx'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]

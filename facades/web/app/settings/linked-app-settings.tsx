@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
+import { dayText, minuteText } from '../shared/text/moments.ts'
 import { ItemList } from './item-list.tsx'
-import { dayText, minuteText } from './moments.ts'
 import { abilitiesText, usedText } from './token-settings.tsx'
 
 /** What works in the name of the person: apps that they linked, and tools that models may call without asking. */

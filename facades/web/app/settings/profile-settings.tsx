@@ -1,12 +1,12 @@
 import { type ChangeEvent, useId, useState } from 'react'
 import { toBase64 } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { Field } from './field.tsx'
+import { Field } from '../shared/ui/field.tsx'
 import { entered, SettingsForm } from './settings-form.tsx'
 import { SettingsSection } from './settings-section.tsx'
-import { InputError } from './use-step.ts'
 
 /** What others see of the person, and what they are called where they sign in. */
 export function ProfileSettings() {

@@ -3,13 +3,13 @@ import { useState } from 'react'
 import { makeBackup, type Salts, unlock } from '../../browser/crypto.ts'
 import { forget } from '../../browser/keystore.ts'
 import { api, type Connection, queryClient } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { Field } from './field.tsx'
-import { Secret } from './secret.tsx'
+import { Field } from '../shared/ui/field.tsx'
+import { Secret } from '../shared/ui/secret.tsx'
 import { entered, SettingsForm } from './settings-form.tsx'
 import { SettingsSection } from './settings-section.tsx'
-import { InputError } from './use-step.ts'
 
 /** The password where the service keeps it, and the keys. */
 export const SecuritySettings = () => (

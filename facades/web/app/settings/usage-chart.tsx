@@ -1,6 +1,6 @@
 import { numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
-import { calendarDayText } from './moments.ts'
+import { calendarDayText } from '../shared/text/moments.ts'
 import { add, groupByModel, type Sum, tokensOf } from './usage-sums.ts'
 
 /** Models with a colour of their own; the others share one. */

@@ -2,9 +2,6 @@ import { useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 
-/** An error that the page found itself; its message is a text for people. */
-export class InputError extends Error {}
-
 export interface StepState {
   isBusy: boolean
   /** How it went, in words. */
@@ -25,8 +22,7 @@ export function useStep() {
     try {
       setState({ ...idle, outcome: (await step()) ?? '' })
     } catch (error) {
-      const outcome = error instanceof InputError ? error.message : errorText(error)
-      setState({ isBusy: false, outcome, isWrong: true })
+      setState({ isBusy: false, outcome: errorText(error), isWrong: true })
     } finally {
       isRunning.current = false
     }

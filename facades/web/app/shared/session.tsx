@@ -12,10 +12,12 @@ interface SessionKeys {
 /** Who is signed in, and their keys where this browser has them. What needs a key and finds none gives way to the page for the passkey. */
 export class Session {
   readonly connection: Connection
+  readonly isAdministrator: boolean
   readonly #keys: SessionKeys | undefined
 
-  constructor(connection: Connection, keys: SessionKeys | undefined) {
+  constructor(connection: Connection, isAdministrator: boolean, keys: SessionKeys | undefined) {
     this.connection = connection
+    this.isAdministrator = isAdministrator
     this.#keys = keys
   }
 
@@ -53,13 +55,14 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 }
 
 async function openSession(): Promise<Session> {
-  const [connection, { items }] = await Promise.all([
+  const [connection, { items }, { role }] = await Promise.all([
     api.connections.get.query({ id: brand }),
     api.userKeychainValues.list.query({}),
+    api.users.me.query({}),
   ])
   const passkeyKey = await findPasskeyKey(connection)
   const conversationKey = passkeyKey && (await openConversationKey(passkeyKey, items))
-  return new Session(connection, conversationKey && { passkeyKey, conversationKey })
+  return new Session(connection, role === 'admin', conversationKey && { passkeyKey, conversationKey })
 }
 
 /** Reads again who is signed in, after they changed. */

@@ -27,14 +27,14 @@ export function Sidebar() {
   ) : null
 }
 
+const AdminNav = lazy(async () => ({ default: (await import('../admin/admin-nav.tsx')).AdminNav }))
+
 const RoomList = lazy(async () => ({ default: (await import('../rooms/room-list.tsx')).RoomList }))
 
 function SidebarContent() {
-  const { connection, isLocked } = useSession()
+  const { connection } = useSession()
   const { setOpen } = useSidebar()
   const close = () => setOpen(false)
-  const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })
-  const List = isInRooms ? RoomList : ConversationList
   return (
     <>
       <div className="sidebar-head">
@@ -46,21 +46,8 @@ function SidebarContent() {
           <Icon name="plus" /> {t('app.chat.new')}
         </Link>
       </div>
-      <nav className="subjects" aria-label={t('app.navigation')}>
-        <Link to="/chat" aria-current={isInRooms ? undefined : 'page'}>
-          {t('app.chats')}
-        </Link>
-        <Link to="/rooms" aria-current={isInRooms ? 'page' : undefined}>
-          {t('app.rooms')}
-        </Link>
-      </nav>
-      {isLocked ? (
-        <p className="conversations hint">{t('app.settings.locked')}</p>
-      ) : (
-        <Suspense>
-          <List onChoose={close} />
-        </Suspense>
-      )}
+      <Subjects />
+      <SubjectList close={close} />
       {siteLinks.length > 0 && (
         <nav className="site-links" aria-label={t('page.site')}>
           {siteLinks.map(({ text, address }) => (
@@ -78,5 +65,50 @@ function SidebarContent() {
         <a href="/logout">{t('page.signOut')}</a>
       </nav>
     </>
+  )
+}
+
+type Subject = 'chat' | 'rooms' | 'admin'
+
+/** What the address is about; whoever may not administer is told nothing of that. */
+function useSubject(): Subject {
+  const { isAdministrator } = useSession()
+  const subject = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
+  if (subject === 'rooms') return subject
+  return subject === 'admin' && isAdministrator ? subject : 'chat'
+}
+
+function Subjects() {
+  const { isAdministrator } = useSession()
+  const subject = useSubject()
+  const markIf = (own: Subject) => (own === subject ? 'page' : undefined)
+  return (
+    <nav className="subjects" aria-label={t('app.navigation')}>
+      <Link to="/chat" aria-current={markIf('chat')}>
+        {t('app.chats')}
+      </Link>
+      <Link to="/rooms" aria-current={markIf('rooms')}>
+        {t('app.rooms')}
+      </Link>
+      {isAdministrator && (
+        <Link to="/admin" aria-current={markIf('admin')}>
+          {t('app.admin')}
+        </Link>
+      )}
+    </nav>
+  )
+}
+
+const lists = { chat: ConversationList, rooms: RoomList, admin: AdminNav }
+
+function SubjectList({ close }: { close: () => void }) {
+  const { isLocked } = useSession()
+  const subject = useSubject()
+  if (isLocked && subject !== 'admin') return <p className="conversations hint">{t('app.settings.locked')}</p>
+  const List = lists[subject]
+  return (
+    <Suspense>
+      <List onChoose={close} />
+    </Suspense>
   )
 }

@@ -1,8 +1,12 @@
 import { SvcError } from '../../../../client/index.ts'
 import { hasLabel, t } from '../text/labels.ts'
 
+/** An error with a text of its own for people. */
+export class InputError extends Error {}
+
 /** The text for an error in the language of the page, with what to do; the service's own sentences are in English. */
 export function errorText(error: unknown): string {
+  if (error instanceof InputError) return error.message
   if (!(error instanceof SvcError)) return t('page.error')
   const field = error.issues[0]?.path.at(-1)
   const keys = [

@@ -20,6 +20,8 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
   const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
+    // A dialog may stand above the form of another one.
+    event.stopPropagation()
     if (!save || state === 'working') return
     setState('working')
     await save(new FormData(event.currentTarget)).then(close, (error: unknown) => setState({ error }))

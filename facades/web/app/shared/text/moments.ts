@@ -1,4 +1,4 @@
-import { regions } from '../shared/text/labels.ts'
+import { regions } from './labels.ts'
 
 /** The day of a moment in the time zone of the browser. */
 export const dayText = (moment: string) => new Date(moment).toLocaleDateString(regions)

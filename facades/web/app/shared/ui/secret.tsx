@@ -1,4 +1,4 @@
-import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { CopyButton } from './copy-button.tsx'
 
 interface SecretProps {
   label: string

@@ -1,0 +1,52 @@
+import { type ReactNode, useState } from 'react'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { write } from './admin-queries.ts'
+import { FreshSession } from './fresh-session.tsx'
+
+interface ActionDialogProps {
+  title: string
+  /** What comes of it; for what cannot be undone, what is lost. */
+  text?: string
+  children?: ReactNode
+  action: string
+  isDangerous?: boolean
+  /** Changes it, with what stands in the fields. */
+  act: (form: FormData) => Promise<unknown>
+  close: () => void
+}
+
+/** Asks before something is changed, with fields for what it needs, and shows why it was refused; what was typed stays. */
+const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
+  <FormDialog {...rest} save={(form) => write(() => act(form))}>
+    {text && <p>{text}</p>}
+    {children}
+    <FreshSession />
+  </FormDialog>
+)
+
+/** A button that asks before it acts. */
+export function ActionButton({
+  label,
+  className = 'quiet-button',
+  ...dialog
+}: { label: string; className?: string } & Omit<ActionDialogProps, 'close'>) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" className={dialog.isDangerous ? 'danger-button' : className} onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {isOpen && <ActionDialog {...dialog} close={() => setOpen(false)} />}
+    </>
+  )
+}
+
+/** What stands in a field, without blanks around it. */
+export const textOf = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
+
+/** Words that are divided by commas or lines. */
+export const wordsOf = (form: FormData, name: string): string[] =>
+  textOf(form, name)
+    .split(/[,\n]/)
+    .map((word) => word.trim())
+    .filter((word) => word !== '')

@@ -1,0 +1,72 @@
+import { Link } from '@tanstack/react-router'
+import { type ComponentType, lazy, Suspense } from 'react'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { usePageTitle } from '../shared/ui/page-title.ts'
+import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { FreshSession } from './fresh-session.tsx'
+import { isSection, type SectionName, sections } from './sections.ts'
+import './admin.css'
+
+/** What stands at the address of a section; with an id, one row of it. */
+interface SectionProps {
+  id?: string | undefined
+}
+
+/** Each part loads when it is opened. */
+const contents: Record<SectionName, ComponentType<SectionProps>> = {
+  overview: lazy(async () => ({ default: (await import('./overview-section.tsx')).OverviewSection })),
+  people: lazy(async () => ({ default: (await import('./people/people-section.tsx')).PeopleSection })),
+  models: lazy(async () => ({ default: (await import('./models/models-section.tsx')).ModelsSection })),
+  providers: lazy(async () => ({ default: (await import('./providers/providers-section.tsx')).ProvidersSection })),
+  tasks: lazy(async () => ({ default: (await import('./models/tasks-section.tsx')).TasksSection })),
+  tools: lazy(async () => ({ default: (await import('./tools-section.tsx')).ToolsSection })),
+  limits: lazy(async () => ({ default: (await import('./limits-section.tsx')).LimitsSection })),
+  usage: lazy(async () => ({ default: (await import('./usage-section.tsx')).UsageSection })),
+  bills: lazy(async () => ({ default: (await import('./bills-section.tsx')).BillsSection })),
+  apps: lazy(async () => ({ default: (await import('./apps-section.tsx')).AppsSection })),
+  announcements: lazy(async () => ({ default: (await import('./announcements-section.tsx')).AnnouncementsSection })),
+  settings: lazy(async () => ({ default: (await import('./settings-section.tsx')).ServiceSettingsSection })),
+  audit: lazy(async () => ({ default: (await import('./audit-section.tsx')).AuditSection })),
+}
+
+/** The administration; for anybody else there is nothing at its address. */
+export function AdminPage({ section, id }: { section: string; id?: string }) {
+  const { isAdministrator } = useSession()
+  return isAdministrator && isSection(section) ? <AdminSection section={section} id={id} /> : <NothingHere />
+}
+
+function AdminSection({ section, id }: { section: SectionName } & SectionProps) {
+  const Content = contents[section]
+  usePageTitle(t(sections[section]))
+  return (
+    <main id="main" className="admin">
+      <header className="chat-head">
+        <SidebarButton />
+        <h1>
+          {id === undefined ? (
+            t(sections[section])
+          ) : (
+            <Link to="/admin/$section" params={{ section }}>
+              {t(sections[section])}
+            </Link>
+          )}
+        </h1>
+      </header>
+      <div className="admin-body">
+        <Suspense fallback={<div className="admin-waiting" aria-busy="true" />}>
+          <Content id={id} key={`${section} ${id}`} />
+        </Suspense>
+      </div>
+      <FreshSession />
+    </main>
+  )
+}
+
+const NothingHere = () => (
+  <main id="main" className="failure">
+    <h1>{t('page.notFound.title')}</h1>
+    <p>{t('app.error.not_found')}</p>
+    <Link to="/chat">{t('app.chats')}</Link>
+  </main>
+)

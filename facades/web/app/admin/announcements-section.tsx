@@ -1,0 +1,126 @@
+import { api } from '../shared/api/client.ts'
+import { numberText } from '../shared/text/amounts.ts'
+import { t } from '../shared/text/labels.ts'
+import { minuteText } from '../shared/text/moments.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { ActionButton, textOf, wordsOf } from './action-dialog.tsx'
+import { useRead } from './admin-queries.ts'
+import { CheckInput, ChoiceInput } from './choice-input.tsx'
+import { useLocalRows } from './local-rows.ts'
+import { type Column, RecordTable, SearchField } from './record-table.tsx'
+
+type Announcement = Awaited<ReturnType<typeof api.announcements.list.query>>[number]
+
+const types = ['info', 'news', 'event', 'system', 'policy'] as const
+const typeLabels = {
+  info: 'app.admin.typeInfo',
+  news: 'app.admin.typeNews',
+  event: 'app.admin.typeEvent',
+  system: 'app.admin.typeSystem',
+  policy: 'app.admin.typePolicy',
+} as const
+
+const columns = (): Column<Announcement>[] => [
+  {
+    key: 'title',
+    label: t('app.admin.announcement'),
+    cell: ({ title, isForced }) => (
+      <span>
+        <strong>{title}</strong>
+        {isForced && <span className="sub">{t('app.admin.forced')}</span>}
+      </span>
+    ),
+    text: ({ title }) => title,
+    isSortable: true,
+  },
+  { key: 'type', label: t('app.admin.kind'), cell: ({ type }) => t(typeLabels[type]), text: ({ type }) => type },
+  {
+    key: 'starts',
+    label: t('app.admin.from'),
+    cell: ({ startsAt }) => minuteText(startsAt),
+    text: ({ startsAt }) => startsAt,
+    isSortable: true,
+  },
+  {
+    key: 'ends',
+    label: t('app.admin.ends'),
+    cell: ({ expiresAt }) => (expiresAt ? minuteText(expiresAt) : t('app.admin.never')),
+    text: ({ expiresAt }) => expiresAt,
+  },
+  {
+    key: 'seen',
+    label: t('app.admin.seen'),
+    cell: ({ seen }) => numberText(seen),
+    text: ({ seen }) => seen,
+    isNumber: true,
+  },
+  {
+    key: 'accepted',
+    label: t('app.admin.accepted'),
+    cell: ({ accepted }) => numberText(accepted),
+    text: ({ accepted }) => accepted,
+    isNumber: true,
+  },
+]
+
+/** A moment of the time zone of the browser. */
+const momentOf = (form: FormData, name: string) => {
+  const text = textOf(form, name)
+  return text === '' ? undefined : new Date(text).toISOString()
+}
+
+function publish(form: FormData) {
+  const [start, expire, users] = [momentOf(form, 'start'), momentOf(form, 'expire'), wordsOf(form, 'users')]
+  return api.announcements.publish.mutate({
+    title: textOf(form, 'title'),
+    view: textOf(form, 'view'),
+    type: types.find((type) => type === textOf(form, 'type')) ?? 'info',
+    force: form.has('force'),
+    ...(users.length > 0 && { users }),
+    ...(start && { start }),
+    ...(expire && { expire }),
+  })
+}
+
+const Publish = () => (
+  <ActionButton
+    label={t('app.admin.publish')}
+    className="button"
+    title={t('app.admin.publish')}
+    text={t('app.admin.publishText')}
+    action={t('app.admin.publish')}
+    act={publish}
+  >
+    <Field label={t('app.admin.title')} name="title" required maxLength={200} />
+    <Field label={t('app.admin.view')} name="view" required hint={t('app.admin.viewHint')} autoComplete="off" />
+    <ChoiceInput
+      label={t('app.admin.kind')}
+      name="type"
+      value="info"
+      choices={types.map((type) => [type, t(typeLabels[type])])}
+    />
+    <div className="field-pair">
+      <Field label={t('app.admin.from')} name="start" type="datetime-local" />
+      <Field label={t('app.admin.to')} name="expire" type="datetime-local" />
+    </div>
+    <Field label={t('app.admin.onlyFor')} name="users" hint={t('app.admin.groupsHint')} autoComplete="off" />
+    <CheckInput label={t('app.admin.forcedLong')} name="force" isChecked={false} />
+  </ActionButton>
+)
+
+/** What people are told, and who has read it. */
+export function AnnouncementsSection() {
+  const { data, error } = useRead(['announcements'], (signal) => api.announcements.list.query(undefined, { signal }))
+  const rows = useLocalRows({ all: data, error, columns: columns(), texts: ({ title }) => [title] })
+  return (
+    <RecordTable
+      label={t('app.admin.announcements')}
+      columns={columns()}
+      rowKey={({ id }) => id}
+      {...rows}
+      none={t('app.admin.noAnnouncements')}
+      filters={<SearchField name="q" label={t('app.admin.title')} />}
+      actions={<Publish />}
+    />
+  )
+}

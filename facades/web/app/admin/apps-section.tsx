@@ -1,0 +1,171 @@
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { minuteText } from '../shared/text/moments.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { Secret } from '../shared/ui/secret.tsx'
+import { ActionButton, textOf, wordsOf } from './action-dialog.tsx'
+import { useRead } from './admin-queries.ts'
+import { CheckInput, TextInput } from './choice-input.tsx'
+import { useLocalRows } from './local-rows.ts'
+import { type Column, RecordTable, SearchField } from './record-table.tsx'
+import { State } from './state.tsx'
+
+type App = Awaited<ReturnType<typeof api.extApps.overview.query>>[number]
+
+/** Shows a credential once, as nobody gets it back. */
+type Show = (credential: string) => void
+
+const columnsWith = (show: Show): Column<App>[] => [
+  {
+    key: 'name',
+    label: t('app.admin.app'),
+    cell: ({ name, url }) => (
+      <span>
+        <strong>{name}</strong>
+        <span className="sub">{url}</span>
+      </span>
+    ),
+    text: ({ name }) => name,
+    isSortable: true,
+  },
+  {
+    key: 'abilities',
+    label: t('app.admin.abilities'),
+    cell: ({ abilities }) => abilities.join(', '),
+    text: ({ abilities }) => abilities.join(', '),
+  },
+  {
+    key: 'links',
+    label: t('app.admin.links'),
+    cell: ({ links }) => links,
+    text: ({ links }) => links,
+    isSortable: true,
+    isNumber: true,
+  },
+  {
+    key: 'used',
+    label: t('app.admin.lastUsed'),
+    cell: ({ lastUsedAt }) => (lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never')),
+    text: ({ lastUsedAt }) => lastUsedAt,
+    isSortable: true,
+  },
+  {
+    key: 'state',
+    label: t('app.admin.state'),
+    cell: ({ active, fromFile }) => (
+      <span>
+        <State kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</State>
+        {fromFile && <span className="sub">{t('app.admin.fromAppFile')}</span>}
+      </span>
+    ),
+    text: ({ active }) => String(active),
+  },
+  {
+    key: 'actions',
+    label: t('app.admin.actions'),
+    cell: (app) => (app.fromFile ? null : <AppActions app={app} show={show} />),
+  },
+]
+
+function AppActions({ app: { id, name, active, links }, show }: { app: App; show: Show }) {
+  const chosen = { id: String(id) }
+  return (
+    <span className="admin-buttons">
+      <ActionButton
+        label={t('app.admin.rotate')}
+        title={t('app.admin.rotateOf', { name })}
+        text={t('app.admin.rotateText')}
+        action={t('app.admin.rotate')}
+        act={async () => show((await api.extApps.rotateCredential.mutate(chosen)).meta.credential)}
+      />
+      <ActionButton
+        label={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
+        title={t(active ? 'app.admin.switchOffOf' : 'app.admin.switchOnOf', { name })}
+        text={t(active ? 'app.admin.appOffText' : 'app.admin.appOnText')}
+        action={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
+        isDangerous={active}
+        act={() => api.extApps.update.mutate({ ...chosen, active: !active })}
+      />
+      <ActionButton
+        label={t('app.admin.remove')}
+        title={t('app.admin.removeOf', { name })}
+        text={t('app.admin.removeAppText', { count: links })}
+        action={t('app.admin.remove')}
+        isDangerous
+        act={() => api.extApps.delete.mutate(chosen)}
+      />
+    </span>
+  )
+}
+
+const AddApp = ({ show }: { show: Show }) => (
+  <ActionButton
+    label={t('app.admin.addApp')}
+    className="button"
+    title={t('app.admin.addApp')}
+    action={t('app.admin.add')}
+    act={async (form) => {
+      const { credential = '', privateKey } = await api.extApps.create.mutate({
+        name: textOf(form, 'name'),
+        url: textOf(form, 'url'),
+        redirectUrls: wordsOf(form, 'redirectUrls'),
+        abilities: (['ai', 'user', 'read', 'write'] as const).filter((ability) =>
+          form.getAll('ability').includes(ability),
+        ),
+        needsKeys: form.has('needsKeys'),
+      })
+      show([credential, privateKey].filter(Boolean).join('\n\n'))
+    }}
+  >
+    <Field label={t('app.name')} name="name" required maxLength={60} />
+    <Field label={t('app.admin.address')} name="url" type="url" required />
+    <TextInput
+      label={t('app.admin.redirects')}
+      name="redirectUrls"
+      value=""
+      rows={2}
+      hint={t('app.admin.redirectsHint')}
+    />
+    <fieldset className="checks">
+      <legend>{t('app.admin.abilities')}</legend>
+      {(['ai', 'user', 'read', 'write'] as const).map((ability) => (
+        <CheckInput
+          key={ability}
+          label={t(`page.ability.${ability}`)}
+          name="ability"
+          value={ability}
+          isChecked={ability === 'ai'}
+        />
+      ))}
+    </fieldset>
+    <CheckInput label={t('app.admin.needsKeys')} name="needsKeys" isChecked={false} />
+  </ActionButton>
+)
+
+/** Programs of others that people link with their account. */
+export function AppsSection() {
+  const [credential, setCredential] = useState('')
+  const { data, error } = useRead(['apps'], (signal) => api.extApps.overview.query(undefined, { signal }))
+  const columns = columnsWith(setCredential)
+  const rows = useLocalRows({ all: data, error, columns, texts: ({ name, url }) => [name, url] })
+  return (
+    <>
+      {credential !== '' && (
+        <section className="admin-part" aria-label={t('app.admin.credential')}>
+          <p>{t('app.admin.credentialOnce')}</p>
+          <Secret label={t('app.admin.credential')} text={credential} copyText={t('app.admin.credentialCopy')} />
+        </section>
+      )}
+      <RecordTable
+        label={t('app.admin.apps')}
+        columns={columns}
+        rowKey={({ id }) => id}
+        {...rows}
+        none={t('app.admin.noApps')}
+        filters={<SearchField name="q" label={t('app.admin.searchProviders')} />}
+        actions={<AddApp show={setCredential} />}
+      />
+    </>
+  )
+}

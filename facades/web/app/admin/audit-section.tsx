@@ -1,0 +1,123 @@
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { minuteText } from '../shared/text/moments.ts'
+import { FormError } from '../shared/ui/form-dialog.tsx'
+import { useRead } from './admin-queries.ts'
+import { useFilters } from './filters.ts'
+import { withFreshSession } from './fresh-session.tsx'
+import { type Column, DayField, RecordTable, type Rows, SearchField } from './record-table.tsx'
+import { State } from './state.tsx'
+
+type Entry = Awaited<ReturnType<typeof api.audit.list.query>>['entries'][number]
+
+const PAGE_SIZE = 50
+const ALL_SIZE = 1000
+const names = ['act', 'actor', 'subject', 'outcome', 'from', 'to'] as const
+
+/** The entries that the filters of the address choose. A page is found behind those before it, as a log only grows at its head. */
+function useEntries(): Rows<Entry> {
+  const { filters } = useFilters()
+  const chosen = Object.fromEntries(names.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
+  const page = Number(filters['page'] ?? 1)
+  const { data, error } = useRead(['audit', chosen, page], async (signal) => {
+    const limit = Math.min(ALL_SIZE, page * PAGE_SIZE)
+    const { entries, next } = await api.audit.list.query({ ...chosen, limit }, { signal })
+    return { entries: entries.slice((page - 1) * PAGE_SIZE), hasMore: next !== null && limit < ALL_SIZE }
+  })
+  const readAll = async () => {
+    const all: Entry[] = []
+    let before: number | null = null
+    do {
+      const input: { limit: number; before?: number } = { limit: ALL_SIZE, ...(before !== null && { before }) }
+      const { entries, next } = await api.audit.list.query({ ...chosen, ...input })
+      all.push(...entries)
+      before = next
+    } while (before !== null)
+    return all
+  }
+  return { rows: data?.entries, error, hasMore: data?.hasMore ?? false, readAll }
+}
+
+const DONE = 'ok'
+
+const columns = (): Column<Entry>[] => [
+  { key: 'at', label: t('app.admin.at'), cell: ({ at }) => minuteText(at), text: ({ at }) => at },
+  { key: 'actor', label: t('app.admin.actor'), cell: ({ actor }) => actor, text: ({ actor }) => actor },
+  { key: 'act', label: t('app.admin.act'), cell: ({ act }) => <code>{act}</code>, text: ({ act }) => act },
+  { key: 'subject', label: t('app.admin.subject'), cell: ({ subject }) => subject, text: ({ subject }) => subject },
+  {
+    key: 'outcome',
+    label: t('app.admin.outcome'),
+    cell: ({ outcome }) => <State kind={outcome === DONE ? 'ok' : 'wrong'}>{outcome}</State>,
+    text: ({ outcome }) => outcome,
+  },
+  {
+    key: 'change',
+    label: t('app.admin.change'),
+    cell: ({ change, origin, requestId }) => <Details value={{ ...change, ...origin, requestId }} />,
+    text: ({ change }) => JSON.stringify(change),
+  },
+]
+
+const Details = ({ value }: { value: unknown }) => (
+  <details>
+    <summary>{t('app.admin.details')}</summary>
+    <pre>{JSON.stringify(value, null, 2)}</pre>
+  </details>
+)
+
+/** Who did what. */
+export const AuditSection = () => (
+  <RecordTable
+    label={t('app.admin.audit')}
+    columns={columns()}
+    rowKey={({ seq }) => seq}
+    {...useEntries()}
+    none={t('app.admin.noEntries')}
+    filters={
+      <>
+        <SearchField name="act" label={t('app.admin.act')} />
+        <SearchField name="actor" label={t('app.admin.actor')} />
+        <SearchField name="subject" label={t('app.admin.subject')} />
+        <DayField name="from" label={t('app.admin.from')} />
+        <DayField name="to" label={t('app.admin.to')} />
+      </>
+    }
+    actions={<Verify />}
+  />
+)
+
+type Verdict = Awaited<ReturnType<typeof api.audit.verify.query>>
+
+/** Walks the whole chain, which tells of entries that were changed or removed. */
+function Verify() {
+  const [state, setState] = useState<'ready' | 'working' | { verdict: Verdict } | { error: unknown }>('ready')
+  const verify = async () => {
+    setState('working')
+    const asked = withFreshSession(() => api.audit.verify.query({}))
+    setState(
+      await asked.then(
+        (verdict) => ({ verdict }),
+        (error: unknown) => ({ error }),
+      ),
+    )
+  }
+  return (
+    <>
+      <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={verify}>
+        {t(state === 'working' ? 'page.working' : 'app.admin.verify')}
+      </button>
+      <span role="status">{typeof state === 'object' && 'verdict' in state && <VerdictText {...state.verdict} />}</span>
+      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+    </>
+  )
+}
+
+const VerdictText = ({ isWhole, entries, findings }: Verdict) => (
+  <State kind={isWhole ? 'ok' : 'wrong'}>
+    {isWhole
+      ? t('app.admin.chainWhole', { count: entries })
+      : t('app.admin.chainBroken', { reason: findings.map(({ seq, problem }) => `${seq} ${problem}`).join('; ') })}
+  </State>
+)

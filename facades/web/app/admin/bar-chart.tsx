@@ -1,0 +1,42 @@
+const HEIGHT = 100
+
+interface Bar {
+  name: string
+  value: number
+  /** What is said of it. */
+  text: string
+}
+
+interface BarChartProps {
+  bars: readonly Bar[]
+  /** What it shows, for those who do not see it. */
+  label: string
+}
+
+/** A bar for each day or hour, from the first to the last. */
+export function BarChart({ bars, label }: BarChartProps) {
+  const most = Math.max(1, ...bars.map(({ value }) => value))
+  return (
+    <figure className="bar-chart">
+      <svg
+        viewBox={`0 0 ${Math.max(1, bars.length)} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+      >
+        {bars.map(({ name, value, text }, index) => {
+          const height = (value / most) * HEIGHT
+          return (
+            <rect key={name} x={index + 0.1} y={HEIGHT - height} width={0.8} height={height}>
+              <title>{`${name}: ${text}`}</title>
+            </rect>
+          )
+        })}
+      </svg>
+      <p className="axis">
+        <span>{bars[0]?.name}</span>
+        <span>{bars.at(-1)?.name}</span>
+      </p>
+    </figure>
+  )
+}

@@ -1,0 +1,131 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog'
+import { useQuery } from '@tanstack/react-query'
+import { type FormEvent, useEffect, useId, useState, useSyncExternalStore } from 'react'
+import { SvcError } from '../../../client/index.ts'
+import { api } from '../shared/api/client.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { FormError } from '../shared/ui/form-dialog.tsx'
+
+interface Waiting {
+  goOn: () => void
+  giveUp: () => void
+}
+
+/** What waits for a sign-in, and which component shows the question: the one that came last. */
+let waiting: Waiting | undefined
+let promise: Promise<void> | undefined
+let hosts: readonly string[] = []
+const listeners = new Set<() => void>()
+
+const notify = () => {
+  for (const listener of listeners) listener()
+}
+const subscribe = (listener: () => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+const isStale = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
+
+/** Makes a call; where the service wants a newer sign-in for it, asks for one and makes it again. */
+export async function withFreshSession<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (;;)
+    try {
+      return await call()
+    } catch (error) {
+      if (!isStale(error)) throw error
+      promise ??= askToSignIn(error)
+      await promise
+    }
+}
+
+function askToSignIn(error: unknown): Promise<void> {
+  const { promise: asked, resolve, reject } = Promise.withResolvers<void>()
+  waiting = { goOn: resolve, giveUp: () => reject(error) }
+  notify()
+  return asked.finally(() => {
+    waiting = undefined
+    promise = undefined
+    notify()
+  })
+}
+
+/** Asks for a new sign-in when something needs it. One stands on the page, and one in each dialog that is open above it. */
+export function FreshSession() {
+  const id = useId()
+  useEffect(() => {
+    hosts = [...hosts, id]
+    notify()
+    return () => {
+      hosts = hosts.filter((each) => each !== id)
+      notify()
+    }
+  }, [id])
+  const asked = useSyncExternalStore(subscribe, () => (hosts.at(-1) === id ? waiting : undefined))
+  return asked ? <SignInDialog {...asked} /> : null
+}
+
+/** Signs in here by password, or in another tab, after which the call is made again. */
+function SignInDialog({ goOn, giveUp }: Waiting) {
+  const { data } = useQuery({ queryKey: ['login'], queryFn: () => api.pages.visit.query({ page: 'login' }) })
+  useEffect(() => {
+    addEventListener('focus', goOn)
+    return () => removeEventListener('focus', goOn)
+  }, [goOn])
+  return (
+    <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && giveUp()}>
+      <AlertDialog.Portal>
+        <AlertDialog.Backdrop className="backdrop" />
+        <AlertDialog.Popup className="dialog">
+          <AlertDialog.Title>{t('app.admin.fresh')}</AlertDialog.Title>
+          <AlertDialog.Description>{t('app.admin.freshText')}</AlertDialog.Description>
+          {data?.login.password && <PasswordForm done={goOn} />}
+          <p className="actions">
+            <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
+            {data?.login.elsewhere && (
+              <a className="button" href="/req/login?redirectUri=%2Fchat" target="_blank" rel="noreferrer">
+                {t('page.login.oidc')}
+              </a>
+            )}
+          </p>
+        </AlertDialog.Popup>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  )
+}
+
+function PasswordForm({ done }: { done: () => void }) {
+  const { connection } = useSession()
+  const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
+  const account = connection.userinfo?.username ?? ''
+  const signIn = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    // The form of a dialog below hears of what happens in this one, too.
+    event.stopPropagation()
+    if (state === 'working') return
+    const password = String(new FormData(event.currentTarget).get('password'))
+    setState('working')
+    await api.sessions.login.mutate({ account, password }).then(done, (error: unknown) => setState({ error }))
+  }
+  return (
+    <form className="dialog-form" onSubmit={signIn}>
+      <Field label={t('page.login.account')} name="account" value={account} readOnly autoComplete="username" />
+      <Field
+        label={t('page.login.password')}
+        name="password"
+        type="password"
+        autoComplete="current-password"
+        required
+        autoFocus
+      />
+      {typeof state === 'object' && <FormError error={state.error} />}
+      <p className="actions">
+        <button type="submit" className="button" disabled={state === 'working'}>
+          {t('page.login.submit')}
+        </button>
+      </p>
+    </form>
+  )
+}

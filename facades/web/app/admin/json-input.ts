@@ -1,0 +1,23 @@
+import { InputError } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+import { textOf } from './action-dialog.tsx'
+
+/** What a field says in JSON, such as parameters for a provider; null where it is empty. */
+export function jsonOf(form: FormData, name: string): unknown {
+  const text = textOf(form, name)
+  if (text === '') return null
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new InputError(t('app.admin.badJson', { reason: error instanceof Error ? error.message : '' }))
+  }
+}
+
+export const jsonText = (value: unknown): string =>
+  value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
+
+/** A number, or null where a field is empty. */
+export function numberOf(form: FormData, name: string): number | null {
+  const text = textOf(form, name)
+  return text === '' ? null : Number(text)
+}

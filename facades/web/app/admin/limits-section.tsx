@@ -1,0 +1,210 @@
+import { useRef, useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { numberText } from '../shared/text/amounts.ts'
+import { t } from '../shared/text/labels.ts'
+import { minuteText } from '../shared/text/moments.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { ActionButton, textOf } from './action-dialog.tsx'
+import { useRead, withReason } from './admin-queries.ts'
+import { ChoiceInput } from './choice-input.tsx'
+import { amountText, whomText } from './limit-texts.ts'
+import { useLocalRows } from './local-rows.ts'
+import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+import { State } from './state.tsx'
+
+type Limit = Awaited<ReturnType<typeof api.limits.list.query>>[number]
+type Entry = Parameters<typeof api.limits.set.mutate>[0]
+
+/** From this part of a limit on, somebody is near it. */
+const NEAR = 0.8
+
+const shareOf = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
+const periodLabels = {
+  minute: 'app.admin.perMinute',
+  hour: 'app.admin.perHour',
+  day: 'app.admin.perDay',
+  week: 'app.admin.perWeek',
+  month: 'app.admin.perMonth',
+} as const
+
+const columns = (): Column<Limit>[] => [
+  {
+    key: 'name',
+    label: t('app.name'),
+    cell: ({ name }) => <strong>{name}</strong>,
+    text: ({ name }) => name,
+    isSortable: true,
+  },
+  { key: 'whom', label: t('app.admin.for'), cell: whomText, text: whomText, isSortable: true },
+  {
+    key: 'cap',
+    label: t('app.admin.cap'),
+    cell: (limit) =>
+      `${amountText(limit, limit.cap)} ${limit.unit === 'money' ? '' : t(unitLabels[limit.unit])} ${t(periodLabels[limit.period])}`,
+    text: ({ cap }) => cap,
+  },
+  { key: 'used', label: t('app.admin.used'), cell: (limit) => <Use limit={limit} />, text: shareOf, isSortable: true },
+  {
+    key: 'resets',
+    label: t('app.admin.resets'),
+    cell: ({ resetsAt }) => minuteText(resetsAt),
+    text: ({ resetsAt }) => resetsAt,
+  },
+  { key: 'actions', label: t('app.admin.actions'), cell: (limit) => <LimitActions limit={limit} /> },
+]
+
+const unitLabels = { requests: 'app.admin.requests', tokens: 'app.admin.tokens' } as const
+
+function Use({ limit }: { limit: Limit }) {
+  const { used, held, mode, refused } = limit
+  const share = shareOf(limit)
+  return (
+    <span>
+      <State kind={share >= 1 ? 'wrong' : share >= NEAR ? 'warn' : 'ok'}>
+        {`${amountText(limit, used + held)} (${numberText(Math.round(share * 100))} %)`}
+      </State>
+      <span className="sub">
+        {[mode === 'observe' && t('app.admin.observed'), refused > 0 && t('app.admin.refusals', { count: refused })]
+          .filter(Boolean)
+          .join(' · ')}
+      </span>
+    </span>
+  )
+}
+
+function LimitActions({ limit }: { limit: Limit }) {
+  const { name, unit, subjectId, currency } = limit
+  return (
+    <span className="admin-buttons">
+      <ActionButton
+        label={t('app.admin.topUp')}
+        title={t('app.admin.topUpOf', { name })}
+        text={t('app.admin.topUpText')}
+        action={t('app.admin.topUp')}
+        act={(form) => api.limits.topUp.mutate({ name, amount: Number(textOf(form, 'amount')), id: subjectId })}
+      >
+        <Field
+          label={unit === 'money' ? `${t('app.admin.amount')} (${currency})` : t('app.admin.amount')}
+          name="amount"
+          type="number"
+          step="any"
+          min={0}
+          required
+        />
+      </ActionButton>
+      <ActionButton
+        label={t('app.admin.remove')}
+        title={t('app.admin.removeLimitOf', { name })}
+        text={t('app.admin.removeLimitText')}
+        action={t('app.admin.remove')}
+        isDangerous
+        act={() => api.limits.remove.mutate({ name })}
+      />
+    </span>
+  )
+}
+
+const periods = ['minute', 'hour', 'day', 'week', 'month'] as const
+
+function entryOf(form: FormData): Entry {
+  return {
+    name: textOf(form, 'name'),
+    for: textOf(form, 'for'),
+    cap: Number(textOf(form, 'cap')),
+    unit: textOf(form, 'unit'),
+    per: periods.find((period) => period === textOf(form, 'per')) ?? 'day',
+    mode: textOf(form, 'mode') === 'observe' ? 'observe' : 'enforce',
+  }
+}
+
+/** Makes a limit, or gives the one of this name other values; it can be tried on recorded calls before. */
+const SetLimit = () => (
+  <ActionButton
+    label={t('app.admin.addLimit')}
+    className="button"
+    title={t('app.admin.addLimit')}
+    text={t('app.admin.limitText')}
+    action={t('app.save')}
+    act={(form) => api.limits.set.mutate(entryOf(form))}
+  >
+    <div className="field-pair">
+      <Field label={t('app.name')} name="name" required maxLength={80} autoComplete="off" />
+      <Field label={t('app.admin.for')} name="for" required hint={t('app.admin.forHint')} autoComplete="off" />
+    </div>
+    <div className="field-pair">
+      <Field label={t('app.admin.cap')} name="cap" type="number" step="any" min={0} required />
+      <Field label={t('app.admin.unit')} name="unit" defaultValue="EUR" required hint={t('app.admin.unitHint')} />
+    </div>
+    <div className="field-pair">
+      <ChoiceInput
+        label={t('app.admin.per')}
+        name="per"
+        value="month"
+        choices={periods.map((each) => [each, t(periodLabels[each])])}
+      />
+      <ChoiceInput
+        label={t('app.admin.mode')}
+        name="mode"
+        value="enforce"
+        choices={[
+          ['enforce', t('app.admin.enforced')],
+          ['observe', t('app.admin.observed')],
+        ]}
+      />
+    </div>
+    <Simulation />
+  </ActionButton>
+)
+
+/** Tells how many calls of how many people the limit in the form around it would have refused. */
+function Simulation() {
+  const [outcome, setOutcome] = useState('')
+  const place = useRef<HTMLDivElement>(null)
+  const simulate = async () => {
+    const form = place.current?.closest('form')
+    if (!form?.reportValidity()) return
+    setOutcome(t('page.working'))
+    const asked = api.limits.preview.query({ config: { limits: [entryOf(new FormData(form))] } })
+    setOutcome(await asked.then(simulationText, (error: unknown) => errorText(withReason(error))))
+  }
+  return (
+    <div ref={place} className="admin-text">
+      <button type="button" className="quiet-button" onClick={simulate}>
+        {t('app.admin.simulate')}
+      </button>
+      <p role="status">{outcome}</p>
+    </div>
+  )
+}
+
+function simulationText({ limits, totals }: Awaited<ReturnType<typeof api.limits.preview.query>>): string {
+  const [calls, refused] = [numberText(totals.calls), numberText(limits[0]?.refused ?? 0)]
+  return t('app.admin.simulated', { calls, refused, subjects: numberText(limits[0]?.subjects ?? 0) })
+}
+
+/** All limits with what is used of them. */
+export function LimitsSection() {
+  const { data, error } = useRead(['limits'], (signal) => api.limits.list.query(undefined, { signal }))
+  const rows = useLocalRows({
+    ...{ all: data, error, columns: columns() },
+    texts: (limit) => [limit.name, whomText(limit)],
+    isChosen: (limit, { near }) => !near || shareOf(limit) >= NEAR,
+  })
+  return (
+    <RecordTable
+      label={t('app.admin.limits')}
+      columns={columns()}
+      rowKey={({ name, subjectId }) => `${name} ${subjectId}`}
+      {...rows}
+      none={t('app.admin.noLimits')}
+      filters={
+        <>
+          <SearchField name="q" label={t('app.admin.searchLimits')} />
+          <ChoiceField name="near" label={t('app.admin.used')} choices={[['yes', t('app.admin.near')]]} />
+        </>
+      }
+      actions={<SetLimit />}
+    />
+  )
+}

@@ -1,0 +1,61 @@
+import { api, type Model } from '../../shared/api/client.ts'
+import { useRead } from '../admin-queries.ts'
+
+const PAGE_SIZE = 1000
+const page = { size: PAGE_SIZE }
+
+export type Provider = Awaited<ReturnType<typeof api.aiProviders.list.query>>['items'][number]
+export type Description = Awaited<ReturnType<typeof api.aiModelDescriptions.list.query>>['items'][number]
+
+/** A model with the provider that runs it. */
+export interface OwnedModel extends Model {
+  provider: Provider | undefined
+}
+
+export interface Catalogue {
+  models: readonly OwnedModel[]
+  providers: readonly Provider[]
+}
+
+/** All models and providers, those that are switched off included. */
+export const useCatalogue = () =>
+  useRead(['catalogue'], async (signal): Promise<Catalogue> => {
+    const [models, providers] = await Promise.all([
+      api.aiModels.list.query({ page, include: ['provider'], sort: ['label'] }, { signal }),
+      api.aiProviders.list.query({ page, sort: ['name'] }, { signal }),
+    ])
+    const byId = new Map(providers.items.map((provider) => [provider.id, provider]))
+    return {
+      providers: providers.items,
+      models: models.items.map((model) => ({ ...model, provider: byId.get(relatedId(model, 'provider')) })),
+    }
+  })
+
+/** The texts about a model that are in the language of the caller come from this list; all of them, from its related rows. */
+export const useDescriptions = (id: string) =>
+  useRead(['descriptions', id], async (signal) => {
+    const { items } = await api.aiModelDescriptions.list.query({ page }, { signal })
+    return items.filter(({ aiModelId }) => String(aiModelId) === id)
+  })
+
+export function relatedId({ relations }: Pick<Model, 'relations'>, name: string): string {
+  const related = relations?.[name]
+  return related && !Array.isArray(related) ? related.id : ''
+}
+
+/** Refuses a change of a row that somebody else has changed since it was read. */
+export const versionOf = ({ rowVersion }: { rowVersion?: string }) =>
+  rowVersion === undefined ? {} : { ifVersion: rowVersion }
+
+export type ModelState = 'online' | 'unknown' | 'offline' | 'off'
+
+export const stateOf = ({ active, status, provider }: OwnedModel): ModelState =>
+  active && provider?.active !== false ? status : 'off'
+
+export const modelStateLabels = {
+  online: 'app.admin.modelOnline',
+  unknown: 'app.admin.modelUnknown',
+  offline: 'app.admin.modelOffline',
+  off: 'app.admin.modelOff',
+} as const
+export const modelStateKinds = { online: 'ok', unknown: 'ok', offline: 'wrong', off: 'idle' } as const

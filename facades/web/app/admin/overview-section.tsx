@@ -1,0 +1,248 @@
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { api } from '../shared/api/client.ts'
+import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { t } from '../shared/text/labels.ts'
+import { calendarDayText } from '../shared/text/moments.ts'
+import { FormError } from '../shared/ui/form-dialog.tsx'
+import { useRead } from './admin-queries.ts'
+import { BarChart } from './bar-chart.tsx'
+import { Part } from './part.tsx'
+import { PlainTable } from './plain-table.tsx'
+import type { SectionName } from './sections.ts'
+import { State } from './state.tsx'
+
+/** Figures that cost the service more than a list are read less often. */
+const SLOW_MS = 60_000
+
+/** Is it well, what is used, and what needs a decision. */
+export const OverviewSection = () => (
+  <>
+    <Health />
+    <Decisions />
+    <Days />
+    <Sums by="model" title={t('app.admin.byModel')} />
+    <Sums by="provider" title={t('app.admin.byProvider')} />
+    <Sums by="group" title={t('app.admin.byGroup')} />
+    <Quality order="slowest" title={t('app.admin.slowest')} />
+    <Quality order="failing" title={t('app.admin.failing')} />
+  </>
+)
+
+function Health() {
+  const { data, error } = useRead(['health'], (signal) => api.overview.health.query(undefined, { signal }), SLOW_MS)
+  return (
+    <Part title={t('app.admin.health')}>
+      {error && <FormError error={error} />}
+      {!data && !error && <div className="admin-waiting low" aria-busy="true" />}
+      {data && (
+        <>
+          <p>
+            <State kind={data.status === 'healthy' ? 'ok' : 'wrong'}>
+              {t(data.status === 'healthy' ? 'app.admin.allWell' : 'app.admin.notWell')}
+            </State>
+          </p>
+          <ul className="tiles">
+            {data.parts.map(({ name, status, message }) => (
+              <li key={name} title={message}>
+                <State kind={status === 'ok' ? 'ok' : 'wrong'}>{name}</State>
+                {status !== 'ok' && <p className="hint">{message}</p>}
+              </li>
+            ))}
+          </ul>
+          {data.replicas.length > 0 && (
+            <PlainTable
+              label={t('app.admin.replicas')}
+              heads={[t('app.admin.replica'), `#${t('app.admin.connections')}`, `#${t('app.admin.behind')}`]}
+              rows={data.replicas.map(({ replica, connections, behind }) => ({
+                key: replica,
+                cells: [replica, numberText(connections), numberText(behind)],
+              }))}
+            />
+          )}
+        </>
+      )}
+    </Part>
+  )
+}
+
+interface DecisionProps {
+  section: SectionName
+  search?: Record<string, string>
+  children: string
+}
+
+/** What waits, with the way to where it is decided. */
+const Decision = ({ section, search = {}, children }: DecisionProps) => (
+  <li>
+    <Link to="/admin/$section" params={{ section }} search={search as never}>
+      {children}
+    </Link>
+  </li>
+)
+
+function Decisions() {
+  const { data, error } = useRead(
+    ['decisions'],
+    (signal) => api.overview.decisions.query(undefined, { signal }),
+    SLOW_MS,
+  )
+  const near = useRead(['near'], (signal) => api.overview.limits.query({}, { signal }), SLOW_MS)
+  const limits = near.data?.length ?? 0
+  const { toolsToApprove: tools, offlineModels: models, leftTokens: tokens, deprecatedCallers: callers } = data ?? {}
+  const all: (ReactNode | false)[] = [
+    tools && tools.total > 0 && (
+      <Decision key="tools" section="tools">
+        {t('app.admin.decideTools', { count: tools.total })}
+      </Decision>
+    ),
+    models && models.total > 0 && (
+      <Decision key="models" section="models" search={{ state: 'offline' }}>
+        {t('app.admin.decideModels', { count: models.total })}
+      </Decision>
+    ),
+    limits > 0 && (
+      <Decision key="limits" section="limits" search={{ near: 'yes' }}>
+        {t('app.admin.decideLimits', { count: limits })}
+      </Decision>
+    ),
+    tokens && tokens.total > 0 && (
+      <Decision key="tokens" section="people">
+        {t('app.admin.decideTokens', { count: tokens.total })}
+      </Decision>
+    ),
+    callers && callers.total > 0 && (
+      <Decision key="callers" section="settings">
+        {t('app.admin.decideCallers', { count: callers.total })}
+      </Decision>
+    ),
+  ]
+  const waiting = all.filter(Boolean)
+  return (
+    <Part title={t('app.admin.decisions')}>
+      {error && <FormError error={error} />}
+      {data && waiting.length === 0 ? <p className="hint">{t('app.admin.nothingWaits')}</p> : <ul>{waiting}</ul>}
+    </Part>
+  )
+}
+
+const DAYS = 30
+const DAY_MS = 86_400_000
+const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
+
+type Sum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
+type Dimension = 'day' | 'model' | 'provider' | 'group'
+
+/** What was used in the last days, by one of the dimensions. */
+const useSums = (by: Dimension) =>
+  useRead(
+    ['overview', by],
+    (signal) => api.usage.list.query({ by, from: dayBefore(DAYS - 1), size: 100 }, { signal }),
+    SLOW_MS,
+  )
+
+const costText = ({ costMicros, currency }: Sum) =>
+  costMicros === null || !currency ? '–' : moneyText(costMicros, currency)
+const tokensOf = ({ inputTokens, outputTokens }: Sum) => inputTokens + outputTokens
+
+const sumHeads = (first: string) => [
+  first,
+  `#${t('app.admin.requests')}`,
+  `#${t('app.admin.tokens')}`,
+  `#${t('app.admin.cost')}`,
+]
+const sumCells = (name: string, sum: Sum) => [name, numberText(sum.requests), numberText(tokensOf(sum)), costText(sum)]
+
+function Days() {
+  const { data, error } = useSums('day')
+  const days = Array.from({ length: DAYS }, (_, index) => dayBefore(DAYS - 1 - index))
+  const byDay = Map.groupBy(data?.rows ?? [], ({ day }) => day ?? '')
+  const bars = days.map((day) => {
+    const value = (byDay.get(day) ?? []).reduce((all, sum) => all + tokensOf(sum), 0)
+    return { name: calendarDayText(day), value, text: numberText(value) }
+  })
+  const tokens = bars.reduce((all, { value }) => all + value, 0)
+  const rows = (data?.rows ?? []).map((sum) => {
+    return { key: `${sum.day} ${sum.currency}`, cells: sumCells(calendarDayText(sum.day ?? ''), sum) }
+  })
+  return (
+    <Part title={t('app.admin.lastDays')}>
+      {error && <FormError error={error} />}
+      <BarChart bars={bars} label={t('app.admin.chart', { tokens: numberText(tokens) })} />
+      <details>
+        <summary>{t('app.admin.asTable')}</summary>
+        <PlainTable label={t('app.admin.lastDays')} heads={sumHeads(t('app.admin.day'))} rows={rows} />
+      </details>
+    </Part>
+  )
+}
+
+const MOST = 10
+const headLabels = { model: 'app.admin.model', provider: 'app.admin.provider', group: 'app.admin.group' } as const
+
+/** Those of a kind that were used most, as bars beside their figures. */
+function Sums({ by, title }: { by: keyof typeof headLabels; title: string }) {
+  const { data, error } = useSums(by)
+  const sums = (data?.rows ?? []).toSorted((a, b) => tokensOf(b) - tokensOf(a)).slice(0, MOST)
+  if (error) return <FormError error={error} />
+  if (sums.length === 0) return null
+  const most = Math.max(1, ...sums.map(tokensOf))
+  const rows = sums.map((sum) => {
+    const [name = '', ...figures] = sumCells(sum[by] ?? t('app.admin.none'), sum)
+    return {
+      key: `${name} ${sum.currency}`,
+      cells: [<Share key="name" name={name} share={tokensOf(sum) / most} />, ...figures],
+    }
+  })
+  return (
+    <Part title={title}>
+      <PlainTable label={title} heads={sumHeads(t(headLabels[by]))} rows={rows} />
+    </Part>
+  )
+}
+
+const Share = ({ name, share }: { name: string; share: number }) => (
+  <>
+    {name}
+    <svg className="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+      <rect width={share * 100} height="1" />
+    </svg>
+  </>
+)
+
+const SECOND_MS = 1000
+const QUALITY_ROWS = 5
+
+function Quality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
+  const { data = [] } = useRead(
+    ['quality', order],
+    (signal) => api.overview.models.query({ order }, { signal }),
+    SLOW_MS,
+  )
+  const shown = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
+  if (shown.length === 0) return null
+  return (
+    <Part title={title}>
+      <PlainTable
+        label={title}
+        heads={[
+          t('app.admin.model'),
+          `#${t('app.admin.requests')}`,
+          `#${t('app.admin.failed')}`,
+          `#${t('app.admin.median')}`,
+        ]}
+        rows={shown.map(({ model, provider, calls, failed, medianMs }) => ({
+          key: `${provider} ${model}`,
+          cells: [
+            model,
+            numberText(calls),
+            numberText(failed),
+            medianMs === null
+              ? '–'
+              : t('app.admin.seconds', { seconds: numberText(Math.round(medianMs / 100) / (SECOND_MS / 100)) }),
+          ],
+        }))}
+      />
+    </Part>
+  )
+}

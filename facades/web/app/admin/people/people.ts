@@ -1,0 +1,63 @@
+import { api } from '../../shared/api/client.ts'
+import { t } from '../../shared/text/labels.ts'
+import { useRead } from '../admin-queries.ts'
+import { oneOf, useFilters } from '../filters.ts'
+import type { Rows } from '../record-table.tsx'
+
+const PAGE_SIZE = 50
+/** As many as one call reads, where all are read. */
+const ALL_SIZE = 1000
+
+export type Listed = Awaited<ReturnType<typeof api.users.search.query>>['users'][number]
+export type Person = Awaited<ReturnType<typeof api.users.show.query>>
+
+const roles = ['user', 'admin'] as const
+const states = ['active', 'registering', 'disabled'] as const
+const orders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
+
+/** The people whom the filters of the address choose, a page at a time. */
+export function usePeople(): Rows<Listed> {
+  const { filters } = useFilters()
+  const [role, state, order] = [
+    oneOf(roles, filters['role']),
+    oneOf(states, filters['state']),
+    oneOf(orders, filters['sort']),
+  ]
+  const chosen = {
+    text: filters['q'] ?? '',
+    ...(role && { role }),
+    ...(filters['group'] && { group: filters['group'] }),
+    ...(state && { state }),
+    ...(order && { order }),
+  }
+  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const { data, error } = useRead(['people', input], (signal) => api.users.search.query(input, { signal }))
+  const readAll = async () => {
+    const all: Listed[] = []
+    for (let page = 1; ; page++) {
+      const { users, hasMore } = await api.users.search.query({ ...chosen, page, size: ALL_SIZE })
+      all.push(...users)
+      if (!hasMore) return all
+    }
+  }
+  return { rows: data?.users, error, hasMore: data?.hasMore ?? false, readAll }
+}
+
+export const usePerson = (id: string) =>
+  useRead(['person', id], (signal) => api.users.show.query({ user: { id } }, { signal }))
+
+export const useTokensOf = (id: string) =>
+  useRead(['tokens', id], (signal) => api.tokens.listFor.query({ user: { id } }, { signal }))
+
+const roleLabels = { user: 'app.admin.roleUser', admin: 'app.admin.roleAdmin' } as const
+const stateLabels = {
+  active: 'app.admin.stateActive',
+  registering: 'app.admin.stateRegistering',
+  disabled: 'app.admin.stateDisabled',
+} as const
+
+export const roleText = (role: keyof typeof roleLabels) => t(roleLabels[role])
+export const stateText = (state: keyof typeof stateLabels) => t(stateLabels[state])
+export const roleChoices = () => roles.map((role) => [role, roleText(role)] as const)
+export const stateChoices = () => states.map((state) => [state, stateText(state)] as const)
+export const stateKinds = { active: 'ok', registering: 'warn', disabled: 'wrong' } as const

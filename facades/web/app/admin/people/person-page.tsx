@@ -1,0 +1,237 @@
+import { useNavigate } from '@tanstack/react-router'
+import { api } from '../../shared/api/client.ts'
+import { t } from '../../shared/text/labels.ts'
+import { dayText, minuteText } from '../../shared/text/moments.ts'
+import { Field } from '../../shared/ui/field.tsx'
+import { FormError } from '../../shared/ui/form-dialog.tsx'
+import { ActionButton, textOf, wordsOf } from '../action-dialog.tsx'
+import { ChoiceInput } from '../choice-input.tsx'
+import { Facts, Part } from '../part.tsx'
+import { State } from '../state.tsx'
+import { ExplainModel } from './explain-model.tsx'
+import { type Person, roleChoices, roleText, stateKinds, stateText, usePerson, useTokensOf } from './people.ts'
+import { PersonLimits } from './person-limits.tsx'
+
+/** A person, with all that can be done with them. */
+export function PersonPage({ id }: { id: string }) {
+  const { data: person, error } = usePerson(id)
+  if (error) return <FormError error={error} />
+  if (!person) return <div className="admin-waiting" aria-busy="true" />
+  return (
+    <>
+      <Part title={person.name}>
+        <PersonFacts person={person} />
+        <div className="admin-buttons">
+          <ChangeRole person={person} />
+          <ChangeGroups person={person} />
+          <Rename person={person} />
+          {person.localAccount && <SetPassword person={person} />}
+        </div>
+      </Part>
+      <Part title={t('app.admin.access')}>
+        <Tokens person={person} />
+        <div className="admin-buttons">
+          <EndSessions person={person} />
+          <ToggleAccess person={person} />
+          <Remove person={person} />
+        </div>
+      </Part>
+      <PersonLimits person={person} />
+      <ExplainModel person={person} />
+    </>
+  )
+}
+
+function stateOf({ disabled, hasKeys }: Person): keyof typeof stateKinds {
+  if (disabled) return 'disabled'
+  return hasKeys ? 'active' : 'registering'
+}
+
+function PersonFacts({ person }: { person: Person }) {
+  const { username, email, role, groups, subject, signedInAt, createdAt, sessions, tokens, localAccount } = person
+  const state = stateOf(person)
+  const source = localAccount ? t('app.admin.sourceLocal') : (subject ?? t('app.admin.sourceNone'))
+  return (
+    <Facts
+      facts={[
+        [t('app.admin.username'), username],
+        [t('app.settings.email'), email],
+        [
+          t('app.admin.state'),
+          <State key="state" kind={stateKinds[state]}>
+            {stateText(state)}
+          </State>,
+        ],
+        [t('app.admin.role'), roleText(role)],
+        [t('app.admin.groups'), groups.join(', ') || t('app.admin.none')],
+        [t('app.admin.source'), source],
+        [t('app.admin.signedIn'), signedInAt ? minuteText(signedInAt) : t('app.admin.never')],
+        [t('app.admin.created'), dayText(createdAt)],
+        [t('app.admin.sessions'), sessions],
+        [t('app.admin.tokens'), tokens],
+      ]}
+    />
+  )
+}
+
+const chosen = ({ id }: Person) => ({ id: String(id) })
+
+const ChangeRole = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.changeRole')}
+    title={t('app.admin.roleOf', { name: person.name })}
+    text={t('app.admin.roleText')}
+    action={t('app.save')}
+    act={(form) =>
+      api.admin.setRole.mutate({ user: chosen(person), role: textOf(form, 'role') === 'admin' ? 'admin' : 'user' })
+    }
+  >
+    <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={roleChoices()} />
+  </ActionButton>
+)
+
+const ChangeGroups = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.changeGroups')}
+    title={t('app.admin.groupsOf', { name: person.name })}
+    text={t('app.admin.groupsText')}
+    action={t('app.save')}
+    act={(form) => api.admin.setGroups.mutate({ user: chosen(person), groups: wordsOf(form, 'groups') })}
+  >
+    <Field
+      label={t('app.admin.groups')}
+      name="groups"
+      defaultValue={person.groups.join(', ')}
+      hint={t('app.admin.wordsHint')}
+      autoComplete="off"
+    />
+  </ActionButton>
+)
+
+const Rename = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.rename')}
+    title={t('app.admin.renameOf', { name: person.name })}
+    text={t('app.admin.renameText')}
+    action={t('app.admin.rename')}
+    act={(form) => api.admin.renameUser.mutate({ user: chosen(person), to: textOf(form, 'username') })}
+  >
+    <Field
+      label={t('app.admin.username')}
+      name="username"
+      defaultValue={person.username}
+      required
+      maxLength={200}
+      autoComplete="off"
+    />
+  </ActionButton>
+)
+
+const SetPassword = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.setPassword')}
+    title={t('app.admin.passwordOf', { name: person.name })}
+    text={t('app.admin.setPasswordText')}
+    action={t('app.save')}
+    act={(form) => api.password.set.mutate({ user: chosen(person), password: String(form.get('password')) })}
+  >
+    <Field label={t('app.admin.password')} name="password" type="password" required autoComplete="new-password" />
+  </ActionButton>
+)
+
+const EndSessions = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.endSessions')}
+    title={t('app.admin.endSessionsOf', { name: person.name })}
+    text={t('app.admin.endSessionsText')}
+    action={t('app.admin.endSessions')}
+    act={() => api.admin.endSessions.mutate({ user: chosen(person) })}
+  />
+)
+
+function ToggleAccess({ person }: { person: Person }) {
+  const toggle = (disabled: boolean) => () => api.admin.setDisabled.mutate({ user: chosen(person), disabled })
+  return person.disabled ? (
+    <ActionButton
+      label={t('app.admin.enable')}
+      title={t('app.admin.enableOf', { name: person.name })}
+      text={t('app.admin.enableText')}
+      action={t('app.admin.enable')}
+      act={toggle(false)}
+    />
+  ) : (
+    <ActionButton
+      label={t('app.admin.disable')}
+      title={t('app.admin.disableOf', { name: person.name })}
+      text={t('app.admin.disableText')}
+      action={t('app.admin.disable')}
+      isDangerous
+      act={toggle(true)}
+    />
+  )
+}
+
+/** Whoever removes a person types their name, and is told what goes and what stays. */
+function Remove({ person }: { person: Person }) {
+  const navigate = useNavigate()
+  return (
+    <ActionButton
+      label={t('app.admin.remove')}
+      title={t('app.admin.removeOf', { name: person.name })}
+      text={t('app.admin.removeText')}
+      action={t('app.admin.remove')}
+      isDangerous
+      act={async () => {
+        await api.admin.removeUser.mutate({ user: chosen(person) })
+        await navigate({ to: '/admin/$section', params: { section: 'people' } })
+      }}
+    >
+      <Field
+        label={t('app.admin.typeName', { name: person.username })}
+        name="typed"
+        required
+        pattern={person.username.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}
+        autoComplete="off"
+      />
+    </ActionButton>
+  )
+}
+
+function Tokens({ person }: { person: Person }) {
+  const { data = [], error } = useTokensOf(String(person.id))
+  if (error) return <FormError error={error} />
+  if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
+  return (
+    <table className="plain-table">
+      <thead>
+        <tr>
+          <th scope="col">{t('app.admin.token')}</th>
+          <th scope="col">{t('app.admin.lastUsed')}</th>
+          <th scope="col">{t('app.admin.ends')}</th>
+          <th scope="col">
+            <span className="off-screen">{t('app.admin.revoke')}</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {data.map(({ id, name, lastUsedAt, expiresAt }) => (
+          <tr key={id}>
+            <td>{name}</td>
+            <td>{lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never')}</td>
+            <td>{expiresAt ? dayText(expiresAt) : t('app.admin.never')}</td>
+            <td>
+              <ActionButton
+                label={t('app.admin.revoke')}
+                title={t('app.admin.revokeOf', { name })}
+                text={t('app.admin.revokeText')}
+                action={t('app.admin.revoke')}
+                isDangerous
+                act={() => api.tokens.revokeFor.mutate({ user: chosen(person), tokenId: id })}
+              />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,258 @@
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { FormError } from '../shared/ui/form-dialog.tsx'
+import { ActionButton, textOf } from './action-dialog.tsx'
+import { useRead, write } from './admin-queries.ts'
+import { oneOf } from './filters.ts'
+import { useLocalRows } from './local-rows.ts'
+import { Part } from './part.tsx'
+import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+import { State } from './state.tsx'
+
+type Server = Awaited<ReturnType<typeof api.mcp.servers.query>>[number]
+type Tool = Awaited<ReturnType<typeof api.mcp.tools.query>>[number]
+
+const useServers = () => useRead(['servers'], (signal) => api.mcp.servers.query(undefined, { signal }))
+const useTools = () => useRead(['tools'], (signal) => api.mcp.tools.query(undefined, { signal }))
+
+type ToolState = 'approved' | 'changed' | 'new' | 'off'
+
+function stateOf({ isApproved, approved, active }: Tool): ToolState {
+  if (!isApproved) return approved ? 'changed' : 'new'
+  return active ? 'approved' : 'off'
+}
+
+const stateLabels = {
+  approved: 'app.admin.toolApproved',
+  changed: 'app.admin.toolChanged',
+  new: 'app.admin.toolNew',
+  off: 'app.admin.modelOff',
+} as const
+const stateKinds = { approved: 'ok', changed: 'warn', new: 'warn', off: 'idle' } as const
+
+const columns = (): Column<Tool>[] => [
+  {
+    key: 'name',
+    label: t('app.admin.tool'),
+    cell: ({ name, definition }) => <ToolName name={name} about={definition.description} />,
+    text: ({ name }) => name,
+    isSortable: true,
+  },
+  {
+    key: 'server',
+    label: t('app.admin.server'),
+    cell: ({ server }) => server,
+    text: ({ server }) => server,
+    isSortable: true,
+  },
+  {
+    key: 'state',
+    label: t('app.admin.state'),
+    cell: (tool) => <State kind={stateKinds[stateOf(tool)]}>{t(stateLabels[stateOf(tool)])}</State>,
+    text: stateOf,
+    isSortable: true,
+  },
+  { key: 'actions', label: t('app.admin.actions'), cell: (tool) => <Approve tool={tool} /> },
+]
+
+const ToolName = ({ name, about }: { name: string; about: string }) => (
+  <span>
+    <strong>{name}</strong>
+    <span className="sub">{about.slice(0, 200)}</span>
+  </span>
+)
+
+/** Shows what was approved beside what is offered now; only what was looked at is approved. */
+function Approve({ tool }: { tool: Tool }) {
+  const { name, hash, approved, definition, isApproved } = tool
+  if (isApproved) return null
+  return (
+    <ActionButton
+      label={t('app.admin.approve')}
+      title={t('app.admin.approveOf', { name })}
+      text={t('app.admin.approveText')}
+      action={t('app.admin.approve')}
+      act={() => api.mcp.approve.mutate({ name, hash })}
+    >
+      <div className="compare">
+        <Definition title={t('app.admin.approvedNow')} definition={approved} other={definition} />
+        <Definition title={t('app.admin.offeredNow')} definition={definition} other={approved} />
+      </div>
+    </ActionButton>
+  )
+}
+
+interface DefinitionProps {
+  title: string
+  definition: Tool['approved']
+  other: Tool['approved']
+}
+
+/** The lines of a definition; those that the other one lacks are marked. */
+function Definition({ title, definition, other }: DefinitionProps) {
+  const known = new Set(linesOf(other))
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      {definition ? (
+        <pre>
+          {linesOf(definition).map((line, index) => {
+            const text = `${line}\n`
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other name.
+            return known.has(line) ? text : <mark key={index}>{text}</mark>
+          })}
+        </pre>
+      ) : (
+        <p className="hint">{t('app.admin.nothingYet')}</p>
+      )}
+    </section>
+  )
+}
+
+function linesOf(definition: Tool['approved']): string[] {
+  if (!definition) return []
+  const { description, capability, inputSchema } = definition
+  return [
+    ...description.split('\n'),
+    ...(capability ? [capability] : []),
+    ...JSON.stringify(inputSchema, null, 2).split('\n'),
+  ]
+}
+
+const serverKinds = { online: 'ok', unknown: 'idle', offline: 'wrong' } as const
+const serverLabels = {
+  online: 'app.admin.modelOnline',
+  unknown: 'app.admin.modelUnknown',
+  offline: 'app.admin.modelOffline',
+} as const
+
+function ServerState({ status }: { status: string }) {
+  const known = oneOf(['online', 'unknown', 'offline'] as const, status) ?? 'unknown'
+  return <State kind={serverKinds[known]}>{t(serverLabels[known])}</State>
+}
+
+/** The servers that offer tools, and the tools that models may call. */
+export function ToolsSection() {
+  const servers = useServers()
+  const { data, error } = useTools()
+  const rows = useLocalRows({
+    ...{ all: data, error, columns: columns() },
+    texts: ({ name, definition }) => [name, definition.description],
+    isChosen: (tool, { server, state }) => (!server || tool.server === server) && (!state || stateOf(tool) === state),
+  })
+  return (
+    <>
+      <Part title={t('app.admin.toolServers')}>
+        {servers.error && <FormError error={servers.error} />}
+        <ServerTable servers={servers.data ?? []} />
+        <ServerActions />
+      </Part>
+      <RecordTable
+        label={t('app.admin.tools')}
+        columns={columns()}
+        rowKey={({ name }) => name}
+        {...rows}
+        none={t('app.admin.noTools')}
+        filters={
+          <>
+            <SearchField name="q" label={t('app.admin.searchTools')} />
+            <ChoiceField
+              name="server"
+              label={t('app.admin.server')}
+              choices={(servers.data ?? []).map(({ label }) => [label, label])}
+            />
+            <ChoiceField
+              name="state"
+              label={t('app.admin.state')}
+              choices={Object.entries(stateLabels).map(([state, label]) => [state, t(label)])}
+            />
+          </>
+        }
+      />
+    </>
+  )
+}
+
+function ServerTable({ servers }: { servers: readonly Server[] }) {
+  if (servers.length === 0) return <p className="hint">{t('app.admin.noServers')}</p>
+  return (
+    <table className="plain-table">
+      <thead>
+        <tr>
+          <th scope="col">{t('app.admin.server')}</th>
+          <th scope="col">{t('app.admin.address')}</th>
+          <th scope="col">{t('app.admin.state')}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {servers.map(({ label, address, status }) => (
+          <tr key={label}>
+            <td>{label}</td>
+            <td>{address}</td>
+            <td>
+              <ServerState status={String(status)} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** Asks all servers whether they answer, or what they offer; a new one is asked by hand. */
+function ServerActions() {
+  const [state, setState] = useState<'ready' | 'working' | 'done' | { error: unknown }>('ready')
+  const run = (call: () => Promise<unknown>) => async () => {
+    setState('working')
+    setState(
+      await write(call).then(
+        () => 'done' as const,
+        (error: unknown) => ({ error }),
+      ),
+    )
+  }
+  return (
+    <div className="admin-buttons">
+      <button
+        type="button"
+        className="quiet-button"
+        aria-disabled={state === 'working'}
+        onClick={run(() => api.mcp.check.mutate())}
+      >
+        {t('app.admin.testCall')}
+      </button>
+      <button
+        type="button"
+        className="quiet-button"
+        aria-disabled={state === 'working'}
+        onClick={run(() => api.mcp.sync.mutate())}
+      >
+        {t('app.admin.syncTools')}
+      </button>
+      <AddServer />
+      <span role="status">{state === 'working' ? t('page.working') : state === 'done' ? t('app.admin.done') : ''}</span>
+      {typeof state === 'object' && <FormError error={state.error} />}
+    </div>
+  )
+}
+
+const AddServer = () => (
+  <ActionButton
+    label={t('app.admin.addServer')}
+    title={t('app.admin.addServer')}
+    action={t('app.admin.add')}
+    act={(form) =>
+      api.mcpServers.create.mutate({
+        serverLabel: textOf(form, 'label'),
+        url: textOf(form, 'url'),
+        apiKey: textOf(form, 'key') || null,
+      })
+    }
+  >
+    <Field label={t('app.name')} name="label" required maxLength={120} />
+    <Field label={t('app.admin.address')} name="url" type="url" required />
+    <Field label={t('app.admin.key')} name="key" type="password" autoComplete="off" hint={t('app.admin.keyHint')} />
+  </ActionButton>
+)

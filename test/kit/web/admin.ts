@@ -1,0 +1,53 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect } from 'vitest'
+import type { TestApp } from '../app.ts'
+import { expectAccessible } from './chromium.ts'
+import { openSettings } from './pages.ts'
+
+/** Shows a page of the administration, and waits until all of it is there. */
+export async function showAdmin(page: Page, path: string): Promise<void> {
+  await page.goto(`/admin/${path}`)
+  await adminShown(page)
+}
+
+export async function adminShown(page: Page): Promise<void> {
+  await page.locator('.admin-body').waitFor()
+  await page.locator('.admin [aria-busy="true"]').first().waitFor({ state: 'detached' })
+}
+
+/** An administrator who has just signed in, at a page of the administration. */
+export async function openAdmin(
+  svc: TestApp,
+  account: string,
+  { path = 'people', ...options }: BrowserContextOptions & { path?: string } = {},
+) {
+  const opened = await openSettings(svc, account, options)
+  await svc.rows("update users set role = 'admin' where id = $1", [opened.id])
+  await showAdmin(opened.page, path)
+  return opened
+}
+
+/** Makes the sign-in of everybody an old one, so that what changes something asks for another. */
+export const ageSessions = (svc: TestApp) =>
+  svc.rows("update sessions set signed_in_at = signed_in_at - interval '1 hour'")
+
+const looks = [
+  { colorScheme: 'light', size: { width: 360, height: 740 } },
+  { colorScheme: 'dark', size: { width: 1280, height: 900 } },
+] as const
+
+/** Judges a page in both schemes, narrow and wide; with VIEWS in the environment, its pictures are kept there. */
+export async function expectFitting(page: Page, what: string): Promise<void> {
+  for (const { colorScheme, size } of looks) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize(size)
+    expect([what, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([what, size.width])
+    await expectAccessible(page)
+    const folder = process.env['VIEWS']
+    if (!folder) continue
+    await mkdir(folder, { recursive: true })
+    await page.screenshot({ path: join(folder, `${what}-${colorScheme}.png`) })
+  }
+}

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { adminShown, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp({})
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+describeWith('chromium')('models in the administration', () => {
+  test('five hundred models are searched, chosen and ordered in pages of fifty', async () => {
+    await using own = await startApp({})
+    await own.rows(
+      `insert into ai_models (provider_id, model_id, label, model_type, input, output, status, demand, flags, native_capabilities, fallback, active, created_at, updated_at)
+       select (select min(id) from ai_providers), 'many-' || n, 'Many ' || n, 'chat', '{text}', '{text}', 'unknown', 'low', '{}', '{}', '{}', n % 2 = 0, now(), now()
+         from generate_series(1, 500) n`,
+    )
+    await using admin = await openAdmin(own, 'adam', { path: 'models' })
+    const { page, complaints } = admin
+    const rows = page.locator('.records-table tbody tr')
+    await expect.poll(() => rows.count()).toBe(50)
+    await page.getByText('501 entries').waitFor()
+    await page.getByLabel('State').selectOption('off')
+    await page.getByText('250 entries').waitFor()
+    await page.getByRole('columnheader', { name: 'Model' }).getByRole('button').click()
+    await page.waitForURL(/sort=label/)
+    await page.getByRole('searchbox', { name: 'Name of a model' }).fill('many-48')
+    await expect.poll(() => rows.count()).toBe(5)
+    expect(complaints).toEqual([])
+  })
+
+  test('a provider and a model are added, priced, opened to a group, described, tried and removed', async () => {
+    await using provider = await startProvider()
+    await using admin = await openAdmin(svc, 'bella', { path: 'providers' })
+    const { page } = admin
+    const dialog = page.getByRole('dialog')
+    const save = async (name = 'Save') => {
+      await expectAccessible(page)
+      await dialog.getByRole('button', { name, exact: true }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+
+    await page.getByRole('button', { name: 'Add provider' }).click()
+    await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('House')
+    await dialog.getByLabel('Name in the configuration').fill('house')
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(`${provider.url}`)
+    await dialog.getByLabel('Key').fill('very-secret')
+    await save('Add')
+    await page.getByRole('link', { name: 'House' }).click()
+    await page.getByText('Is set').waitFor()
+    expect(await page.content()).not.toContain('very-secret')
+
+    await showAdmin(page, 'models')
+    await page.getByRole('button', { name: 'Add model' }).click()
+    await dialog.getByLabel('Provider').selectOption({ label: 'House' })
+    await dialog.getByLabel('Name in requests').fill('llama')
+    await dialog.getByLabel('Label').fill('Llama')
+    await save('Add')
+    await page.getByRole('link', { name: 'Llama', exact: true }).click()
+    await page.getByRole('heading', { name: 'Llama' }).waitFor()
+    await adminShown(page)
+
+    await page.getByRole('button', { name: 'Prices' }).click()
+    await dialog.getByLabel('Per million tokens').check()
+    await dialog.getByRole('spinbutton', { name: 'Input', exact: true }).fill('0.5')
+    await dialog.getByRole('spinbutton', { name: 'Output' }).fill('1.5')
+    await save()
+    await page.getByText('€0.50 / €1.50').waitFor()
+
+    await page.getByRole('button', { name: 'Who may use it' }).click()
+    await dialog.getByLabel('Programs').check()
+    await dialog.getByLabel('Groups').fill('staff, council')
+    await save()
+    await page.getByText('Front end, Programs').waitFor()
+    await page.getByText('staff, council').waitFor()
+
+    await page.getByRole('button', { name: 'Edit text: Deutsch' }).click()
+    await dialog.getByLabel('Text (Markdown)').fill('Ein **kleines** Modell')
+    await dialog.getByRole('region', { name: 'Preview' }).locator('strong', { hasText: 'kleines' }).waitFor()
+    await save()
+    await page.getByRole('button', { name: 'Edit text: English' }).click()
+    await dialog.getByLabel('Text (Markdown)').fill('A small model')
+    await save()
+    await page.getByText('A small model').waitFor()
+    await page.locator('[lang=de] strong').waitFor()
+
+    await page.getByRole('button', { name: 'Ask' }).click()
+    await page.getByRole('status').locator('.markdown').waitFor()
+    await expectFitting(page, 'model')
+
+    await page.getByRole('button', { name: 'Switch off' }).click()
+    await dialog.getByText('Nobody can ask it any more').waitFor()
+    await save('Switch off')
+    await page.getByRole('button', { name: 'Switch on' }).waitFor()
+    await page.getByRole('button', { name: 'Remove', exact: true }).click()
+    await save('Remove')
+    await page.waitForURL(/\/admin\/models$/)
+    expect(await svc.rows("select id from ai_models where model_id = 'llama'")).toEqual([])
+  })
+
+  test('what somebody else changed meanwhile is not overwritten', async () => {
+    await using admin = await openAdmin(svc, 'cora', { path: 'models' })
+    const { page } = admin
+    await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
+    await page.getByRole('button', { name: 'Parameters' }).click()
+    await svc.rows("update ai_models set label = 'Other', updated_at = now() where model_id = 'demo'")
+    await page.getByRole('dialog').getByLabel('Input tokens at most').fill('100')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    await svc.rows("update ai_models set label = 'Demo (not an AI)' where model_id = 'demo'")
+  })
+
+  test('a bad parameter is refused with its reason, and what was typed stays', async () => {
+    await using admin = await openAdmin(svc, 'dana', { path: 'models' })
+    const { page } = admin
+    await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
+    await page.getByRole('button', { name: 'Parameters' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Settings (JSON)').fill('{"toolCalling": "often"}')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/toolCalling/)
+      .waitFor()
+    await dialog.getByLabel('Settings (JSON)').fill('{"toolCalling": ')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/not valid JSON/)
+      .waitFor()
+    expect(await dialog.getByLabel('Settings (JSON)').inputValue()).toBe('{"toolCalling": ')
+  })
+
+  test('models, providers and tasks fit, narrow and wide, in both schemes and in German', async () => {
+    await using admin = await openAdmin(svc, 'elsa', { path: 'models', locale: 'de-DE' })
+    for (const path of ['models', 'providers', 'tasks']) {
+      await showAdmin(admin.page, path)
+      await expectFitting(admin.page, path)
+    }
+  })
+})

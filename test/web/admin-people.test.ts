@@ -1,0 +1,212 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sections } from '../../facades/web/app/admin/sections.ts'
+import { builtInLabels } from '../../routers/system/labels/index.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { adminShown, ageSessions, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openSettings, showSettings } from '../kit/web/pages.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp({ ALLOW_USER_TOKEN_CREATION: 'true' })
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const { de_DE: german, en_US: english } = builtInLabels
+
+describeWith('chromium')('people in the administration', () => {
+  test('whoever is no administrator sees no entry, finds no page and reads nothing', async () => {
+    await using person = await openSettings(svc, 'paul')
+    const { page, requests } = person
+    expect(await page.getByRole('link', { name: 'Admin', exact: true }).count()).toBe(0)
+    requests.length = 0
+
+    await page.goto('/admin/people')
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+    await expectAccessible(page)
+
+    expect(
+      requests.filter(({ url }) => /users\.search|admin-page/.test(decodeURIComponent(url)) && url.includes('/trpc')),
+    ).toEqual([])
+    const answers = await page.evaluate(async () => {
+      const names = ['users.search', 'audit.verify', 'settings.list', 'limits.list', 'mcp.servers', 'models.list']
+      return Promise.all(names.map(async (name) => (await fetch(`/trpc/${name}`)).status))
+    })
+    expect(answers).toEqual(Array(6).fill(403))
+  })
+
+  test('administrators search, choose, order and page through people, all by the address', async () => {
+    await svc.rows(
+      `insert into users (username, name, email, groups, created_at, updated_at)
+       select 'many' || n, 'Many ' || n, 'many' || n || '@example.org', array['crowd'], now(), now() from generate_series(1, 10000) n`,
+    )
+    await using admin = await openAdmin(svc, 'anna')
+    const { page, complaints } = admin
+    const rows = page.locator('.records-table tbody tr')
+
+    await expect.poll(() => rows.count()).toBe(50)
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.waitForURL(/page=2/)
+    await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('many777')
+    await expect.poll(() => rows.count()).toBe(11)
+    expect(page.url()).toMatch(/q=many777/)
+    expect(page.url()).not.toMatch(/page=/)
+    await page.reload()
+    await expect.poll(() => rows.count()).toBe(11)
+    await page.getByLabel('State').selectOption('disabled')
+    await page.getByText('Nobody fits this choice.').waitFor()
+    await page.getByLabel('State').selectOption('')
+    await page.getByRole('button', { name: 'Last sign-in' }).click()
+    await page.waitForURL(/sort=signedInAt/)
+
+    await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('')
+    await page.getByRole('textbox', { name: 'Group' }).fill('crowd')
+    await page.waitForURL(/group=crowd/)
+    await expect.poll(() => rows.count()).toBe(50)
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
+    ])
+    const lines = (await readFile((await file.path())!, 'utf8')).trim().split('\r\n')
+    expect(lines.length).toBe(10_001)
+    expect(lines[0]).toBe('Username,Name,Role,Groups,Last sign-in,State')
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('what an administrator typed outlasts the question for a new sign-in', async () => {
+    await using admin = await openAdmin(svc, 'berta', { locale: 'de-DE' })
+    const { page } = admin
+    const { id } = await addAccount(svc, 'walter')
+    await showAdmin(page, `people/${id}`)
+    await expectFitting(page, 'person')
+    await ageSessions(svc)
+
+    await page.getByRole('button', { name: german['app.admin.changeGroups']! }).click()
+    await page.getByRole('textbox', { name: 'Gruppen' }).fill('staff, council')
+    await page.keyboard.press('Enter')
+    const question = page.getByRole('alertdialog', { name: 'Erneut anmelden' })
+    await question.waitFor()
+    await expectFitting(page, 'fresh')
+    await question.getByLabel('Passwort').fill('wrong')
+    await page.keyboard.press('Enter')
+    await question.getByRole('alert').waitFor()
+    await question.getByLabel('Passwort').fill(PASSWORD)
+    await page.keyboard.press('Enter')
+
+    await question.waitFor({ state: 'detached' })
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByText('staff, council').waitFor()
+    expect(await svc.rows('select groups from users where id = $1', [id])).toEqual([{ groups: ['staff', 'council'] }])
+  })
+
+  test('a person is added, disabled, enabled and removed after what is lost was named', async () => {
+    await using admin = await openAdmin(svc, 'clara')
+    const { page } = admin
+    await page.getByRole('button', { name: 'Add person' }).click()
+    await page.getByRole('textbox', { name: 'Username' }).fill('newton')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Isaac Newton')
+    await page.getByRole('textbox', { name: 'E-mail address' }).fill('newton@example.org')
+    await page.getByLabel('Password', { exact: true }).fill('a good passphrase')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect((await openBrowser(svc.url).login('newton', 'a good passphrase')).status).toBe(200)
+
+    await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('newton')
+    await page.getByRole('link', { name: 'newton', exact: true }).click()
+    await page.getByRole('heading', { name: 'Isaac Newton' }).waitFor()
+    await adminShown(page)
+    const act = async (name: string) => {
+      await page.getByRole('button', { name, exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    await act('Disable')
+    await page.getByText('Disabled', { exact: true }).waitFor()
+    expect((await openBrowser(svc.url).login('newton', 'a good passphrase')).status).toBe(403)
+    await act('Enable')
+    await page.getByText('Has no keys yet').waitFor()
+
+    await page.getByRole('button', { name: 'Remove', exact: true }).click()
+    const dialog = page.getByRole('dialog', { name: 'Remove Isaac Newton for good?' })
+    await dialog.getByText('nobody can bring them back').waitFor()
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    expect(await dialog.count()).toBe(1)
+    await dialog.getByLabel('Type newton to confirm').fill('newton')
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await page.waitForURL(/\/admin\/people$/)
+    expect(await svc.rows("select id from users where username = 'newton'")).toEqual([])
+  })
+
+  test('the tokens of a person are shown, and revoked one by one', async () => {
+    await using admin = await openAdmin(svc, 'dora')
+    const { page } = admin
+    const { id } = await addAccount(svc, 'tilda')
+    await showAdmin(page, `people/${id}`)
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('No tokens.').waitFor()
+    expect(await svc.rows('select id from access_tokens where user_id = $1', [id])).toEqual([])
+  })
+
+  test('the audit log shows who did what, by the filters of the address, and is verified', async () => {
+    await using admin = await openAdmin(svc, 'emma')
+    const { page } = admin
+    const { id } = await addAccount(svc, 'victor')
+    await page.evaluate(async (id) => {
+      const body = JSON.stringify({ user: { id }, groups: ['seen'] })
+      const headers = { 'content-type': 'application/json' }
+      await fetch('/trpc/admin.setGroups', { method: 'POST', headers, body })
+    }, id)
+
+    await showAdmin(page, `audit?act=admin.setGroups&subject=user:${id}`)
+    await expect.poll(() => page.locator('.records-table tbody tr').count()).toBe(1)
+    await page.getByText('Details').click()
+    await page.locator('pre').getByText('seen').waitFor()
+    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByText(/Complete and unchanged/).waitFor()
+    await expectFitting(page, 'audit')
+  })
+
+  test('what the command line changes is shown without loading the page again', async () => {
+    await using admin = await openAdmin(svc, 'frida')
+    const { page } = admin
+    const { id } = await addAccount(svc, 'linus')
+    await showAdmin(page, `people/${id}`)
+    await svc.host.admin.setGroups({ user: { id }, groups: ['library'] })
+    await page.getByText('library').waitFor()
+  })
+
+  test('all that administrators see takes less than 60 KiB of scripts beside the first view', async () => {
+    await using admin = await openAdmin(svc, 'gisa', { path: 'people' })
+    const { page } = admin
+    const sizes = new Map<string, number>()
+    page.on('requestfinished', async (request) => {
+      if (!/\/assets\/app\/.*\.js$/.test(request.url())) return
+      sizes.set(request.url(), (await request.sizes()).responseBodySize)
+    })
+    await (await page.context().newCDPSession(page)).send('Network.clearBrowserCache')
+    await showSettings(page)
+    const first = new Set(sizes.keys())
+    await page.getByRole('link', { name: 'Admin', exact: true }).click()
+    for (const name of Object.values(sections)) {
+      await page
+        .getByRole('navigation', { name: 'Admin' })
+        .getByRole('link', { name: english[name]!, exact: true })
+        .click()
+      await adminShown(page)
+    }
+    const further = [...sizes].filter(([url]) => !first.has(url))
+    expect(further.length).toBeGreaterThan(5)
+    expect(further.reduce((sum, [, size]) => sum + size, 0)).toBeLessThan(60 * 1024)
+  })
+
+  test('people are looked at in German, narrow and wide, in both schemes', async () => {
+    await using admin = await openAdmin(svc, 'gerda', { locale: 'de-DE' })
+    await expectFitting(admin.page, 'people')
+  })
+})
