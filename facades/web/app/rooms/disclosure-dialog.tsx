@@ -1,22 +1,24 @@
 import { t, timeText } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import type { Disclosure } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { askerOf } from './room-members.ts'
 
 /** Says what a model was given for an answer. */
 export function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close: () => void }) {
-  const { view, modelName } = useRoom()
+  const { modelName } = useRoom()
+  const members = useRoomView((view) => view.members)
+  const byId = useRoomView((view) => view.byId)
   const { model, provider, parts, createdAt } = disclosure
   const texts = parts.filter(({ kind }) => kind === 'text')
   const files = parts.filter(({ kind }) => kind !== 'text')
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
-  const quoted = parts.flatMap(({ message }) => (message === null ? [] : (view.byId.get(message) ?? [])))
+  const quoted = parts.flatMap(({ message }) => (message === null ? [] : (byId.get(message) ?? [])))
   return (
     <FormDialog title={t('app.rooms.disclosed')} close={close}>
       <p>
         {t('app.rooms.disclosedText', {
-          asker: askerOf(disclosure, view.members),
+          asker: askerOf(disclosure, members),
           model: modelName(model),
           provider,
           at: timeText(new Date(createdAt)),

@@ -7,7 +7,7 @@ import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { type FoundPerson, findPeople, invitePerson, makeLink } from './invitations.ts'
 import { type Role, roleLabels, roles } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 
 /** The service searches for no less. */
 const MIN_CHARACTERS = 3
@@ -80,13 +80,14 @@ function ByName({ role }: { role: Role }) {
 }
 
 function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
-  const { session, view } = useRoom()
+  const { session } = useRoom()
+  const room = useRoomView((view) => view.room)
   const [state, setState] = useState<'ready' | 'working' | 'invited' | 'waiting' | { error: unknown }>('ready')
   const invite = async () => {
-    if (!view.room) return
+    if (!room) return
     setState('working')
     try {
-      setState((await invitePerson(session, view.room, person, role)) ? 'invited' : 'waiting')
+      setState((await invitePerson(session, room, person, role)) ? 'invited' : 'waiting')
     } catch (error) {
       setState({ error })
     }
@@ -124,11 +125,12 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
 }
 
 function ByLink({ role }: { role: Role }) {
-  const { session, view } = useRoom()
+  const { session } = useRoom()
+  const room = useRoomView((view) => view.room)
   const [link, setLink] = useState<string>()
   const [error, setError] = useState<unknown>()
   const make = () => {
-    if (view.room) makeLink(session, view.room, role).then(setLink, setError)
+    if (room) makeLink(session, room, role).then(setLink, setError)
   }
   return (
     <div className="field">

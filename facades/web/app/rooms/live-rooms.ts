@@ -44,7 +44,7 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
       const room = queryClient.getQueryData<Room[]>(['rooms', 'list'])?.find((each) => each.slug === slug)
       refreshSoon()
       if (!room) return
-      if (!isLookedAt(slug)) void noteMention(session, room, id)
+      if (!isLookedAt(slug)) noteMention(session, room, id)
       notifyOf(room)
     }
     return () => {

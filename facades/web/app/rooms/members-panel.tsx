@@ -8,7 +8,7 @@ import { Icon } from '../shared/ui/icon.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import { forgetWaiting, listWaiting } from './invitations.ts'
 import { type Member, type Role, relatedId, roleLabels, roles } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { invitedTo, memberName, peopleIn } from './room-members.ts'
 import { endMembership } from './rooms.ts'
 import { SidePanel } from './side-panel.tsx'
@@ -22,11 +22,13 @@ interface MembersPanelProps {
 
 /** Who is in the room, who is invited, and what they may do. */
 export function MembersPanel({ here, close }: MembersPanelProps) {
-  const { session, view, own } = useRoom()
+  const { session } = useRoom()
+  const room = useRoomView((view) => view.room)
+  const members = useRoomView((view) => view.members)
+  const own = useRoomView((view) => view.own)
   const [isInviting, setInviting] = useState(false)
   const [, setForgotten] = useState(0)
   const navigate = useNavigate()
-  const { room, members } = view
   const [people, invited] = [peopleIn(members), invitedTo(members)]
   const isAdmin = room?.role === 'admin'
   const waiting = room && isAdmin ? listWaiting(session, room.id) : []
@@ -96,9 +98,8 @@ interface MemberRowProps {
 }
 
 function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
-  const { view } = useRoom()
+  const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const [isAsked, setAsked] = useState(false)
-  const isAdmin = view.room?.role === 'admin'
   const name = memberName(member)
   const end = async () => {
     await endMembership(member)

@@ -1,6 +1,6 @@
 import { t } from '../shared/text/labels.ts'
 import { handleOf } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { memberName, peopleIn } from './room-members.ts'
 
 interface MentionListProps {
@@ -13,11 +13,13 @@ const MOST = 5
 
 /** Offers who may be meant by the word behind the last `@`. */
 export function MentionList({ text, field, write }: MentionListProps) {
-  const { session, view, own } = useRoom()
+  const { session } = useRoom()
+  const members = useRoomView((view) => view.members)
+  const own = useRoomView((view) => view.own?.id)
   const begun = /(?:^|\s)@([\w.-]*)$/.exec(text)?.[1]
   if (begun === undefined) return null
-  const people = peopleIn(view.members)
-    .filter(({ id }) => id !== own?.id)
+  const people = peopleIn(members)
+    .filter(({ id }) => id !== own)
     .map((member) => ({ word: member.username ?? '', name: memberName(member) }))
   const everybody = [{ word: handleOf(session), name: t('app.rooms.aModel') }, ...people]
   const wanted = begun.toLocaleLowerCase()

@@ -14,7 +14,7 @@ import type { RoomMessage } from './message-content.ts'
 import type { OutgoingMessage } from './message-sender.ts'
 import { quoteInRoom } from './quote.ts'
 import { mayWrite } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
 
 const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
@@ -31,10 +31,10 @@ interface MessageItemProps {
 /** A message of a room. */
 export const MessageItem = memo(
   ({ message, isContinued = false, isFound = false, isInThread = false }: MessageItemProps) => {
-    const { own } = useRoom()
+    const isOwn = useIsOwn(message)
     const nameOf = useNameOf()
     const [isEditing, setEditing] = useState(false)
-    const name = message.member === own?.id ? t('app.message.you') : nameOf(message)
+    const name = isOwn ? t('app.message.you') : nameOf(message)
     const at = new Date(message.createdAt)
     const classes = ['room-message', isContinued && 'continued', isFound && 'found'].filter(Boolean).join(' ')
     return (
@@ -60,6 +60,13 @@ export const MessageItem = memo(
     )
   },
 )
+
+const useIsOwn = ({ member }: RoomMessage) => useRoomView(({ own }) => own?.id === member)
+
+const useMayWrite = () => useRoomView(({ room }) => room !== undefined && mayWrite(room))
+
+const useDisclosureOf = ({ id }: RoomMessage) =>
+  useRoomView(({ disclosures }) => disclosures.find(({ answer }) => answer === id))
 
 /** Who wrote a message: a person, or the model that answered. */
 export function useNameOf(): (message: RoomMessage) => string {
@@ -109,12 +116,12 @@ interface ActionsProps {
 
 /** What can be done with a message. */
 function Actions({ message, isInThread, edit }: ActionsProps) {
-  const { view, store, showThread } = useRoom()
+  const { store, showThread } = useRoom()
   const [asked, setAsked] = useState<'delete' | 'disclosure'>()
   const close = () => setAsked(undefined)
   const items = useMenu(message, isInThread, edit, setAsked)
-  const disclosure = view.disclosures.find(({ answer }) => answer === message.id)
-  const canReply = !isInThread && view.room !== undefined && mayWrite(view.room)
+  const disclosure = useDisclosureOf(message)
+  const canReply = useMayWrite() && !isInThread
   return (
     <div className="message-actions">
       {canReply && <IconButton icon="reply" label={t('app.rooms.reply')} onClick={() => showThread(message.id)} />}
@@ -142,22 +149,19 @@ function useMenu(
   edit: () => void,
   ask: (what: 'delete' | 'disclosure') => void,
 ): MenuEntry[] {
-  const { view, own } = useRoom()
   const nameOf = useNameOf()
-  const { room, disclosures } = view
-  const isAuthor = message.member === own?.id
-  const canWrite = room !== undefined && mayWrite(room)
+  const isAuthor = useIsOwn(message)
+  const canWrite = useMayWrite()
+  const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
+  const disclosure = useDisclosureOf(message)
   const isOpened = message.closed === undefined
   const quote = () => quoteInRoom(nameOf(message), message.text, isInThread)
   const entries: [boolean, MenuEntry][] = [
     [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quote }],
-    [
-      disclosures.some(({ answer }) => answer === message.id),
-      { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => ask('disclosure') },
-    ],
+    [disclosure !== undefined, { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => ask('disclosure') }],
     [isAuthor && canWrite && isOpened, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [
-      (isAuthor && canWrite) || room?.role === 'admin',
+      (isAuthor && canWrite) || isAdmin,
       { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => ask('delete') },
     ],
   ]
@@ -203,7 +207,7 @@ function MessageEditor({ message, close }: { message: RoomMessage; close: () => 
 }
 
 /** A message that is not at the service yet. */
-export function OutgoingItem({ message: { letter, text, state, error } }: { message: OutgoingMessage }) {
+export const OutgoingItem = memo(({ message: { letter, text, state, error } }: { message: OutgoingMessage }) => {
   const { store } = useRoom()
   const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
   return (
@@ -236,4 +240,4 @@ export function OutgoingItem({ message: { letter, text, state, error } }: { mess
       )}
     </article>
   )
-}
+})

@@ -13,6 +13,7 @@ import {
   mayWrite,
   ownId,
   type Room,
+  readPage,
   relatedId,
   type StoredRoomMessage,
   saltsOf,
@@ -25,7 +26,7 @@ const SHOW_MS = 350
 const BATCH_MS = 100
 const RETRY_MS = 3000
 const PAGE_SIZE = 50
-/** Members that are read one by one at most. */
+/** Members and messages that are read one by one at most. */
 const FEW = 5
 
 /** A room as it is shown: always another object once something has changed. */
@@ -35,6 +36,8 @@ export interface RoomView {
   room: Room | undefined
   keys: RoomKeys
   members: ReadonlyMap<string, Member>
+  /** The membership of the person. */
+  own: Member | undefined
   /** Messages that reply to none, in their order. */
   messages: readonly RoomMessage[]
   /** All messages by their ids. */
@@ -53,6 +56,7 @@ const closedRoom: RoomView = {
   room: undefined,
   keys: new Map(),
   members: new Map(),
+  own: undefined,
   messages: [],
   byId: new Map(),
   outgoing: [],
@@ -72,6 +76,8 @@ export class OpenRoom {
   readonly #listeners = new Set<() => void>()
   readonly #messages = new Map<string, RoomMessage>()
   readonly #dirty = new Set<string>()
+  /** Whether a message has changed since they were shown. */
+  #hasNewMessages = false
   readonly #stopped = new AbortController()
   /** Sends messages, once the room is found. */
   sender: MessageSender | undefined
@@ -83,6 +89,8 @@ export class OpenRoom {
   #live: LiveStream | undefined
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #shownAt = 0
+  #readAt = 0
+  #isReading = false
   #isReplacingKey = false
 
   constructor(session: Session, slug: string) {
@@ -143,13 +151,13 @@ export class OpenRoom {
     if (!room) return
     const count = [...this.#messages.values()].filter(({ id }) => Number(id) >= this.#readDownTo).length
     await this.#readPage(room.id, Math.floor(count / PAGE_SIZE) + 1)
-    this.#show()
+    this.#show(true)
   }
 
   /** Reads what was replied to a message. */
   async loadThread(id: string): Promise<void> {
     for (let number = 1; ; number++) {
-      const answer = await related<StoredRoomMessage>(
+      const answer = await readPage<StoredRoomMessage>(
         api.roomMessages.related.query({
           id,
           relation: 'replies',
@@ -202,7 +210,7 @@ export class OpenRoom {
 
   /** Reads everything anew, in place of what is known. */
   async #read(id: string, signal: AbortSignal): Promise<void> {
-    this.#messages.clear()
+    this.#forgetMessages()
     this.#readDownTo = Number.POSITIVE_INFINITY
     await Promise.all([this.#readRoom(signal, id), this.#readMembers(id), this.#readDisclosures(id)])
     await this.#readPage(id, 1)
@@ -229,7 +237,7 @@ export class OpenRoom {
     const { keys, room } = this.#view
     for (const message of this.#messages.values())
       if (message.closed !== undefined && keys.has(message.keyEpoch))
-        this.#messages.set(message.id, await this.#opener.reopen(message, keys, room?.sharesEarlierKeys ?? true))
+        this.#keep(await this.#opener.reopen(message, keys, room?.sharesEarlierKeys ?? true))
   }
 
   /** Makes the next key; that somebody else does so at the same moment is usual. */
@@ -245,7 +253,7 @@ export class OpenRoom {
   async #readMembers(id: string): Promise<void> {
     const members = new Map<string, Member>()
     for (let number = 1; ; number++) {
-      const page = await related<Member>(
+      const page = await readPage<Member>(
         api.rooms.related.query({ id, relation: 'members', include: ['user'], page: { size: 500, number } }),
       )
       for (const member of page.items) members.set(member.id, member)
@@ -259,8 +267,9 @@ export class OpenRoom {
     this.#view = { ...this.#view, disclosures: meta.disclosures }
   }
 
-  async #readPage(id: string, number: number): Promise<void> {
-    const { items, total } = await related<StoredRoomMessage>(
+  /** Returns the ids of what it has read. */
+  async #readPage(id: string, number: number): Promise<ReadonlySet<string>> {
+    const { items, total } = await readPage<StoredRoomMessage>(
       api.rooms.related.query({
         id,
         relation: 'messages',
@@ -271,8 +280,16 @@ export class OpenRoom {
     )
     this.#total = total
     await this.#take(items)
-    const lowest = Math.min(...items.map((each) => Number(each.id)))
-    this.#readDownTo = items.length < PAGE_SIZE ? 0 : Math.min(this.#readDownTo, lowest)
+    const ids = items.map((each) => each.id)
+    this.#readDownTo = items.length < PAGE_SIZE ? 0 : Math.min(this.#readDownTo, ...ids.map(Number))
+    return new Set(ids)
+  }
+
+  /** Of many at once the newest are read together, as most of them are new. */
+  async #readChangedMessages(room: string, ids: readonly string[]): Promise<void> {
+    if (ids.length <= FEW) return this.#readMessages(ids)
+    const taken = await this.#readPage(room, 1)
+    await this.#readMessages(ids.filter((id) => !taken.has(id)))
   }
 
   async #readMessages(ids: readonly string[]): Promise<void> {
@@ -284,6 +301,7 @@ export class OpenRoom {
         throw error
       }
     }
+    if (ids.length === 0) return
     const found = await Promise.all(ids.map(read))
     await this.#take(found.filter((each) => each !== undefined))
   }
@@ -293,23 +311,43 @@ export class OpenRoom {
     const shares = room?.sharesEarlierKeys ?? true
     const opened = await Promise.all(stored.map((each) => this.#opener.open(each, keys, shares)))
     for (const message of opened) {
-      this.#messages.set(message.id, message)
+      this.#keep(message)
       if (message.clientId !== null) this.sender?.forget(message.clientId)
     }
+  }
+
+  #keep(message: RoomMessage): void {
+    this.#messages.set(message.id, message)
+    this.#hasNewMessages = true
+  }
+
+  #forgetMessages(): void {
+    this.#messages.clear()
+    this.#hasNewMessages = true
   }
 
   /** Notes what is to be read; whatever comes at the same time is read together, and again as long as that fails. */
   #note({ kind, subject }: Change): void {
     const [type = ''] = kind.split('.')
     this.#dirty.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
-    this.#later('read', BATCH_MS, () => void this.#readDirty())
+    this.#readSoon()
   }
 
+  /** At once where it is quiet, and otherwise no more often than it is shown. */
+  #readSoon(): void {
+    if (this.#isReading || this.#dirty.size === 0) return
+    const wait = this.#readAt + SHOW_MS - Date.now()
+    this.#later('read', Math.max(BATCH_MS, wait), () => void this.#readDirty())
+  }
+
+  /** One after the other, so that nothing older takes the place of what is newer. */
   async #readDirty(): Promise<void> {
     const { room } = this.#view
     const dirty = [...this.#dirty]
     this.#dirty.clear()
     if (!room || this.#stopped.signal.aborted) return
+    this.#isReading = true
+    this.#readAt = Date.now()
     try {
       await this.#readChanged(room, dirty)
       this.#show()
@@ -317,7 +355,10 @@ export class OpenRoom {
       // The room is not there for the person any more.
       if (error instanceof SvcError && error.status === 404) return
       for (const each of dirty) this.#dirty.add(each)
-      this.#later('read', RETRY_MS, () => void this.#readDirty())
+      this.#readAt = Date.now() + RETRY_MS
+    } finally {
+      this.#isReading = false
+      this.#readSoon()
     }
   }
 
@@ -330,7 +371,7 @@ export class OpenRoom {
     const isOwnRole = changedMembers.includes(this.#ownMembership()?.id ?? '')
     if (dirty.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
     await Promise.all([
-      this.#readMessages(idsOf('room-messages')),
+      this.#readChangedMessages(room.id, idsOf('room-messages')),
       this.#readSomeMembers(room.id, changedMembers),
       dirty.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])
@@ -340,6 +381,7 @@ export class OpenRoom {
 
   /** Of many at once all are read. */
   async #readSomeMembers(room: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
     if (ids.length > FEW) return this.#readMembers(room)
     const read = await Promise.all(ids.map(readMember))
     const members = new Map(this.#members)
@@ -352,7 +394,7 @@ export class OpenRoom {
   }
 
   #end(): void {
-    this.#messages.clear()
+    this.#forgetMessages()
     this.#change({ phase: 'ended' })
     void queryClient.invalidateQueries({ queryKey: ['rooms'] })
   }
@@ -388,27 +430,23 @@ export class OpenRoom {
       return
     }
     this.#shownAt = Date.now()
-    const messages = [...this.#messages.values()].filter(({ thread }) => thread === null)
-    messages.sort((one, other) => one.seq - other.seq)
     this.#view = {
       ...this.#view,
-      messages,
-      byId: new Map(this.#messages),
+      ...(this.#hasNewMessages && this.#listMessages()),
       members: this.#members,
+      own: this.#ownMembership(),
       outgoing: this.sender?.outgoing ?? [],
       hasEarlier: this.#readDownTo > 0 && this.#total > this.#messages.size,
     }
+    this.#hasNewMessages = false
     for (const listener of this.#listeners) listener()
   }
-}
 
-interface Page<T> {
-  items: T[]
-  total: number
+  #listMessages(): Pick<RoomView, 'messages' | 'byId'> {
+    const messages = [...this.#messages.values()].filter(({ thread }) => thread === null)
+    return { messages: messages.toSorted((one, other) => one.seq - other.seq), byId: new Map(this.#messages) }
+  }
 }
-
-/** The types of the client say of a relation only that it leads to records. */
-const related = async <T>(answer: Promise<unknown>): Promise<Page<T>> => (await answer) as Page<T>
 
 /** Nothing where there is no such member any more. */
 async function readMember(id: string): Promise<Member | undefined> {

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import type { Session } from '../shared/session.tsx'
 import { ownId } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { openSocket } from './socket.ts'
 
 /** How often it is told that somebody writes, and how long that holds. */
@@ -90,9 +90,9 @@ export function useWhoTypes(session: Session, slug: string): ReadonlyMap<string,
 
 /** Tells the others that the person is writing. */
 export function useTyping(): () => void {
-  const { session, view } = useRoom()
+  const { session } = useRoom()
   const toldAt = useRef(0)
-  const slug = view.room?.slug
+  const slug = useRoomView(({ room }) => room?.slug)
   return () => {
     if (slug === undefined || Date.now() - toldAt.current < TELL_MS) return
     toldAt.current = Date.now()

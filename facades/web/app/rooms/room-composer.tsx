@@ -15,7 +15,7 @@ import { TooManyWaiting } from './message-sender.ts'
 import { useTyping } from './presence.ts'
 import { onRoomQuote } from './quote.ts'
 import { handleOf, mayWrite, ownId } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { sealBlob } from './room-files.ts'
 
 interface RoomComposerProps {
@@ -25,7 +25,7 @@ interface RoomComposerProps {
 
 /** Where a message to the room is written; who may only read is told so. */
 export function RoomComposer({ thread }: RoomComposerProps) {
-  const { room } = useRoom().view
+  const room = useRoomView((view) => view.room)
   if (room && !mayWrite(room)) return <p className="notice read-only">{t('app.rooms.readOnly')}</p>
   return <WritingForm thread={thread} />
 }
@@ -86,14 +86,16 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
 
 /** Why nothing can be written, where that is so. */
 function useObstacle(): string | undefined {
-  const { room, keys } = useRoom().view
+  const room = useRoomView((view) => view.room)
+  const keys = useRoomView((view) => view.keys)
   if (!room || keys.has(room.keyEpoch)) return undefined
   return room.rekeyRequired ? 'app.rooms.rekeying' : 'app.rooms.noKey'
 }
 
 /** The files that go along, sealed with the key in use. */
 function useSealedUploads() {
-  const { room, keys } = useRoom().view
+  const room = useRoomView((view) => view.room)
+  const keys = useRoomView((view) => view.keys)
   const key = room && keys.get(room.keyEpoch)
   return useUploads(async (file) => {
     if (!room || key === undefined) throw new Error('There is no key to seal with.')
@@ -103,20 +105,24 @@ function useSealedUploads() {
 
 /** What a model would be asked and given, where its handle stands in a text. */
 function useQuestion(text: string, thread: string | null) {
-  const { session, view } = useRoom()
+  const { session, store } = useRoom()
+  const isQuestion = names(text, handleOf(session))
+  // What is disclosed is counted anew with each message, as long as a model is asked.
+  useRoomView(({ byId }) => (isQuestion ? byId : undefined))
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
   const [scope, setScope] = useState<Disclosed['scope']>(thread === null ? 'message' : 'thread')
   const [withFiles, setWithFiles] = useState(true)
-  if (!names(text, handleOf(session))) return undefined
-  const disclosed = disclose({ view, thread, scope, text, withFiles })
+  if (!isQuestion) return undefined
+  const disclosed = disclose({ view: store.view, thread, scope, text, withFiles })
   return { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosed }
 }
 
 /** What is being written, and its way out. */
 function useWriting(thread: string | null) {
-  const { session, store, view } = useRoom()
-  const draft = useDraft(session.conversationKey, ownId(session), `room:${view.room?.id ?? ''}:${thread ?? ''}`)
+  const { session, store } = useRoom()
+  const room = useRoomView((view) => view.room?.id)
+  const draft = useDraft(session.conversationKey, ownId(session), `room:${room ?? ''}:${thread ?? ''}`)
   const text = draft.text.trim()
   const uploads = useSealedUploads()
   const question = useQuestion(text, thread)

@@ -1,15 +1,11 @@
-import { createContext, useCallback, useContext, useEffect, useState, useSyncExternalStore } from 'react'
+import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { type ChatModel, modelLabel, useModels } from '../shared/models/models.ts'
 import { type Session, useSession } from '../shared/session.tsx'
 import { OpenRoom, type RoomView } from './open-room.ts'
-import { type Member, ownId, relatedId } from './room.ts'
 
 interface RoomState {
   session: Session
   store: OpenRoom
-  view: RoomView
-  /** The membership of the person. */
-  own: Member | undefined
   /** What people call a model. */
   modelName: (modelId: string) => string
   /** Shows a thread beside the room, or nothing. */
@@ -20,16 +16,23 @@ const RoomContext = createContext<RoomState | undefined>(undefined)
 
 export const RoomProvider = RoomContext.Provider
 
+/** The room that is shown. What changes of it is read with `useRoomView`. */
 export function useRoom(): RoomState {
   const state = useContext(RoomContext)
   if (!state) throw new Error('There is no room here.')
   return state
 }
 
+/** A part of the room as it is shown. Whoever reads it is drawn again once that part has changed, and for nothing else. */
+export function useRoomView<Part>(select: (view: RoomView) => Part): Part {
+  const { store } = useRoom()
+  return useSyncExternalStore(store.subscribe, () => select(store.view))
+}
+
 const noModels: readonly ChatModel[] = []
 
 /** Opens a room as long as it is looked at. */
-export function useOpenRoom(slug: string): Omit<RoomState, 'showThread'> {
+export function useOpenRoom(slug: string, showThread: RoomState['showThread']): RoomState {
   const session = useSession()
   const [store, setStore] = useState(() => new OpenRoom(session, slug))
   useEffect(() => {
@@ -38,10 +41,7 @@ export function useOpenRoom(slug: string): Omit<RoomState, 'showThread'> {
     void opened.start()
     return () => opened.stop()
   }, [session, slug])
-  const view = useSyncExternalStore(store.subscribe, () => store.view)
-  const id = ownId(session)
-  const own = [...view.members.values()].find((member) => relatedId(member, 'user') === id)
   const { data: models = noModels } = useModels()
   const modelName = useCallback((modelId: string) => modelLabel(modelId, models), [models])
-  return { session, store, view, own, modelName }
+  return useMemo(() => ({ session, store, modelName, showThread }), [session, store, modelName, showThread])
 }

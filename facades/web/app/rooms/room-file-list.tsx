@@ -5,7 +5,7 @@ import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { RoomFile } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoomView } from './room-context.ts'
 import { kindOf, openRoomFile, PREVIEW_BYTES, saveRoomFile } from './room-files.ts'
 
 /** The files of a message, opened in this browser. */
@@ -19,12 +19,12 @@ export const RoomFileList = ({ files }: { files: readonly RoomFile[] }) =>
   )
 
 function FileItem({ file }: { file: RoomFile }) {
-  const { view } = useRoom()
+  const keys = useRoomView((view) => view.keys)
   const [error, setError] = useState<unknown>()
   const [isShown, setShown] = useState(false)
   const isPicture = kindOf(file).startsWith('image/')
   const canShow = isPicture || kindOf(file) === 'application/pdf'
-  const choose = () => (canShow ? setShown(true) : void saveRoomFile(file, view.keys).catch(setError))
+  const choose = () => (canShow ? setShown(true) : void saveRoomFile(file, keys).catch(setError))
   return (
     <li>
       <button type="button" className="file" onClick={choose} title={file.name}>
@@ -43,10 +43,10 @@ function FileItem({ file }: { file: RoomFile }) {
 
 /** The address of an opened file, as long as it is shown. */
 function useOpenedFile(file: RoomFile) {
-  const { view } = useRoom()
+  const keys = useRoomView((view) => view.keys)
   const { data, error } = useQuery({
-    queryKey: ['room-file', file.id, view.keys.size],
-    queryFn: () => openRoomFile(file, view.keys),
+    queryKey: ['room-file', file.id, keys.size],
+    queryFn: () => openRoomFile(file, keys),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
     retry: false,
@@ -68,16 +68,11 @@ function Thumbnail({ file }: { file: RoomFile }) {
 }
 
 function Preview({ file, close }: { file: RoomFile; close: () => void }) {
-  const { view } = useRoom()
+  const keys = useRoomView((view) => view.keys)
   const { url, error } = useOpenedFile(file)
   const isPicture = kindOf(file).startsWith('image/')
   return (
-    <FormDialog
-      title={file.name}
-      action={t('app.rooms.saveFile')}
-      save={() => saveRoomFile(file, view.keys)}
-      close={close}
-    >
+    <FormDialog title={file.name} action={t('app.rooms.saveFile')} save={() => saveRoomFile(file, keys)} close={close}>
       {error && (
         <p className="wrong" role="alert">
           {errorText(error)}

@@ -8,7 +8,7 @@ import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
 import { canNotify, isNotifying, toggleNotifications } from './notifications.ts'
 import { type Room, relatedId } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoomView } from './room-context.ts'
 import { memberName, peopleIn } from './room-members.ts'
 import { deleteRoom } from './rooms.ts'
 
@@ -23,7 +23,9 @@ interface RoomHeadProps {
 
 /** The name of a room, who is here, and what can be done with the room. */
 export function RoomHead({ here, show }: RoomHeadProps) {
-  const { room, description, phase } = useRoom().view
+  const room = useRoomView((view) => view.room)
+  const description = useRoomView((view) => view.description)
+  const phase = useRoomView((view) => view.phase)
   const isOpen = phase === 'open'
   return (
     <header className="chat-head">
@@ -51,7 +53,7 @@ export function RoomHead({ here, show }: RoomHeadProps) {
 }
 
 function Here({ here }: { here: ReadonlySet<string> | undefined }) {
-  const { members } = useRoom().view
+  const members = useRoomView((view) => view.members)
   const present = peopleIn(members).filter((member) => here?.has(relatedId(member, 'user') ?? ''))
   return present.length > 1 ? (
     <span className="hint here-count" title={present.map(memberName).join(', ')}>

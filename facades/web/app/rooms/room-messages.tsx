@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
@@ -6,7 +6,7 @@ import { Icon } from '../shared/ui/icon.tsx'
 import { forgetMentions } from './mentions.ts'
 import type { RoomMessage } from './message-content.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { memberName } from './room-members.ts'
 import { RunningAnswers } from './running-answers.tsx'
 
@@ -27,7 +27,7 @@ interface RoomMessagesProps {
 }
 
 /** What was written in the room, by days. */
-export function RoomMessages({ wanted }: RoomMessagesProps) {
+export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
   const list = useShown(wanted)
   const { scroller, content, isAtEnd, showEnd } = useEnd(list.isNewest)
   useReading(isAtEnd && list.isNewest)
@@ -67,26 +67,26 @@ export function RoomMessages({ wanted }: RoomMessagesProps) {
       )}
     </div>
   )
-}
+})
 
 type ShownMessages = ReturnType<typeof useShown>
 
 /** Stands above the first message that is shown. */
 function Beginning({ list }: { list: ShownMessages }) {
-  const { messages, outgoing, hasEarlier } = useRoom().view
+  const hasEarlier = useRoomView((view) => view.hasEarlier)
+  const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
   if (hasEarlier || list.start > 0)
     return (
       <button type="button" className="plain-button earlier" onClick={() => void list.earlier()}>
         {t('app.messages.earlier')}
       </button>
     )
-  if (messages.length + outgoing.length > 0) return null
-  return <p className="hint beginning">{t('app.rooms.beginning')}</p>
+  return isEmpty ? <p className="hint beginning">{t('app.rooms.beginning')}</p> : null
 }
 
 /** Stands below the last message that is shown. */
 function End({ list }: { list: ShownMessages }) {
-  const { outgoing } = useRoom().view
+  const outgoing = useRoomView((view) => view.outgoing)
   if (!list.isNewest)
     return (
       <button type="button" className="plain-button earlier" onClick={list.later}>
@@ -113,7 +113,7 @@ interface LineProps {
 }
 
 /** A message, below the line of its day and the line of what is unread, where those begin with it. */
-function Line({ message, before, isFirstUnread, isFound }: LineProps) {
+const Line = memo(({ message, before, isFirstUnread, isFound }: LineProps) => {
   const day = dayOf(message)
   const isNewDay = before === undefined || dayOf(before) !== day
   const isContinued =
@@ -137,7 +137,7 @@ function Line({ message, before, isFirstUnread, isFound }: LineProps) {
       <MessageItem message={message} isContinued={isContinued} isFound={isFound} />
     </>
   )
-}
+})
 
 const days = new Intl.DateTimeFormat(language, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -151,8 +151,8 @@ function dayOf({ createdAt }: RoomMessage): string {
 
 /** Of all messages those that are in the page. Whoever goes back stays at what they see. */
 function useShown(wanted: string | undefined) {
-  const { view, store } = useRoom()
-  const { messages } = view
+  const { store } = useRoom()
+  const messages = useRoomView((view) => view.messages)
   /** The first one that is shown; undefined where the newest are. */
   const [first, setFirst] = useState<string>()
   const { keepInPlace, bringIntoView } = usePlaces()
@@ -256,8 +256,8 @@ function useEnd(isNewest: boolean) {
 
 /** Marks as read what somebody looks at for a while. */
 function useReading(isAtEnd: boolean): void {
-  const { store, view } = useRoom()
-  const last = view.messages.at(-1)?.id
+  const { store } = useRoom()
+  const last = useRoomView(({ messages }) => messages.at(-1)?.id)
   const [isFocused, setFocused] = useState(() => document.hasFocus())
   useEffect(() => {
     const look = () => setFocused(document.hasFocus() && !document.hidden)
@@ -267,7 +267,7 @@ function useReading(isAtEnd: boolean): void {
       for (const event of events) removeEventListener(event, look)
     }
   }, [])
-  const room = view.room?.id
+  const room = useRoomView((view) => view.room?.id)
   // biome-ignore lint/correctness/useExhaustiveDependencies: each further message is looked at anew.
   useEffect(() => {
     if (!isAtEnd || !isFocused || room === undefined) return
@@ -284,18 +284,21 @@ const findUnread = (messages: readonly RoomMessage[], readUpTo: number, own: str
 
 /** The first message that was unread when the room was opened, and the way to it. */
 function useFirstUnread(show: (id: string) => void) {
-  const { view, store, own } = useRoom()
+  const { store } = useRoom()
   const [isDone, setDone] = useState(false)
-  const { messages, readAtOpening, hasEarlier } = view
+  const messages = useRoomView((view) => view.messages)
+  const readAtOpening = useRoomView((view) => view.readAtOpening)
+  const hasEarlier = useRoomView((view) => view.hasEarlier)
+  const own = useRoomView((view) => view.own?.id)
   const [openedAt] = useState(() => new Date().toISOString())
-  const found = findUnread(messages, readAtOpening, own?.id)
+  const found = findUnread(messages, readAtOpening, own)
   const isOld = found !== undefined && found.createdAt < openedAt
   const mayBeEarlier = hasEarlier && readAtOpening > 0 && Number(messages[0]?.id ?? 0) > readAtOpening
   const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
   const isFirstRead = () => Number(store.view.messages[0]?.id ?? 0) <= readAtOpening
   const jump = async () => {
     for (let page = 0; page < MAX_PAGES && store.view.hasEarlier && !isFirstRead(); page++) await store.loadEarlier()
-    const first = findUnread(store.view.messages, readAtOpening, own?.id)
+    const first = findUnread(store.view.messages, readAtOpening, own)
     if (first) show(first.id)
     setDone(true)
   }
@@ -311,10 +314,11 @@ const FEW = 10
 
 /** How many have read the person's last message, with their names. */
 function ReadBy() {
-  const { view, own } = useRoom()
-  const last = view.messages.at(-1)
+  const last = useRoomView(({ messages }) => messages.at(-1))
+  const own = useRoomView((view) => view.own)
+  const members = useRoomView((view) => view.members)
   if (!last || last.member !== own?.id || last.isDeleted) return null
-  const readers = [...view.members.values()].filter(
+  const readers = [...members.values()].filter(
     ({ id, readUpTo, role }) => id !== own.id && role !== 'assistant' && Number(readUpTo ?? 0) >= Number(last.id),
   )
   if (readers.length === 0) return null
@@ -327,14 +331,15 @@ function ReadBy() {
 
 /** Stands in place of the messages until they are there, or says why they never will be. */
 export function RoomWaiting() {
-  const { view } = useRoom()
+  const phase = useRoomView((view) => view.phase)
+  const error = useRoomView((view) => view.error)
   const isOnline = useIsOnline()
-  if (view.phase === 'failed')
+  if (phase === 'failed')
     return (
       <p className="notice wrong" role="alert">
-        {errorText(view.error)}
+        {errorText(error)}
       </p>
     )
-  if (view.phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
+  if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
   return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
 }

@@ -1,11 +1,11 @@
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { inviteWaiting } from './invitations.ts'
 import { useHere, useWhoTypes } from './presence.ts'
 import { relatedId } from './room.ts'
 import { RoomComposer } from './room-composer.tsx'
-import { RoomProvider, useOpenRoom, useRoom } from './room-context.ts'
+import { RoomProvider, useOpenRoom, useRoom, useRoomView } from './room-context.ts'
 import { RoomHead } from './room-head.tsx'
 import { memberName } from './room-members.ts'
 import { RoomMessages, RoomWaiting } from './room-messages.tsx'
@@ -18,55 +18,64 @@ type Panel = { kind: 'members' | 'search' } | { kind: 'thread'; id: string } | u
 
 /** A room, with what stands beside it. */
 export function RoomPage({ slug }: { slug: string }) {
-  const opened = useOpenRoom(slug)
-  const { view, session, store, own, modelName } = opened
   const [panel, setPanel] = useState<Panel>()
+  const showThread = useCallback(
+    (id: string | undefined) => setPanel(id === undefined ? undefined : { kind: 'thread', id }),
+    [],
+  )
+  return (
+    <RoomProvider value={useOpenRoom(slug, showThread)}>
+      <OpenedRoom slug={slug} panel={panel} setPanel={setPanel} />
+    </RoomProvider>
+  )
+}
+
+interface OpenedRoomProps {
+  slug: string
+  panel: Panel
+  setPanel: (panel: Panel) => void
+}
+
+function OpenedRoom({ slug, panel, setPanel }: OpenedRoomProps) {
+  const { session, store } = useRoom()
   const [wanted, setWanted] = useState<string>()
   const here = useHere(session, slug)
   const close = () => setPanel(undefined)
-  const context = useMemo(
-    () => ({
-      ...{ session, store, view, own, modelName },
-      showThread: (id: string | undefined) => setPanel(id === undefined ? undefined : { kind: 'thread', id }),
-    }),
-    [session, store, view, own, modelName],
-  )
-  const { room } = view
-  const isAdmin = room?.role === 'admin'
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is looked for once, when the room is opened.
+  const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
+  const isOpen = useRoomView(({ phase }) => phase === 'open')
   useEffect(() => {
+    const { room } = store.view
     if (room && isAdmin) inviteWaiting(session, room).catch(() => {})
-  }, [isAdmin])
-  const isOpen = view.phase === 'open'
+  }, [session, store, isAdmin])
   return (
-    <RoomProvider value={context}>
-      <main id="main" className={panel ? 'chat room-page with-panel' : 'chat room-page'}>
-        <RoomHead here={here} show={(kind) => setPanel(panel?.kind === kind ? undefined : { kind })} />
-        {isOpen ? <RoomMessages wanted={wanted} /> : <RoomWaiting />}
-        {isOpen && (
-          <div className="room-foot">
-            <Standing slug={slug} />
-            <RoomComposer thread={null} />
-          </div>
-        )}
-        {isOpen && panel && (
-          <Suspense>
-            {panel.kind === 'members' && <MembersPanel here={here} close={close} />}
-            {panel.kind === 'thread' && <ThreadPanel id={panel.id} close={close} />}
-            {panel.kind === 'search' && <SearchPanel choose={setWanted} close={close} />}
-          </Suspense>
-        )}
-      </main>
-    </RoomProvider>
+    <main id="main" className={panel ? 'chat room-page with-panel' : 'chat room-page'}>
+      <RoomHead here={here} show={(kind) => setPanel(panel?.kind === kind ? undefined : { kind })} />
+      {isOpen ? <RoomMessages wanted={wanted} /> : <RoomWaiting />}
+      {isOpen && (
+        <div className="room-foot">
+          <Standing slug={slug} />
+          <RoomComposer thread={null} />
+        </div>
+      )}
+      {isOpen && panel && (
+        <Suspense>
+          {panel.kind === 'members' && <MembersPanel here={here} close={close} />}
+          {panel.kind === 'thread' && <ThreadPanel id={panel.id} close={close} />}
+          {panel.kind === 'search' && <SearchPanel choose={setWanted} close={close} />}
+        </Suspense>
+      )}
+    </main>
   )
 }
 
 /** Says in one line how the room is: who writes, whether it gets new keys, whether there is a connection. */
 function Standing({ slug }: { slug: string }) {
-  const { session, view } = useRoom()
+  const { session } = useRoom()
+  const isRekeying = useRoomView(({ room }) => room?.rekeyRequired ?? false)
+  const members = useRoomView((view) => view.members)
+  const messages = useRoomView((view) => view.messages)
   const typing = useWhoTypes(session, slug)
   const isOnline = useIsOnline()
-  const { room, members, messages } = view
   const writers = [...members.values()].filter((member) => {
     const since = typing.get(relatedId(member, 'user') ?? '')
     const last = messages.findLast((each) => each.member === member.id)
@@ -74,7 +83,7 @@ function Standing({ slug }: { slug: string }) {
   })
   const text = () => {
     if (!isOnline) return ''
-    if (room?.rekeyRequired) return t('app.rooms.newKeys')
+    if (isRekeying) return t('app.rooms.newKeys')
     if (writers.length === 0) return ''
     if (writers.length > MANY) return t('app.rooms.manyType')
     return t('app.rooms.types', { count: writers.length, names: writers.map(memberName).join(', ') })

@@ -9,8 +9,9 @@ import { refreshRooms, writeTexts } from './rooms.ts'
 
 /** Changes the name, the texts and the picture of a room. */
 export function RoomSettingsDialog({ close }: { close: () => void }) {
-  const { session, view } = useRoom()
-  const { room, description, systemPrompt } = view
+  const { session, store } = useRoom()
+  // As the room is when it is asked for: what somebody else changes meanwhile takes nothing from the fields.
+  const [{ room, description, systemPrompt }] = useState(store.view)
   const [texts, setTexts] = useState({ name: room?.name ?? '', description, systemPrompt })
   const [picture, setPicture] = useState<File>()
   const save = async () => {

@@ -40,3 +40,11 @@ export function relatedId(record: { relations?: StoredRoomMessage['relations'] }
 }
 
 export const mayWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'
+
+interface Page<T> {
+  items: T[]
+  total: number
+}
+
+/** The types of the client say of a relation only that it leads to records. */
+export const readPage = async <T>(answer: Promise<unknown>): Promise<Page<T>> => (await answer) as Page<T>

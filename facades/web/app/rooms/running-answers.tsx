@@ -4,16 +4,17 @@ import { errorText } from '../shared/api/error-text.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import type { Disclosure } from './room.ts'
 import { ownId } from './room.ts'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { askerOf } from './room-members.ts'
 
 /** The answers that models are giving, and those that failed a moment ago. */
 export function RunningAnswers() {
-  const { view } = useRoom()
-  const [latest] = view.disclosures
-  const running = view.disclosures.filter(({ state }) => state === 'answering')
+  const disclosures = useRoomView((view) => view.disclosures)
+  const lastAt = useRoomView(({ messages }) => messages.at(-1)?.createdAt)
+  const [latest] = disclosures
+  const running = disclosures.filter(({ state }) => state === 'answering')
   const hasFailed = latest && (latest.state === 'failed' || latest.state === 'lost')
-  const isRecent = hasFailed && isLater(latest.endedAt, view.messages.at(-1)?.createdAt)
+  const isRecent = hasFailed && isLater(latest.endedAt, lastAt)
   return (
     <>
       {isRecent && <FailedAnswer disclosure={latest} />}
@@ -28,19 +29,21 @@ const isLater = (one: string | null, other: string | undefined) =>
   one !== null && (other === undefined || Date.parse(one) > Date.parse(other))
 
 function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
-  const { session, view, modelName } = useRoom()
+  const { session, modelName } = useRoom()
+  const room = useRoomView((view) => view.room)
+  const members = useRoomView((view) => view.members)
   const [error, setError] = useState<unknown>()
   const { id, user } = disclosure
   const model = modelName(disclosure.model)
-  const mayStop = user === ownId(session) || view.room?.role === 'admin'
-  const stop = () => api.rooms.cancelAnswer.mutate({ id: view.room?.id ?? '', disclosure: id }).catch(setError)
+  const mayStop = user === ownId(session) || room?.role === 'admin'
+  const stop = () => api.rooms.cancelAnswer.mutate({ id: room?.id ?? '', disclosure: id }).catch(setError)
   return (
     <article className="room-message running" aria-busy="true" aria-label={t('app.message.by', { name: model })}>
       <header>
         <h2>{model}</h2>
       </header>
       <p className="hint" role="status">
-        {t('app.rooms.answering', { asker: askerOf(disclosure, view.members) })}
+        {t('app.rooms.answering', { asker: askerOf(disclosure, members) })}
       </p>
       {mayStop && (
         <button type="button" className="quiet-button" onClick={() => void stop()}>

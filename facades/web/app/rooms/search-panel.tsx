@@ -3,7 +3,7 @@ import { errorText } from '../shared/api/error-text.ts'
 import { t, timeText } from '../shared/text/labels.ts'
 import type { RoomMessage } from './message-content.ts'
 import { useNameOf } from './message-item.tsx'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { SidePanel } from './side-panel.tsx'
 
 const MOST = 100
@@ -15,8 +15,8 @@ interface SearchPanelProps {
 
 /** Searches what was read of the room, and on demand what is before that; only this browser can. */
 export function SearchPanel({ choose, close }: SearchPanelProps) {
-  const { view } = useRoom()
-  const { byId, hasEarlier } = view
+  const byId = useRoomView((view) => view.byId)
+  const hasEarlier = useRoomView((view) => view.hasEarlier)
   const [text, setText] = useState('')
   const words = useDeferredValue(text.trim().toLocaleLowerCase())
   const hits = useMemo(() => {

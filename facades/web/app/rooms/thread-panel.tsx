@@ -3,19 +3,21 @@ import { t } from '../shared/text/labels.ts'
 import { repliesTo } from './ask-model.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { RoomComposer } from './room-composer.tsx'
-import { useRoom } from './room-context.ts'
+import { useRoom, useRoomView } from './room-context.ts'
 import { SidePanel } from './side-panel.tsx'
 
 /** A message with what was replied to it, beside the room. */
 export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
-  const { store, view } = useRoom()
-  const root = view.byId.get(id)
-  const replies = repliesTo(view.byId, id)
+  const { store } = useRoom()
+  const byId = useRoomView((view) => view.byId)
+  const allOutgoing = useRoomView((view) => view.outgoing)
+  const root = byId.get(id)
+  const replies = repliesTo(byId, id)
   const end = useRef<HTMLDivElement>(null)
   useEffect(() => {
     void store.loadThread(id)
   }, [store, id])
-  const outgoing = view.outgoing.filter(({ letter }) => letter.thread === id)
+  const outgoing = allOutgoing.filter(({ letter }) => letter.thread === id)
   const count = replies.length + outgoing.length
   // biome-ignore lint/correctness/useExhaustiveDependencies: each further reply is shown.
   useEffect(() => {
