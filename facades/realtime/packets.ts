@@ -1,4 +1,5 @@
 import { type ErrorCode, errorKind } from '../../routers/core/problems.ts'
+import type { PassingEvent } from '../../routers/ports/change-streams.ts'
 
 /** A row of the change log, as far as clients see it. */
 interface Change {
@@ -26,6 +27,10 @@ export function buildPackets(channel: string, change: Change): string[] {
   const older = olderPacket(channel, change)
   return older ? [older, own] : [own]
 }
+
+/** The frame of what is told in passing. */
+export const passingPacket = (channel: string, { kind, subject, content }: PassingEvent): string =>
+  packet('passing', channel, { kind, subject, content })
 
 function olderPacket(channel: string, { seq, kind, number, status }: Change): string | undefined {
   const [, slug] = /^private-Rooms\.(.+)$/.exec(channel) ?? []

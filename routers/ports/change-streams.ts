@@ -6,11 +6,22 @@ export interface Position {
   seq: number
 }
 
+/** Something that stands in no log, such as a piece of an answer that a model is giving. Who misses it misses nothing that lasts. */
+export interface PassingEvent {
+  kind: string
+  /** The id of the resource that it is about. */
+  subject: string
+  /** Encrypted where others must not read it. */
+  content: string
+}
+
 export interface StreamFollower {
   /** Takes the next change: each once, in the order of the log, none left out. */
   changed(change: LoggedChange): void
   /** Changes were lost for good: whoever follows reads the data anew and goes on from here. */
   moved(position: Position): void
+  /** Takes what is told in passing: in order, though some may be missing. */
+  passed?(event: PassingEvent): void
 }
 
 export interface Following {
@@ -23,6 +34,8 @@ export interface Following {
 export interface ChangeStreams {
   /** Resolves once the position is known from which on everything is heard. */
   follow(stream: string, follower: StreamFollower): Promise<Following>
+  /** Tells whoever follows a stream now, at every replica. */
+  tell(stream: string, event: PassingEvent): void
   /** How many streams are followed, and how many of them wait for changes to be read from the log. */
   counts(): { streams: number; behind: number }
   close(): void

@@ -6,7 +6,7 @@ import type { Stream } from '../core/change-recorder.ts'
 import { type Context, requireCredential } from '../core/context.ts'
 import { unavailableOr } from '../core/outage.ts'
 import { Problem } from '../core/problems.ts'
-import type { Position, StreamFollower } from '../ports/change-streams.ts'
+import type { PassingEvent, Position, StreamFollower } from '../ports/change-streams.ts'
 import { type Changes, changesSince, position } from './changes.ts'
 
 export const followInput = z.strictObject({
@@ -17,8 +17,10 @@ export const followInput = z.strictObject({
 
 type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>
 
-/** Behind which position everything is told, then each change. The id of a part is the position to come back to. */
-type Told = TrackedEnvelope<{ type: 'position'; position: string } | ({ type: 'change' } & Change)>
+/** Behind which position everything is told, then each change, and what is told in passing. The id of a part is the position to come back to. */
+type Told = TrackedEnvelope<
+  { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & PassingEvent)
+>
 
 interface FollowOptions {
   stream: Stream
@@ -84,11 +86,27 @@ async function* tell(
     known = await read(known.position)
     isOver = await admit()
   }
-  for (;;) {
-    const change = await queue.next()
-    if (change.seq <= last) continue
-    if (isOver(change)) throw new Problem('not_found')
-    yield toPart(epoch, change)
+  yield* tellNew(queue, { epoch, last, isOver })
+}
+
+interface Known {
+  epoch: string
+  /** The number of the last change that was told. */
+  last: number
+  isOver: (change: LoggedChange) => boolean
+}
+
+async function* tellNew(queue: ChangeQueue, { epoch, last: begin, isOver }: Known): AsyncGenerator<Told, void> {
+  for (let last = begin; ; ) {
+    const next = await queue.next()
+    if ('content' in next) {
+      yield tracked(`${epoch}:${last}`, { type: 'passing', ...next })
+      continue
+    }
+    if (next.seq <= last) continue
+    if (isOver(next)) throw new Problem('not_found')
+    last = next.seq
+    yield toPart(epoch, next)
   }
 }
 
@@ -97,11 +115,13 @@ const toPart = (epoch: string, { seq, kind, subject, at }: Change): Told =>
 
 /** Changes that wait for a client; one that has more to read comes back and reads them from the log. */
 const MAX_WAITING = 1000
+/** With so much to read a client is told nothing in passing. */
+const MAX_WAITING_PASSING = 50
 
 /** What a stream tells and a client has not read yet. */
 class ChangeQueue implements StreamFollower {
   readonly #onOverflow: () => void
-  #waiting: LoggedChange[] = []
+  #waiting: (LoggedChange | PassingEvent)[] = []
   #end: Error | undefined
   #wake = () => {}
 
@@ -114,6 +134,12 @@ class ChangeQueue implements StreamFollower {
     this.#waiting.push(change)
     this.#wake()
     if (this.#waiting.length > MAX_WAITING) this.#overflow()
+  }
+
+  passed(event: PassingEvent): void {
+    if (this.#end || this.#waiting.length > MAX_WAITING_PASSING) return
+    this.#waiting.push(event)
+    this.#wake()
   }
 
   #overflow(): void {
@@ -142,8 +168,8 @@ class ChangeQueue implements StreamFollower {
     if (this.#end) throw this.#end
   }
 
-  /** Resolves with the next change; throws why there is none to come. */
-  async next(): Promise<LoggedChange> {
+  /** Resolves with what is told next; throws why there is none to come. */
+  async next(): Promise<LoggedChange | PassingEvent> {
     for (;;) {
       this.assertOpen()
       const change = this.#waiting.shift()

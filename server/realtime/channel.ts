@@ -1,7 +1,7 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { moved, unsubscribed } from '../../facades/realtime/frames.ts'
-import { buildPackets } from '../../facades/realtime/packets.ts'
-import type { Following, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
+import { buildPackets, passingPacket } from '../../facades/realtime/packets.ts'
+import type { Following, PassingEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 import type { Connection, Subscription } from './connection.ts'
 
 /** A channel of this process: hands on what its stream tells to whoever is subscribed. */
@@ -49,6 +49,10 @@ export class Channel implements StreamFollower {
     this.tell(moved(this.name, position))
     // Removals may be among what was lost: everybody subscribes anew.
     if (this.#isRoom) this.#endWhere(() => true)
+  }
+
+  passed(event: PassingEvent): void {
+    if (!this.isPresence && this.subscriptions.size > 0) this.relay(passingPacket(this.name, event))
   }
 
   relay(frame: string, from?: Connection): void {

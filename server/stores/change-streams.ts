@@ -3,7 +3,13 @@ import { findPositions, findStreamsAhead } from '../../entities/events/change-lo
 import type { Sql } from '../../entities/sql/statement.ts'
 import { findChangesOfStreams } from '../../entities/views/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
-import type { ChangeStreams, Following, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
+import type {
+  ChangeStreams,
+  Following,
+  PassingEvent,
+  Position,
+  StreamFollower,
+} from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { FollowedStream } from './followed-stream.ts'
 
@@ -12,6 +18,13 @@ const MAX_STREAMS = 5000
 
 const MAX_CHANGES = 500
 const RETRY_MS = 300
+
+const TOPIC = 'passing event'
+
+interface Passing {
+  stream: string
+  event: PassingEvent
+}
 
 interface ChangeStreamsOptions {
   sql: Sql
@@ -25,6 +38,7 @@ interface ChangeStreamsOptions {
  */
 export class LoggedStreams implements ChangeStreams {
   readonly #sql: Sql
+  readonly #bus: ChangeBus
   readonly #log: Log
   readonly #streams = new Map<string, FollowedStream>()
   readonly #behind = new Set<FollowedStream>()
@@ -35,6 +49,7 @@ export class LoggedStreams implements ChangeStreams {
 
   constructor({ sql, bus, log }: ChangeStreamsOptions) {
     this.#sql = sql
+    this.#bus = bus
     this.#log = log
     this.#positions = new DataLoader((names) => readPositions(sql, names), {
       cache: false,
@@ -44,7 +59,10 @@ export class LoggedStreams implements ChangeStreams {
     const interrupted = () => {
       for (const stream of this.#streams.values()) this.#fallBehind(stream)
     }
-    const stopListening = bus.subscribe({ changed: (changes) => changes.forEach(this.#take), interrupted })
+    const told = (topic: string, content: unknown) => {
+      if (topic === TOPIC) this.#pass(content as Passing)
+    }
+    const stopListening = bus.subscribe({ changed: (changes) => changes.forEach(this.#take), interrupted, told })
     this.#stops = [stopListening, comparePositions(sql, this.#streams, this.#fallBehind)]
   }
 
@@ -65,6 +83,11 @@ export class LoggedStreams implements ChangeStreams {
     }
   }
 
+  tell(stream: string, event: PassingEvent): void {
+    this.#pass({ stream, event })
+    void this.#bus.tell(TOPIC, { stream, event } satisfies Passing)
+  }
+
   counts() {
     return { streams: this.#streams.size, behind: this.#behind.size }
   }
@@ -72,6 +95,10 @@ export class LoggedStreams implements ChangeStreams {
   close(): void {
     this.#isClosed = true
     for (const stop of this.#stops) stop()
+  }
+
+  #pass({ stream, event }: Passing): void {
+    this.#streams.get(stream)?.pass(event)
   }
 
   #take = (change: Parameters<FollowedStream['take']>[0]): void => {

@@ -1,5 +1,5 @@
 import type { ChangesOfStream, LoggedChange } from '../../entities/events/change-log.sql.ts'
-import type { Position, StreamFollower } from '../../routers/ports/change-streams.ts'
+import type { PassingEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 
 /** More changes than this behind a hole are not kept: they are read from the log. */
 const MAX_WAITING = 200
@@ -46,6 +46,10 @@ export class FollowedStream {
 
   remove(follower: StreamFollower): void {
     this.#followers.delete(follower)
+  }
+
+  pass(event: PassingEvent): void {
+    for (const follower of this.#followers) follower.passed?.(event)
   }
 
   async #start(): Promise<void> {

@@ -1,10 +1,10 @@
 import { assertMayReturn, call, type Failure, failureIn, type Service, timeoutOf } from './service.ts'
-import { type Change, retryDelay as patiently, pause, StreamEnded } from './transport.ts'
+import { type Change, type PassingEvent, retryDelay as patiently, pause, StreamEnded } from './transport.ts'
 
 /** One part of a subscription; its id is the position to come back to. */
 export interface Told {
   id: string
-  data: { type: 'position'; position: string } | ({ type: 'change' } & Change)
+  data: { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & PassingEvent)
 }
 
 interface ToldOptions {

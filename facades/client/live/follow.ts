@@ -1,6 +1,14 @@
 import { epochOf, isAhead, nextTo, type Position, seqOf } from './position.ts'
 import type { Changes, ChangesSince } from './service.ts'
-import { type Change, type Listener, retryDelay as patiently, pause, StreamEnded, type Transport } from './transport.ts'
+import {
+  type Change,
+  type Listener,
+  type PassingEvent,
+  retryDelay as patiently,
+  pause,
+  StreamEnded,
+  type Transport,
+} from './transport.ts'
 
 /** Changes that are kept while something before them is read; what is more is read from the service. */
 const MAX_WAITING = 1000
@@ -12,6 +20,8 @@ export interface FollowOptions {
   read: (signal: AbortSignal) => unknown
   /** Applies one change: reads what it names, and keeps or drops it. Is called again where it fails. */
   apply: (change: Change, signal: AbortSignal) => unknown
+  /** Takes what is told in passing, at once and beside all changes. */
+  passed?: (event: PassingEvent) => void
   /** Takes that there is nothing to follow any more. */
   ended?: (reason: StreamEnded) => void
   retryDelay?: typeof patiently
@@ -84,6 +94,10 @@ class LiveStream implements Listener {
     if (this.#position && !isAhead(position, this.#position)) return
     if (this.#waiting.size < MAX_WAITING) this.#waiting.set(position, change)
     this.#hear(position)
+  }
+
+  passed(event: PassingEvent): void {
+    if (!this.#stopped.signal.aborted) this.#options.passed?.(event)
   }
 
   ended(reason: StreamEnded): void {

@@ -3,6 +3,7 @@ import { readChanges, type Service } from './service.ts'
 import {
   type Change,
   type Listener,
+  type PassingEvent,
   retryDelay as patiently,
   type RetryDelay,
   StreamEnded,
@@ -12,7 +13,14 @@ import {
 export { type FollowOptions, follow, type LiveStream } from './follow.ts'
 export type { Position } from './position.ts'
 export { type Changes, type ChangesSince, readChanges, type Service } from './service.ts'
-export { type Change, type Listener, type RetryDelay, StreamEnded, type Transport } from './transport.ts'
+export {
+  type Change,
+  type Listener,
+  type PassingEvent,
+  type RetryDelay,
+  StreamEnded,
+  type Transport,
+} from './transport.ts'
 
 /** What happens in a room, for `follow`; its transport can be replaced by another one. */
 export const roomStream = (service: Service, id: string, options: { retryDelay?: RetryDelay } = {}) => ({
@@ -45,7 +53,8 @@ export function overEvents(service: Service, path: string, { input = {}, ...rest
 async function tell(listener: Listener, parts: ReturnType<typeof toldBy>): Promise<void> {
   try {
     for await (const { id, data } of parts) {
-      if (data.type === 'position') listener.subscribed(id)
+      if (data.type === 'passing') listener.passed?.(data)
+      else if (data.type === 'position') listener.subscribed(id)
       else listener.changed(id, data)
     }
   } catch (error) {
@@ -87,6 +96,7 @@ export function overPusher(pusher: PusherClient, name: string, { retryDelay = pa
         },
         change: ({ epoch, ...change }: Change & { epoch: string }) =>
           listener.changed(findPosition({ epoch, seq: change.seq }), change),
+        passing: (event: PassingEvent) => listener.passed?.(event),
         position: (data: PusherPosition) => listener.subscribed(findPosition(data)),
         'pusher:subscription_error': ({ status = 0 }: { status?: number }) => {
           clearTimeout(timer)

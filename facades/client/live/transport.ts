@@ -9,11 +9,21 @@ export interface Change {
   at: string
 }
 
+/** What stands in no log, such as a piece of an answer that a model is giving. */
+export interface PassingEvent {
+  kind: string
+  /** The id of the resource that it is about. */
+  subject: string
+  content: string
+}
+
 /** Takes what a transport hears. */
 export interface Listener {
   /** It listens, or listens again: what changes behind this position will be told, as long as the connection holds. */
   subscribed(position: Position): void
   changed(position: Position, change: Change): void
+  /** Something is told in passing: once, and only to whoever listens at that moment. */
+  passed?(event: PassingEvent): void
   /** The stream has ended for good, and no change follows. */
   ended(reason: StreamEnded): void
 }

@@ -29,7 +29,9 @@ export async function askInRoom(ctx: ChatContext, asked: RoomQuestion): Promise<
   const author = await findAnswerAuthor(ctx, asked)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running
-  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(asked), { room: Number(asked.id) })
+  const questionPlace = asked.mayAsk ? 'amid' : undefined
+  const options = { room: Number(asked.id), questionPlace } as const
+  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(asked), options)
   const key = Buffer.from(asked.key, 'base64')
   const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
     call.abandon()

@@ -16,6 +16,7 @@ import { unknown } from '../../verbs/lock.ts'
 import { assertKeyInUse } from '../key-epochs.ts'
 import { MAX_CONTENT } from '../message-content.ts'
 import { lockForWriter } from '../send-message.ts'
+import { AnswerProgress } from './answer-progress.ts'
 import type { RoomQuestion } from './room-question.ts'
 
 /** Where an answer goes, and under which disclosure it is made. */
@@ -28,10 +29,15 @@ interface AnswerCall {
   call: MeteredCall
 }
 
-/** Waits for the answer and keeps it, encrypted; tells the room of its end in either case. Never throws. */
+/** Takes the answer, of which the room is told as it comes, and keeps it, encrypted; tells of its end in either case. Never throws. */
 export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
+  const progress = new AnswerProgress({
+    id: target.id,
+    seal: (content) => seal(key, content),
+    tell: (event) => ctx.services.changeStreams.tell(`room:${target.room}`, event),
+  })
   try {
-    const answer = await collectAnswer(call)
+    const answer = await collectAnswer(call, progress)
     // What it would replace is worth more, as it is whole.
     if (answer.error && target.replaces !== null) throw new Problem(answer.error)
     const content = sealAnswer(key, answer)
@@ -43,6 +49,7 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
   } catch (error) {
     await recordFailure(ctx, target, error).catch(() => {})
   } finally {
+    progress.stop()
     key.fill(0)
   }
 }
@@ -128,18 +135,27 @@ interface RoomAnswer {
   error: ErrorCode | null
 }
 
-const types = ['delta', 'source', 'finish', 'usage'] as const satisfies StreamPart['type'][]
+const types = [
+  'delta',
+  'source',
+  'approval',
+  'tool-use',
+  'tool-result',
+  'finish',
+  'usage',
+] as const satisfies StreamPart['type'][]
 
 const errors = { limit: 'limit_reached', refusal: 'provider_refused' } as const
 
 /** Takes an answer as it comes, so that one that is ended before is paid as far as it came. One without a word fails. */
-async function collectAnswer(call: MeteredCall): Promise<RoomAnswer> {
+async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promise<RoomAnswer> {
   const answer: RoomAnswer = { text: '', citations: [], finish: 'stop', error: null }
   for await (const part of await call.stream(types)) {
+    if (part.type === 'usage') return endedBy(part.cut, answer)
+    if (part.type === 'finish') answer.finish = part.reason
+    else progress.add(part)
     if (part.type === 'delta') answer.text += part.text
-    else if (part.type === 'source') answer.citations.push({ url: part.url, title: part.title })
-    else if (part.type === 'finish') answer.finish = part.reason
-    else return endedBy(part.cut, answer)
+    if (part.type === 'source') answer.citations.push({ url: part.url, title: part.title })
   }
   throw new Problem('client_gone')
 }
@@ -152,13 +168,17 @@ function endedBy(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
 
 const IV = 12
 
-/** An answer with its sources, encrypted as a browser would: `iv|tag|ciphertext`, each in base64. */
+/** An answer with its sources, encrypted. */
 function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 'citations'>): string {
-  const iv = randomBytes(IV)
-  const cipher = createCipheriv('aes-256-gcm', key, iv)
-  const content = JSON.stringify({ text, ...(citations.length > 0 && { citations }) })
-  const ciphertext = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()])
-  const sealed = [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64')).join('|')
+  const sealed = seal(key, JSON.stringify({ text, ...(citations.length > 0 && { citations }) }))
   if (sealed.length > MAX_CONTENT) throw new Problem('too_large')
   return sealed
+}
+
+/** Encrypts as a browser would: `iv|tag|ciphertext`, each in base64. */
+function seal(key: Buffer, content: string): string {
+  const iv = randomBytes(IV)
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  const ciphertext = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()])
+  return [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64')).join('|')
 }

@@ -32,6 +32,12 @@ export const roomQuestion = z
     modelTools: request.shape.modelTools,
     parameters: request.shape.parameters,
     optionalParameters: request.shape.optionalParameters,
+    mayAsk: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether the caller listens to the room and answers by `approve` whether tools may be called. What is asked is told the room in passing, encrypted.',
+      ),
     key: z
       .string()
       .regex(/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/, { error: 'must be 32 bytes in base64' })
@@ -46,11 +52,12 @@ export const roomQuestion = z
   })
 export type RoomQuestion = z.output<typeof roomQuestion>
 
-export const toAiRequest = ({ model, messages, modelTools, ...asked }: RoomQuestion): AiRequest => ({
+export const toAiRequest = ({ id, model, messages, modelTools, ...asked }: RoomQuestion): AiRequest => ({
   model,
   messages: messages.map(({ source: _, ...said }) => said),
   tools: [],
   ...(modelTools && { modelTools }),
   parameters: asked.parameters,
   optionalParameters: asked.optionalParameters,
+  ...(asked.mayAsk && { conversation: `room:${id}` }),
 })

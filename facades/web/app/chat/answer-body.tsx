@@ -1,10 +1,10 @@
+import type { Answer } from '../shared/answer/answer.ts'
+import { ToolSteps } from '../shared/answer/tool-steps.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { useChatActions } from './chat-state.ts'
-import type { Answer } from './message-content.ts'
-import { ToolSteps } from './tool-steps.tsx'
 
 interface AnswerBodyProps {
   answer: Answer

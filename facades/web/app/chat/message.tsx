@@ -1,4 +1,5 @@
 import { memo, useState } from 'react'
+import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { errorText, isRefusedForNow, requestIdOf } from '../shared/api/error-text.ts'
 import { type ChatModel, modelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
@@ -7,7 +8,6 @@ import { AttachedFiles } from './attached-files.tsx'
 import type { Step } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { MessageActions } from './message-actions.tsx'
-import { type Answer, emptyAnswer } from './message-content.ts'
 import { QuestionEditor } from './question-editor.tsx'
 import type { Turn } from './turn.ts'
 

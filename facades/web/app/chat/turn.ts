@@ -1,9 +1,10 @@
 import { useSyncExternalStore } from 'react'
 import { SvcError } from '../../../client/index.ts'
+import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
+import { AnswerBuilder } from '../shared/answer/answer-builder.ts'
 import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
-import { AnswerBuilder } from './answer-builder.ts'
-import { type Answer, emptyAnswer, type OpenedMessage, writeAnswer } from './message-content.ts'
+import { type OpenedMessage, writeAnswer } from './message-content.ts'
 import { keepMessage } from './messages.ts'
 
 /** How often what has come is shown; more often costs a browser much and tells a reader nothing. */

@@ -79,6 +79,7 @@ export async function askModel(store: OpenRoom, { id, thread, model, disclosed, 
     ...{ id: room.id, model, key, keyEpoch, thread },
     messages: [...system, ...told.flat()],
     optionalParameters: true,
+    mayAsk: true,
   })
 }
 

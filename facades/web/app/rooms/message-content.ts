@@ -91,10 +91,27 @@ export class MessageOpener {
 
   /** Answers of models are sealed with a key that follows from the one of the room. */
   async #openAnswer(key: string, { content, keyEpoch }: RoomMessage) {
+    return readAnswer(await unseal(await this.#aiKey(key, keyEpoch), readSealed(content ?? '')))
+  }
+
+  /** Opens what is told of an answer that is not stored yet. The key in use is most often the one. */
+  async openProgress(sealed: string, keys: RoomKeys): Promise<string> {
+    for (const [keyEpoch, key] of [...keys].toSorted(([one], [other]) => other - one).slice(0, 2)) {
+      const opened = await unseal(await this.#aiKey(key, keyEpoch), readSealed(sealed)).catch(ignoreOtherKey)
+      if (opened !== undefined) return opened
+    }
+    throw new CannotOpen()
+  }
+
+  #aiKey(key: string, keyEpoch: number): Promise<Key> {
     const aiKey = this.#aiKeys.get(keyEpoch) ?? roomAiKey(key, this.#slug, this.#salts).then(importKey)
     this.#aiKeys.set(keyEpoch, aiKey)
-    return readAnswer(await unseal(await aiKey, readSealed(content ?? '')))
+    return aiKey
   }
+}
+
+function ignoreOtherKey(error: unknown): undefined {
+  if (!(error instanceof CannotOpen)) throw error
 }
 
 function readAnswer(plain: string): { text: string; sources: Source[] } {

@@ -3,6 +3,7 @@ import { type Change, follow, type LiveStream, roomStream } from '../../../clien
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
+import { GrowingAnswers } from './growing-answers.ts'
 import { type Keyring, keyringOf } from './keyring.ts'
 import { MessageOpener, type RoomMessage } from './message-content.ts'
 import { MessageSender, type OutgoingMessage } from './message-sender.ts'
@@ -45,6 +46,8 @@ export interface RoomView {
   outgoing: readonly OutgoingMessage[]
   hasEarlier: boolean
   disclosures: readonly Disclosure[]
+  /** What models have said so far whose answers go on, by their disclosures. */
+  growing: GrowingAnswers['answers']
   description: string
   systemPrompt: string
   /** Up to where the person had read when the room was opened. */
@@ -62,6 +65,7 @@ const closedRoom: RoomView = {
   outgoing: [],
   hasEarlier: false,
   disclosures: [],
+  growing: new Map(),
   description: '',
   systemPrompt: '',
   readAtOpening: 0,
@@ -78,6 +82,7 @@ export class OpenRoom {
   readonly #dirty = new Set<string>()
   /** Whether a message has changed since they were shown. */
   #hasNewMessages = false
+  readonly #growing = new GrowingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
   /** Sends messages, once the room is found. */
   sender: MessageSender | undefined
@@ -120,6 +125,7 @@ export class OpenRoom {
         changesSince,
         read: (signal) => this.#read(room.id, signal),
         apply: (change) => this.#note(change),
+        passed: (event) => this.#growing.take(event, () => this.#show()),
         ended: () => this.#end(),
       })
     } catch (error) {
@@ -265,6 +271,8 @@ export class OpenRoom {
   async #readDisclosures(id: string): Promise<void> {
     const { meta } = await api.rooms.disclosures.query({ id })
     this.#view = { ...this.#view, disclosures: meta.disclosures }
+    const running = meta.disclosures.filter(({ state }) => state === 'answering')
+    this.#growing.keep(new Set(running.map((each) => each.id)))
   }
 
   /** Returns the ids of what it has read. */
@@ -435,6 +443,7 @@ export class OpenRoom {
       ...(this.#hasNewMessages && this.#listMessages()),
       members: this.#members,
       own: this.#ownMembership(),
+      growing: this.#growing.answers,
       outgoing: this.sender?.outgoing ?? [],
       hasEarlier: this.#readDownTo > 0 && this.#total > this.#messages.size,
     }

@@ -1,6 +1,8 @@
 import { useState } from 'react'
+import { ToolSteps } from '../shared/answer/tool-steps.tsx'
 import { api } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
+import { Markdown } from '../shared/markdown/markdown.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import type { Disclosure } from './room.ts'
 import { ownId } from './room.ts'
@@ -35,13 +37,21 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   const [error, setError] = useState<unknown>()
   const { id, user } = disclosure
   const model = modelName(disclosure.model)
-  const mayStop = user === ownId(session) || room?.role === 'admin'
+  const answer = useRoomView(({ growing }) => growing.get(id))
+  const isAsker = user === ownId(session)
+  const mayStop = isAsker || room?.role === 'admin'
   const stop = () => api.rooms.cancelAnswer.mutate({ id: room?.id ?? '', disclosure: id }).catch(setError)
   return (
     <article className="room-message running" aria-busy="true" aria-label={t('app.message.by', { name: model })}>
       <header>
         <h2>{model}</h2>
       </header>
+      {answer && (
+        <div dir="auto">
+          <ToolSteps tools={answer.tools} isGrowing={isAsker} />
+          <Markdown text={answer.text} isGrowing />
+        </div>
+      )}
       <p className="hint" role="status">
         {t('app.rooms.answering', { asker: askerOf(disclosure, members) })}
       </p>

@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer, type Source } from '../message-content.ts'
+import { type Answer, emptyAnswer, type Source } from '../../shared/answer/answer.ts'
 import {
   type Fields,
   fieldsOf,

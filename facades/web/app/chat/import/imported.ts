@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer } from '../message-content.ts'
+import { type Answer, emptyAnswer } from '../../shared/answer/answer.ts'
 
 /** A message that was read from the export of another front end. */
 export interface ImportedMessage {

@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer, type ToolStep } from '../message-content.ts'
+import { type Answer, emptyAnswer, type ToolStep } from '../../shared/answer/answer.ts'
 import {
   type Fields,
   fieldsOf,

@@ -1,6 +1,6 @@
-import type { StreamPart } from '../shared/api/client.ts'
+import type { StreamPart } from '../api/client.ts'
+import { type Answer, emptyAnswer, type ToolStep } from './answer.ts'
 import { wasRefused } from './approvals.ts'
-import { type Answer, emptyAnswer, type ToolStep } from './message-content.ts'
 
 /** Puts an answer together from the parts of a stream. */
 export class AnswerBuilder {

@@ -1,4 +1,4 @@
-import { api } from '../shared/api/client.ts'
+import { api } from '../api/client.ts'
 
 /** What the person has said no to on this page, by the ids of the questions. */
 const refused = new Set<string>()

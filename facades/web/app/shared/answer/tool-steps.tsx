@@ -1,9 +1,9 @@
 import { useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
-import { t } from '../shared/text/labels.ts'
-import { Icon } from '../shared/ui/icon.tsx'
+import { errorText } from '../api/error-text.ts'
+import { t } from '../text/labels.ts'
+import { Icon } from '../ui/icon.tsx'
+import type { ToolStep } from './answer.ts'
 import { answerQuestion } from './approvals.ts'
-import type { ToolStep } from './message-content.ts'
 
 /** The tools that were called for an answer, and the questions whether one may be. */
 export const ToolSteps = ({ tools, isGrowing }: { tools: readonly ToolStep[]; isGrowing: boolean }) =>

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answers, callsTool, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { startToolServer } from '../kit/mcp/hostile.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+
+describeWith('chromium')('a model that answers in a room', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let upstream: Awaited<ReturnType<typeof startProvider>>
+  let ada: RoomsPage
+  let ben: RoomsPage
+  let cyd: RoomsPage
+
+  beforeAll(async () => {
+    const server = resources.use(await startToolServer())
+    upstream = resources.use(await startProvider())
+    const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
+    const provider = { models: [{ id: 'mock-1', label: 'First', tools: ['mail_echo'] }] }
+    const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
+    svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+    await svc.host.mcp.sync()
+    const [known] = await svc.host.mcp.tools()
+    await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    cyd = resources.use(await openRooms(svc, 'cydd'))
+    await ada.createRoom('Harbour')
+    for (const other of [ben, cyd]) {
+      await ada.invite(other.account)
+      await other.accept()
+    }
+  }, 120_000)
+  afterAll(() => resources.disposeAsync())
+
+  const running = ({ page }: RoomsPage) => page.locator('article.running')
+
+  test('everybody sees the answer grow, also who comes later, and its asker stops it', async () => {
+    upstream.behave = neverEnds
+    await ben.say('@svc Count')
+    for (const each of [ada, ben, cyd]) await running(each).getByText('more more').waitFor()
+    await expectAccessible(cyd.page)
+    await cyd.page.reload()
+    await running(cyd).getByText('more more').waitFor()
+    expect(await running(cyd).getByRole('button', { name: 'Stop' }).count()).toBe(0)
+
+    await running(ben).getByRole('button', { name: 'Stop' }).click()
+    await expect.poll(() => upstream.asked.at(-1)?.abortedAt).toBeDefined()
+    for (const each of [ada, ben, cyd]) await running(each).waitFor({ state: 'detached' })
+  })
+
+  test('an administrator of the room stops the answer that somebody else asked for', async () => {
+    upstream.behave = neverEnds
+    await ben.say('@svc Count on')
+    await running(ada).getByText('more more').waitFor()
+    await running(ada).getByRole('button', { name: 'Stop' }).click()
+    await expect.poll(() => upstream.asked.at(-1)?.abortedAt).toBeDefined()
+    await running(cyd).waitFor({ state: 'detached' })
+  })
+
+  test('only who asked is asked whether a tool may be called, and it runs once they allow it', async () => {
+    upstream.behave = callsTool('mail_echo', '{"text":"to the port"}')
+    await ben.say('@svc Write a letter')
+    const question = running(ben).getByRole('region', { name: /mail_echo/ })
+    await question.getByText('to the port').waitFor()
+    await expectAccessible(ben.page)
+    await running(ada).getByText('mail_echo').waitFor()
+    expect(await ada.page.getByRole('region', { name: /mail_echo/ }).count()).toBe(0)
+
+    await question.getByRole('button', { name: 'Once' }).click()
+    for (const each of [ada, ben, cyd]) await each.said('The tool was of help.').waitFor()
+  })
+
+  test('where no socket comes about, the answer grows by server-sent events', { timeout: 90_000 }, async () => {
+    await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
+    await cyd.page.reload()
+    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 30_000 })
+    upstream.behave = neverEnds
+    await ben.say('@svc Count by another way')
+    await running(cyd).getByText('more more').waitFor({ timeout: 30_000 })
+    await running(ben).getByRole('button', { name: 'Stop' }).click()
+    await running(cyd).waitFor({ state: 'detached' })
+    upstream.behave = answers('Good day.')
+  })
+})
