@@ -41,6 +41,13 @@ export interface RoomToAsk {
   name: string
 }
 
+/** Values: the room's and the person's id, and what they want of both, or null. */
+export const arrangeRoom = statement<{ member: number }>(
+  'arrange-room',
+  `update room_members set is_muted = coalesce($3::boolean, is_muted), is_archived = coalesce($4::boolean, is_archived)
+    where room_id = $1 and user_id = $2 and state = 'member' returning id as member`,
+)
+
 export interface RoomSize {
   /** With the AI user. */
   members: number

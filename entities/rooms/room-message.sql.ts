@@ -1,5 +1,6 @@
 import { type LoggedChange, recording } from '../events/change-log.sql.ts'
-import { statement } from '../sql/statement.ts'
+import { User } from '../identity/user.ts'
+import { isoTime, statement } from '../sql/statement.ts'
 import { type RoomEpoch, roomEpoch } from './room-key.sql.ts'
 import { messageNumber } from './room-message.ts'
 
@@ -50,6 +51,36 @@ export const insertMessage = statement<LoggedChange>(
     -- Its count of replies is another.
     select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000', null from written where thread_id is not null
   ), ${recording('changed')}`,
+)
+
+/** What came last in a room, as far as a list of rooms shows it. */
+export interface LastMessage {
+  room: string
+  id: string
+  /** Null where there is none, or one that is too long for a list. */
+  content: string | null
+  keyEpoch: number
+  model: string | null
+  /** The name of who wrote it; null for who was erased. */
+  author: string | null
+  createdAt: string
+}
+
+/** Ciphertext of some thousand letters. */
+const MAX_LISTED = 16 * 1024
+
+/** Values: a person's id, and how many at most. The last message of each of their rooms, the newest first. */
+export const findLastMessages = statement<LastMessage>(
+  'find-last-messages',
+  `select m.room_id::text as room, x.id::text as id, x.key_epoch as "keyEpoch", x.model, u.name as author,
+      case when octet_length(x.content) <= ${MAX_LISTED} then x.content end as content, ${isoTime('x.created_at')} as "createdAt"
+    from room_members m
+    join lateral (
+      select * from room_messages last where last.room_id = m.room_id and last.deleted_at is null order by last.id desc limit 1
+    ) x on true
+    join room_members a on a.id = x.member_id
+    left join ${User.tableName} u on u.id = a.user_id
+   where m.user_id = $1 and m.state = 'member' order by x.id desc limit $2`,
 )
 
 /** The number of the message that a row of the change log is about. */

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
 import { Room } from '../../entities/rooms/room.ts'
-import { findMembership } from '../../entities/rooms/room-member.sql.ts'
+import { arrangeRoom, findMembership } from '../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
-import { markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
+import { findLastMessages, markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
 import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
@@ -36,6 +36,25 @@ import { assertMayEnterOneMore, noSuchRoom } from './room-access.ts'
 import { rooms } from './rooms.ts'
 
 type RoomChange = UpdateInput<typeof rooms>
+
+const arrangement = z.strictObject({
+  id: resourceId,
+  isMuted: z.boolean().optional().describe('Whether the caller wants to hear nothing of it.'),
+  isArchived: z.boolean().optional().describe('Whether it stands apart from their other rooms.'),
+})
+
+/** Rooms whose last message is listed at most. */
+const MAX_LISTED = 500
+
+const lastMessage = z.object({
+  room: z.string(),
+  id: z.string(),
+  content: z.string().nullable().describe('Ciphertext; null where it has none, or one that is too long for a list.'),
+  keyEpoch: z.int(),
+  model: z.string().nullable().describe('The model that wrote it, whose answers are encrypted with the AI key.'),
+  author: z.string().nullable(),
+  createdAt: z.iso.datetime(),
+})
 
 export const roomsRouter = router({
   ...reads(rooms),
@@ -69,6 +88,15 @@ export const roomsRouter = router({
     .meta(about('Mark the messages of a room as read, up to one of them.'))
     .input(z.strictObject({ id: resourceId, upTo: resourceId.describe('The id of the last message that was read.') }))
     .mutation(({ ctx, input }) => markRead(ctx, Number(input.id), Number(input.upTo))),
+
+  arrange: rowAction(rooms, 'arrange', userWith('write'))
+    .meta(about('Mute a room or put it aside, for the caller alone. What is left out stays as it is.'))
+    .input(arrangement)
+    .mutation(({ ctx, input }) => arrange(ctx, input)),
+
+  lastMessages: userWith('read')
+    .meta(about('Read what came last in each room of the caller, encrypted, the newest first.', z.array(lastMessage)))
+    .query(({ ctx }) => ctx.services.sql(findLastMessages, [ctx.caller.person.id, MAX_LISTED])),
 
   /** The room with its first members: the caller, who administers it, and the AI user. */
   create: userWith('write')
@@ -160,6 +188,17 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
   }
   await changing(ctx, mark, `room:${room}`)
   return { meta: { upTo: `${upTo}` } }
+}
+
+/** Their other windows hear of it, and nobody else. */
+async function arrange(ctx: Context, { id, isMuted, isArchived }: z.output<typeof arrangement>) {
+  const { viewer } = toViewer(ctx)
+  await changing(ctx, async (em, changes) => {
+    const [arranged] = await runStatement(em, arrangeRoom, [Number(id), viewer, isMuted ?? null, isArchived ?? null])
+    if (!arranged) throw noSuchRoom(Number(id))
+    changes.add([`user:${viewer}`], 'updated', 'rooms', Number(id))
+  })
+  return { meta: {} }
 }
 
 /** A room of which the caller is no member is not there. */

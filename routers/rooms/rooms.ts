@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { pictureIdentifier } from '../../entities/identity/picture.ts'
 import { administeredRooms, joinedRooms, Room, removableRooms, visibleRooms } from '../../entities/rooms/room.ts'
-import { memberRoles, unreadCount, viewerRole } from '../../entities/rooms/room-member.ts'
+import { memberRoles, unreadCount, viewerMark, viewerRole } from '../../entities/rooms/room-member.ts'
 import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { imageBytes } from '../identity/pictures/pictures.ts'
@@ -72,6 +72,14 @@ export const rooms = resource({
       z.int().describe('How many messages of others the caller has not read, at most 1000. Absent like the role.'),
       { sql: unreadCount, sparse: true },
     ),
+    isMuted: attribute(z.boolean().describe('Whether the caller wants to hear nothing of it. Absent like the role.'), {
+      sql: viewerMark('is_muted'),
+      sparse: true,
+    }),
+    isArchived: attribute(z.boolean().describe('Whether the caller has put it aside. Absent like the role.'), {
+      sql: viewerMark('is_archived'),
+      sparse: true,
+    }),
     ...sortedTimestamps,
   },
   relations: { members: many('room-members'), messages: many('room-messages', { total: messagesInRoom }) },

@@ -58,7 +58,7 @@ const follow = new AbortController()
 for await (const { id, data } of await client.users.changes.subscribe({}, { signal: follow.signal })) {
   const position: string = id
   if (data.type === 'change') { const subject: string = data.subject; void subject }
-  else if (position === data.position) follow.abort()
+  else if (data.type === 'position' && position === data.position) follow.abort()
 }
 
 async function codeOf(call: Promise<unknown>): Promise<ErrorCode | 'none'> {

@@ -106,7 +106,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
     by: 'read',
     to: 'rooms.list rooms.get rooms.related rooms.picture rooms.changesSince rooms.changes',
   },
-  { open: 'a user', by: 'write', to: 'rooms.create rooms.update rooms.delete' },
+  { open: 'a user', by: 'write', to: 'rooms.create rooms.update rooms.delete rooms.arrange' },
   { open: 'a user', by: 'read', to: 'roomKeys.list realtime.authorize rooms.disclosures' },
   { open: 'a user', by: 'ai', to: 'rooms.ask rooms.cancelAnswer' },
   { open: 'a user', by: 'read', to: 'linkPreviews.metadata linkPreviews.image linkPreviews.favicon' },
@@ -116,7 +116,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'a user', by: 'read', to: 'roomMessages.list roomMessages.get roomMessages.related' },
   { open: 'a user', by: 'write', to: 'roomMessages.create roomMessages.update roomMessages.delete rooms.markRead' },
   { open: 'a user', by: 'read', to: 'conversations.list conversations.get conversations.messages attachments.find' },
-  { open: 'a user', by: 'read', to: 'rooms.find roomMessages.find roomMembers.invitations' },
+  { open: 'a user', by: 'read', to: 'rooms.find rooms.lastMessages roomMessages.find roomMembers.invitations' },
   { open: 'a user', by: 'write', to: 'roomMembers.inviteByName' },
   { open: 'a user', by: 'read', to: 'conversations.folders conversations.quota' },
   {

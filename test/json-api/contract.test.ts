@@ -292,6 +292,7 @@ test('the surface has the addresses that the declared verbs make', () => {
       "GET /rooms/:id - users who read",
       "PATCH /rooms/:id - users who write",
       "DELETE /rooms/:id - users who write",
+      "POST /rooms/:id/actions/arrange - users who write",
       "POST /rooms/:id/actions/ask - users who ai",
       "POST /rooms/:id/actions/cancel-answer - users who ai",
       "GET /rooms/:id/actions/changes - users who read",

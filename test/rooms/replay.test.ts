@@ -71,6 +71,9 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   'rooms.markRead': {
     'a viewer reads': ({ room, first }) => svc.cyd.post(`/rooms/${room}/actions/mark-read`, { upTo: first }),
   },
+  'rooms.arrange': {
+    'a room is muted': ({ room }) => svc.cyd.post(`/rooms/${room}/actions/arrange`, { isMuted: true }),
+  },
   'rooms.ask': { 'a model answers': ({ room }) => answered(room) },
   'rooms.cancelAnswer': {
     'an answer is cancelled': async ({ room }) => {

@@ -27,6 +27,8 @@ test('a room begins with its creator as administrator and the AI user as assista
     keyEpoch: 0,
     role: 'admin',
     unreadCount: 0,
+    isMuted: false,
+    isArchived: false,
   })
   const members = 'select user_id, role, state from room_members where room_id = $1 order by id'
   expect(await svc.rows(members, [one.id])).toEqual([

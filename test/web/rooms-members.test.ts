@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount } from '../kit/browser.ts'
+import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, signIn } from '../kit/web/pages.ts'
@@ -98,8 +98,9 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await page.goto(link)
     await page.waitForURL(/\/login/)
     expect(page.url()).not.toContain('#')
-    await signIn(page, 'emil')
-    await page.goto('/rooms/join')
+    await page.fill('#account', 'emil')
+    await page.fill('#password', PASSWORD)
+    await page.click('#login button')
     await page.getByRole('button', { name: 'Accept' }).click()
     await page.getByRole('article').filter({ hasText: 'Before the guest' }).waitFor()
   })

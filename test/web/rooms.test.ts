@@ -189,8 +189,8 @@ describeWith('chromium')('rooms in two browsers', () => {
 
 describeWith('chromium')('rooms on a phone', () => {
   test.for([
-    ['en-US', 'dark', { room: 'Rooms', members: 'Members', create: 'New room', list: 'Chats', search: 'Search' }],
-    ['de-DE', 'light', { room: 'Räume', members: 'Mitglieder', create: 'Neuer Raum', list: 'Chats', search: 'Suchen' }],
+    ['en-US', 'dark', { room: 'Rooms', members: 'Members', create: 'New room', list: 'Rooms', search: 'Search' }],
+    ['de-DE', 'light', { room: 'Räume', members: 'Mitglieder', create: 'Neuer Raum', list: 'Räume', search: 'Suchen' }],
   ] as const)('every view in %s and %s fits, and keeps nobody out', async ([locale, colorScheme, names]) => {
     await using svc = await startApp()
     const phone = { viewport: { width: 360, height: 740 }, locale, colorScheme }

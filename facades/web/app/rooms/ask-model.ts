@@ -1,4 +1,5 @@
 import { api } from '../shared/api/client.ts'
+import { readBase64 } from './base64.ts'
 import type { RoomMessage } from './message-content.ts'
 import type { OpenRoom, RoomView } from './open-room.ts'
 import type { RoomFile } from './room.ts'
@@ -96,12 +97,3 @@ async function toPart(file: RoomFile, { keys }: RoomView) {
   const data = await readBase64(await openRoomFile(file, keys))
   return { type: 'file' as const, mime: kindOf(file), data, name: file.name }
 }
-
-/** A browser writes large files so much faster than we could. */
-export const readBase64 = (blob: Blob): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ''))
-    reader.onerror = () => reject(reader.error)
-    reader.readAsDataURL(blob)
-  })

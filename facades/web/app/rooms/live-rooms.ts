@@ -32,6 +32,7 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
   const names = slugs.join(' ')
   // biome-ignore lint/correctness/useExhaustiveDependencies: the rooms matter, and not the list that holds them.
   useEffect(() => {
+    if (slugs.length === 0) return
     let stop = () => {}
     let isStopped = false
     openSocket(session.connection).then(

@@ -42,6 +42,9 @@ export interface RoomMessage {
   content: string | null
 }
 
+/** What is stored of a message or an answer. */
+export type SealedText = Pick<RoomMessage, 'keyEpoch' | 'model'> & { content: string }
+
 /** Opens messages of one room. */
 export class MessageOpener {
   readonly #slug: string
@@ -90,8 +93,14 @@ export class MessageOpener {
   }
 
   /** Answers of models are sealed with a key that follows from the one of the room. */
-  async #openAnswer(key: string, { content, keyEpoch }: RoomMessage) {
+  async #openAnswer(key: string, { content, keyEpoch }: Pick<RoomMessage, 'content' | 'keyEpoch'>) {
     return readAnswer(await unseal(await this.#aiKey(key, keyEpoch), readSealed(content ?? '')))
+  }
+
+  async openText({ content, keyEpoch, model }: SealedText, keys: RoomKeys): Promise<string> {
+    const key = keys.get(keyEpoch)
+    if (key === undefined) throw new CannotOpen()
+    return model === null ? openMessage(key, content) : (await this.#openAnswer(key, { content, keyEpoch })).text
   }
 
   /** Opens what is told of an answer that is not stored yet. The key in use is most often the one. */

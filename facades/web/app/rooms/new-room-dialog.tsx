@@ -12,6 +12,7 @@ export function NewRoomDialog({ close, onChoose }: { close: () => void; onChoose
   const navigate = useNavigate()
   const [texts, setTexts] = useState({ name: '', description: '', systemPrompt: '' })
   const [sharesEarlierKeys, setShares] = useState(true)
+  const [picture, setPicture] = useState<File>()
   const id = useId()
   const save = async () => {
     const { slug } = await createRoom(session, {
@@ -19,13 +20,14 @@ export function NewRoomDialog({ close, onChoose }: { close: () => void; onChoose
       description: texts.description.trim(),
       systemPrompt: texts.systemPrompt.trim(),
       sharesEarlierKeys,
+      picture,
     })
     await navigate({ to: '/rooms/$slug', params: { slug } })
     onChoose()
   }
   return (
     <FormDialog title={t('app.rooms.new')} action={t('app.rooms.create')} save={save} close={close}>
-      <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} />
+      <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} choosePicture={setPicture} />
       <label className="choice" htmlFor={id}>
         <input
           id={id}

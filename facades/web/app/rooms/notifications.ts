@@ -1,6 +1,5 @@
 import { t } from '../shared/text/labels.ts'
 import type { Room } from './room.ts'
-import { isMuted } from './rooms.ts'
 
 const SLOT = 'svc:notifications'
 
@@ -18,7 +17,7 @@ export async function toggleNotifications(): Promise<boolean> {
 }
 
 /** Says that something came in a room, and nothing of what it is. One notice a room stands for all that come. */
-export function notifyOf({ id, name }: Pick<Room, 'id' | 'name'>): void {
-  if (!isNotifying() || document.hasFocus() || isMuted(id)) return
+export function notifyOf({ id, name, isMuted }: Pick<Room, 'id' | 'name' | 'isMuted'>): void {
+  if (!isNotifying() || document.hasFocus() || isMuted) return
   new Notification(name, { body: t('app.rooms.notice'), tag: `svc:room:${id}` })
 }

@@ -1,10 +1,13 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { usePendingAnnouncements } from '../shared/announcements.ts'
 import { errorText } from '../shared/api/error-text.ts'
 import { useDraft } from '../shared/composer/drafts.ts'
 import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
 import { UploadList } from '../shared/files/upload-list.tsx'
 import { useUploads } from '../shared/files/uploads.ts'
 import { useChosenModel, useModels } from '../shared/models/models.ts'
+import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
+import { LimitNotice } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { askModel, type Disclosed, disclose } from './ask-model.ts'
@@ -73,6 +76,8 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
   const obstacle = useObstacle()
   return (
     <>
+      <AnnouncementNotice />
+      {isQuestion && <LimitNotice />}
       {error !== undefined && (
         <p className="notice wrong" role="alert">
           {error instanceof TooManyWaiting ? t('app.rooms.tooManyWaiting') : errorText(error)}
@@ -132,7 +137,8 @@ function useWriting(thread: string | null) {
   const hasContent = (text !== '' || uploads.ids.length > 0) && !uploads.isUploading
   // A question is never kept for later: it would cost money when nobody looks.
   const mayAsk = question === undefined || (isOnline && question.model !== undefined)
-  const maySend = hasContent && mayAsk && obstacle === undefined && state !== 'sending'
+  const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
+  const maySend = hasContent && mayAsk && !isBlocked && obstacle === undefined && state !== 'sending'
   const send = async () => {
     const clientId = (await store.sender?.send(text, uploads.ids, thread)) ?? ''
     draft.clear()

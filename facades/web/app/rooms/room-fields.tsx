@@ -10,10 +10,11 @@ interface RoomTextFields {
 interface RoomFieldsProps {
   texts: RoomTextFields
   change: (changed: Partial<RoomTextFields>) => void
+  choosePicture: (picture: File | undefined) => void
 }
 
 /** The name of a room, and the texts that only its members can read. */
-export function RoomFields({ texts: { name, description, systemPrompt }, change }: RoomFieldsProps) {
+export function RoomFields({ texts: { name, description, systemPrompt }, change, choosePicture }: RoomFieldsProps) {
   const id = useId()
   return (
     <>
@@ -56,6 +57,11 @@ export function RoomFields({ texts: { name, description, systemPrompt }, change 
         />
         <p className="hint">{t('app.rooms.textsHint')}</p>
       </div>
+      <label className="field">
+        <span className="label">{t('app.rooms.picture')}</span>
+        <input type="file" accept="image/*" onChange={({ target }) => choosePicture(target.files?.[0])} />
+        <span className="hint">{t('app.rooms.pictureHint')}</span>
+      </label>
     </>
   )
 }

@@ -1,15 +1,17 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
-import { t } from '../shared/text/labels.ts'
+import { modelLabel, useModels } from '../shared/models/models.ts'
+import { useSession } from '../shared/session.tsx'
+import { language, t, timeText } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { InvitationCard } from './invitation-card.tsx'
-import { useLiveRooms } from './live-rooms.ts'
 import { useMentions } from './mentions.ts'
 import type { Room } from './room.ts'
-import { refreshRooms, toggleMark, useInvitations, useMarks, useRooms } from './rooms.ts'
+import { arrangeRoom, type LastMessage, refreshRooms, useInvitations, useLastMessages, useRooms } from './rooms.ts'
+import { Count } from './rooms-count.tsx'
 import './rooms.css'
 
 const NewRoomDialog = lazy(async () => ({ default: (await import('./new-room-dialog.tsx')).NewRoomDialog }))
@@ -20,12 +22,14 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   const { data: invitations = [] } = useInvitations()
   const [search, setSearch] = useState('')
   const [isCreating, setCreating] = useState(false)
-  const { archived } = useMarks()
-  useLiveRooms(rooms)
+  const session = useSession()
+  const { data: last } = useLastMessages(session, rooms)
   const wanted = search.trim().toLocaleLowerCase()
   const found = (rooms ?? []).filter(({ name }) => name.toLocaleLowerCase().includes(wanted))
-  const kept = found.filter(({ id }) => !archived.includes(id))
-  const aside = found.filter(({ id }) => archived.includes(id))
+  const activeAt = (room: Room) => last?.get(room.id)?.createdAt ?? room.createdAt
+  const sorted = found.toSorted((one, other) => activeAt(other).localeCompare(activeAt(one)))
+  const kept = sorted.filter(({ isArchived }) => !isArchived)
+  const aside = sorted.filter(({ isArchived }) => isArchived)
   return (
     <>
       <div className="conversation-search">
@@ -66,7 +70,7 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
         )}
         <ul>
           {kept.map((room) => (
-            <RoomRow key={room.id} room={room} onChoose={onChoose} />
+            <RoomRow key={room.id} room={room} last={last?.get(room.id)} onChoose={onChoose} />
           ))}
         </ul>
         {aside.length > 0 && (
@@ -74,7 +78,7 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
             <summary>{t('app.rooms.archived', { count: aside.length })}</summary>
             <ul>
               {aside.map((room) => (
-                <RoomRow key={room.id} room={room} onChoose={onChoose} />
+                <RoomRow key={room.id} room={room} last={last?.get(room.id)} onChoose={onChoose} />
               ))}
             </ul>
           </details>
@@ -89,56 +93,83 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   )
 }
 
-function RoomRow({ room, onChoose }: { room: Room; onChoose: () => void }) {
-  const { id, slug, name, unreadCount = 0 } = room
-  const { muted, archived } = useMarks()
+interface RoomRowProps {
+  room: Room
+  last: LastMessage | undefined
+  onChoose: () => void
+}
+
+function RoomRow({ room, last, onChoose }: RoomRowProps) {
+  const { id, slug, name, avatar, unreadCount = 0, isMuted = false } = room
   const mentions = useMentions(id)
-  const navigate = useNavigate()
-  const isMuted = muted.includes(id)
-  const isArchived = archived.includes(id)
-  const items: MenuEntry[] = [
-    {
-      icon: isMuted ? 'speak' : 'mute',
-      label: t(isMuted ? 'app.rooms.unmute' : 'app.rooms.mute'),
-      choose: () => toggleMark('muted', id),
-    },
-    {
-      icon: 'folder',
-      label: t(isArchived ? 'app.rooms.unarchive' : 'app.rooms.archive'),
-      choose: async () => {
-        toggleMark('archived', id)
-        if (!isArchived && location.pathname === `/rooms/${slug}`) await navigate({ to: '/rooms' })
-      },
-    },
-  ]
-  const shown = isMuted ? 0 : unreadCount
+  const [error, setError] = useState<unknown>()
+  const unread = isMuted ? 0 : unreadCount
   return (
-    <li className={shown > 0 ? 'unread' : undefined}>
-      <Link to="/rooms/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose} dir="auto">
-        {name}
+    <li className={unread > 0 ? 'unread' : undefined}>
+      <Link to="/rooms/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose}>
+        {avatar && <img className="room-picture" src={`/proxy/storage/${avatar}`} alt="" />}
+        <span className="room-row">
+          <span className="room-name" dir="auto">
+            {name}
+          </span>
+          {last && <LastLine last={last} />}
+          {error !== undefined && (
+            <span className="wrong" role="alert">
+              {errorText(error)}
+            </span>
+          )}
+        </span>
       </Link>
       {isMuted && <Icon name="mute" />}
-      {mentions > 0 && (
-        <span className="count mention" title={t('app.rooms.mentions', { count: mentions })}>
-          <span aria-hidden="true">@{mentions}</span>
-          <span className="off-screen">{t('app.rooms.mentions', { count: mentions })}</span>
-        </span>
-      )}
-      {shown > 0 && (
-        <span className="count" title={t('app.rooms.unread', { count: shown })}>
-          <span aria-hidden="true">{shown >= MANY ? `${MANY - 1}+` : shown}</span>
-          <span className="off-screen">{t('app.rooms.unread', { count: shown })}</span>
-        </span>
-      )}
-      <MenuButton
-        label={t('app.rooms.menu', { name })}
-        className="row-menu"
-        items={items}
-        note={t('app.rooms.marksHint')}
-      />
+      <Count label={t('app.rooms.mentions', { count: mentions })} count={mentions} isMention />
+      <Count label={t('app.rooms.unread', { count: unread })} count={unread} />
+      <RoomMenu room={room} fail={setError} />
     </li>
   )
 }
 
-/** The service counts no further. */
-const MANY = 1000
+/** Arranges a room among those of the person. */
+function RoomMenu({ room, fail }: { room: Room; fail: (error: unknown) => void }) {
+  const { slug, name, isMuted = false, isArchived = false } = room
+  const navigate = useNavigate()
+  const archive = async () => {
+    await arrangeRoom(room, { isArchived: !isArchived })
+    if (!isArchived && location.pathname === `/rooms/${slug}`) await navigate({ to: '/rooms' })
+  }
+  const items: MenuEntry[] = [
+    {
+      icon: isMuted ? 'speak' : 'mute',
+      label: t(isMuted ? 'app.rooms.unmute' : 'app.rooms.mute'),
+      choose: () => void arrangeRoom(room, { isMuted: !isMuted }).catch(fail),
+    },
+    {
+      icon: 'folder',
+      label: t(isArchived ? 'app.rooms.unarchive' : 'app.rooms.archive'),
+      choose: () => void archive().catch(fail),
+    },
+  ]
+  return <MenuButton label={t('app.rooms.menu', { name })} className="row-menu" items={items} />
+}
+
+/** Who wrote last, when, and what, as far as there is a key. */
+function LastLine({ last: { author, model, text, createdAt } }: { last: LastMessage }) {
+  const { data: models = [] } = useModels()
+  const name = model === null ? (author ?? t('app.rooms.somebody')) : modelLabel(model, models)
+  const at = new Date(createdAt)
+  return (
+    <span className="hint last-message">
+      <span className="last-text" dir="auto">
+        {text === '' ? name : `${name}: ${text.slice(0, SHOWN).replace(/\s+/g, ' ')}`}
+      </span>
+      <time dateTime={createdAt} title={timeText(at)}>
+        {(isToday(at) ? clock : day).format(at)}
+      </time>
+    </span>
+  )
+}
+
+const SHOWN = 120
+const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
+const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
+
+const isToday = (at: Date) => at.toDateString() === new Date().toDateString()

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { readBase64 } from './ask-model.ts'
+import { readBase64 } from './base64.ts'
 import { useRoom } from './room-context.ts'
 import { RoomFields } from './room-fields.tsx'
 import { refreshRooms, writeTexts } from './rooms.ts'
@@ -25,12 +25,7 @@ export function RoomSettingsDialog({ close }: { close: () => void }) {
   }
   return (
     <FormDialog title={t('app.rooms.settings')} action={t('app.save')} save={save} close={close}>
-      <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} />
-      <label className="field">
-        <span className="label">{t('app.rooms.picture')}</span>
-        <input type="file" accept="image/*" onChange={({ target }) => setPicture(target.files?.[0])} />
-        <span className="hint">{t('app.rooms.pictureHint')}</span>
-      </label>
+      <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} choosePicture={setPicture} />
     </FormDialog>
   )
 }

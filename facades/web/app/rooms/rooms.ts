@@ -1,10 +1,11 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
-import { useSyncExternalStore } from 'react'
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { sealRoomText } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
+import { readBase64 } from './base64.ts'
 import { keyringOf } from './keyring.ts'
-import type { Member, Room } from './room.ts'
+import { MessageOpener, type SealedText } from './message-content.ts'
+import { type Member, type Room, saltsOf } from './room.ts'
 
 /** All lists of rooms and invitations begin with this. */
 const LISTS = 'rooms'
@@ -40,15 +41,20 @@ export interface NewRoom {
   description: string
   systemPrompt: string
   sharesEarlierKeys: boolean
+  picture: File | undefined
 }
 
 /** A room begins with its key; where that cannot be kept, there is no room. */
-export async function createRoom(session: Session, { name, sharesEarlierKeys, ...texts }: NewRoom): Promise<Room> {
+export async function createRoom(
+  session: Session,
+  { name, sharesEarlierKeys, picture, ...texts }: NewRoom,
+): Promise<Room> {
   const keyring = keyringOf(session)
   const room = await api.rooms.create.mutate({ name, sharesEarlierKeys })
   try {
     await keyring.begin(room)
     await writeTexts(session, room, texts)
+    if (picture) await api.rooms.update.mutate({ id: room.id, avatar: await readBase64(picture) })
   } catch (error) {
     await api.rooms.delete.mutate({ id: room.id })
     throw error
@@ -87,33 +93,56 @@ export async function endMembership({ id }: Pick<Member, 'id'>): Promise<void> {
   await refreshRooms()
 }
 
-// How the person has arranged their rooms in this browser.
+type Arrangement = Omit<Parameters<typeof api.rooms.arrange.mutate>[0], 'id'>
 
-const SLOT = 'svc:rooms'
-const markListeners = new Set<() => void>()
-
-interface Marks {
-  muted: readonly string[]
-  archived: readonly string[]
+/** Mutes a room or puts it aside, wherever the person looks at it. */
+export async function arrangeRoom({ id }: Pick<Room, 'id'>, arrangement: Arrangement): Promise<void> {
+  await api.rooms.arrange.mutate({ id, ...arrangement })
+  await refreshRooms()
 }
 
-let marks: Marks = { muted: [], archived: [], ...(JSON.parse(localStorage.getItem(SLOT) ?? '{}') as Partial<Marks>) }
+/** How many messages are unread in rooms that are neither muted nor put aside. */
+export const countUnread = (rooms: readonly Room[]): number =>
+  rooms.reduce((sum, room) => sum + (room.isMuted || room.isArchived ? 0 : (room.unreadCount ?? 0)), 0)
 
-/** Which rooms are muted and which are put aside, in this browser. */
-export const useMarks = (): Marks =>
-  useSyncExternalStore(
-    (listener) => {
-      markListeners.add(listener)
-      return () => markListeners.delete(listener)
-    },
-    () => marks,
+/** What came last in a room. */
+export interface LastMessage {
+  /** The person or the model that wrote it. */
+  author: string | null
+  model: string | null
+  text: string
+  createdAt: string
+}
+
+/** What came last in each room, by their ids, opened in this browser. */
+export const useLastMessages = (session: Session, rooms: readonly Room[] | undefined) =>
+  useQuery({
+    queryKey: [LISTS, 'last', session.connection.userinfo?.id],
+    queryFn: ({ signal }) => readLastMessages(session, rooms ?? [], signal),
+    enabled: rooms !== undefined && !session.isLocked,
+    placeholderData: keepPreviousData,
+    // Nothing that was opened outlives the list by long.
+    gcTime: 60_000,
+  })
+
+async function readLastMessages(session: Session, rooms: readonly Room[], signal: AbortSignal) {
+  const byId = new Map(rooms.map((room) => [room.id, room]))
+  const stored = await api.rooms.lastMessages.query(undefined, { signal })
+  const opened = await Promise.all(
+    stored.map(async ({ room: id, content, keyEpoch, model, author, createdAt }): Promise<[string, LastMessage]> => {
+      const room = byId.get(id)
+      const text = room && content ? await openText(session, room, { content, keyEpoch, model }) : ''
+      return [id, { author, model, text, createdAt }]
+    }),
   )
+  return new Map(opened)
+}
 
-export const isMuted = (room: string): boolean => marks.muted.includes(room)
-
-export function toggleMark(kind: keyof Marks, room: string): void {
-  const others = marks[kind].filter((each) => each !== room)
-  marks = { ...marks, [kind]: others.length === marks[kind].length ? [...others, room] : others }
-  localStorage.setItem(SLOT, JSON.stringify(marks))
-  for (const listener of markListeners) listener()
+/** Nothing where there is no key yet. */
+async function openText(session: Session, room: Room, sealed: SealedText): Promise<string> {
+  try {
+    return await new MessageOpener(room.slug, saltsOf(session)).openText(sealed, await keyringOf(session).keysOf(room))
+  } catch {
+    return ''
+  }
 }

@@ -1,5 +1,5 @@
 import { Link, useLocation } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
 import { useSession } from '../shared/session.tsx'
 import { siteLinks, siteLogo, siteName } from '../shared/site.ts'
@@ -28,7 +28,7 @@ export function Sidebar() {
 }
 
 const AdminNav = lazy(async () => ({ default: (await import('../admin/admin-nav.tsx')).AdminNav }))
-
+const RoomsCount = lazy(async () => ({ default: (await import('../rooms/rooms-count.tsx')).RoomsCount }))
 const RoomList = lazy(async () => ({ default: (await import('../rooms/room-list.tsx')).RoomList }))
 
 function SidebarContent() {
@@ -79,8 +79,9 @@ function useSubject(): Subject {
 }
 
 function Subjects() {
-  const { isAdministrator } = useSession()
+  const { isAdministrator, isLocked } = useSession()
   const subject = useSubject()
+  const isCalm = useIsCalm()
   const markIf = (own: Subject) => (own === subject ? 'page' : undefined)
   return (
     <nav className="subjects" aria-label={t('app.navigation')}>
@@ -89,6 +90,11 @@ function Subjects() {
       </Link>
       <Link to="/rooms" aria-current={markIf('rooms')}>
         {t('app.rooms')}
+        {!isLocked && (subject === 'rooms' || isCalm) && (
+          <Suspense>
+            <RoomsCount />
+          </Suspense>
+        )}
       </Link>
       {isAdministrator && (
         <Link to="/admin" aria-current={markIf('admin')}>
@@ -112,3 +118,15 @@ function SubjectList({ close }: { close: () => void }) {
     </Suspense>
   )
 }
+
+/** Whether the view has been there for a while: what nobody waits for comes after it. */
+function useIsCalm(): boolean {
+  const [isCalm, setCalm] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setCalm(true), CALM_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  return isCalm
+}
+
+const CALM_MS = 2000

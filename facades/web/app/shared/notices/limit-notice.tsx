@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { api } from '../shared/api/client.ts'
-import { language, t, timeText } from '../shared/text/labels.ts'
+import { api } from '../api/client.ts'
+import { language, t, timeText } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 

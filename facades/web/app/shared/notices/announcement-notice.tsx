@@ -1,6 +1,6 @@
 import { lazy, Suspense, useState } from 'react'
-import { usePendingAnnouncements } from '../shared/announcements.ts'
-import { t } from '../shared/text/labels.ts'
+import { usePendingAnnouncements } from '../announcements.ts'
+import { t } from '../text/labels.ts'
 
 const AnnouncementDialog = lazy(async () => ({
   default: (await import('./announcement-dialog.tsx')).AnnouncementDialog,

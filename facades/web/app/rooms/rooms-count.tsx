@@ -1,0 +1,33 @@
+import { t } from '../shared/text/labels.ts'
+import { useLiveRooms } from './live-rooms.ts'
+import { countUnread, useRooms } from './rooms.ts'
+
+/** How much is unread in all rooms, kept as it is. */
+export function RoomsCount() {
+  const { data: rooms } = useRooms()
+  useLiveRooms(rooms)
+  const count = countUnread(rooms ?? [])
+  return <Count label={t('app.rooms.unread', { count })} count={count} />
+}
+
+interface CountProps {
+  /** Says the number in words. */
+  label: string
+  count: number
+  isMention?: boolean
+}
+
+/** A number, where it is more than none. */
+export const Count = ({ label, count, isMention = false }: CountProps) =>
+  count > 0 && (
+    <span className={isMention ? 'count mention' : 'count'} title={label}>
+      <span aria-hidden="true">
+        {isMention && '@'}
+        {count >= MANY ? `${MANY - 1}+` : count}
+      </span>
+      <span className="off-screen">{label}</span>
+    </span>
+  )
+
+/** The service counts no further. */
+const MANY = 1000

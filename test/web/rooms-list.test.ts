@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+
+/** A picture of one dot. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+describeWith('chromium')('the list of rooms', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let ada: RoomsPage
+  let ben: RoomsPage
+
+  beforeAll(async () => {
+    svc = resources.use(await startApp())
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    await ada.createRoom('Orchard')
+    await ada.invite('benn')
+    await ben.accept()
+  }, 120_000)
+  afterAll(() => resources.disposeAsync())
+
+  const rowOf = ({ page }: RoomsPage, name: string) =>
+    page.getByRole('navigation', { name: 'Rooms' }).getByRole('listitem').filter({ hasText: name })
+
+  const choose = async (by: RoomsPage, name: string, entry: string) => {
+    await rowOf(by, name).hover()
+    await by.page
+      .getByRole('button', { name: `Options for ${name}` })
+      .first()
+      .click()
+    await by.page.getByRole('menuitem', { name: entry }).click()
+  }
+
+  test('a room says who wrote last and what, which only its members can read', async () => {
+    await ada.say('The apples are ripe')
+    await rowOf(ben, 'Orchard').getByText('The adaa: The apples are ripe').waitFor()
+    await expectAccessible(ben.page)
+  })
+
+  test('while somebody is in their chats, the way to the rooms says how much is unread', async () => {
+    await ben.page.goto('/chat')
+    await ben.page.getByRole('textbox', { name: 'Message' }).waitFor()
+    await ada.say('Who picks them?')
+    const way = ben.page.getByRole('navigation', { name: 'Navigation' }).getByRole('link', { name: 'Rooms' })
+    await way.getByText(/unread message/).waitFor()
+    await expectAccessible(ben.page)
+    await way.click()
+    await rowOf(ben, 'Orchard').getByRole('link').click()
+    await ben.said('Who picks them?').waitFor()
+  })
+
+  test('a room that is muted counts nothing and gives no notice, in every browser of the person', async () => {
+    await choose(ben, 'Orchard', 'Mute')
+    await rowOf(ben, 'Orchard').locator('.icon').first().waitFor()
+    await ben.createRoom('Elsewhere')
+    await ben.page.evaluate(() => localStorage.clear())
+    await ben.page.reload()
+    await ada.say('Nobody hears this')
+    await rowOf(ben, 'Orchard').getByText('Nobody hears this').waitFor()
+    expect(
+      await rowOf(ben, 'Orchard')
+        .getByText(/unread message/)
+        .count(),
+    ).toBe(0)
+    await choose(ben, 'Orchard', 'Unmute')
+    await rowOf(ben, 'Orchard')
+      .getByText(/unread message/)
+      .waitFor()
+  })
+
+  test('a room that is archived lies apart, and comes back when the person wants', async () => {
+    await choose(ben, 'Elsewhere', 'Put aside')
+    await ben.page.getByRole('heading', { level: 1, name: 'Rooms' }).waitFor()
+    await ben.page.reload()
+    await ben.page.getByText('Put aside (1)').click()
+    await expectAccessible(ben.page)
+    await choose(ben, 'Elsewhere', 'Take back')
+    await ben.page.getByText('Put aside (1)').waitFor({ state: 'detached' })
+    await rowOf(ben, 'Elsewhere').waitFor()
+  })
+
+  test('a room has a picture from the beginning, and its settings change name, texts and picture', async () => {
+    const { page } = ada
+    await page.getByRole('button', { name: 'New room' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Cellar')
+    const file = { name: 'dot.png', mimeType: 'image/png', buffer: PNG }
+    await dialog.getByLabel('Picture').setInputFiles(file)
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Create room' }).click()
+    await page.locator('.chat-head .room-picture').waitFor()
+    await rowOf(ada, 'Cellar').locator('.room-picture').waitFor()
+    const before = await page.locator('.chat-head .room-picture').getAttribute('src')
+
+    await page.getByRole('main').getByRole('button', { name: 'Options for Cellar' }).click()
+    await page.getByRole('menuitem', { name: 'Settings of the room' }).click()
+    await dialog.getByLabel('Name').fill('Vault')
+    await dialog.getByLabel('Description').fill('Below the house')
+    await dialog.getByLabel('Picture').setInputFiles({ ...file, buffer: PNG })
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Vault' }).waitFor()
+    await page.getByText('Below the house').waitFor()
+    await expect.poll(() => page.locator('.chat-head .room-picture').getAttribute('src')).not.toBe(before)
+  })
+
+  test('a room that is deleted is gone for everybody, whoever looks at it is told', async () => {
+    await rowOf(ben, 'Orchard').getByRole('link').click()
+    await ben.said('The apples are ripe').waitFor()
+    await rowOf(ada, 'Orchard').getByRole('link').click()
+    await ada.page.getByRole('main').getByRole('button', { name: 'Options for Orchard' }).click()
+    await ada.page.getByRole('menuitem', { name: 'Delete room' }).click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await ben.page.getByText('This room is not there for you').waitFor()
+    await rowOf(ben, 'Orchard').waitFor({ state: 'detached' })
+    expect(await svc.rows("select from rooms where name = 'Orchard'")).toEqual([])
+  })
+})
