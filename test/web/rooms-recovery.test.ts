@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { PASSWORD } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
+import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+
+describeWith('chromium')('a room after somebody lost what they had', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let ada: RoomsPage
+  let ben: RoomsPage
+  let cyd: RoomsPage
+
+  beforeAll(async () => {
+    svc = resources.use(await startApp())
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    cyd = resources.use(await openRooms(svc, 'cydd'))
+    await ada.createRoom('Lighthouse')
+    for (const other of [ben, cyd]) {
+      await ada.invite(other.account)
+      await other.accept()
+    }
+    await ada.say('The lamp is lit')
+    for (const other of [ben, cyd]) await other.said('The lamp is lit').waitFor()
+  }, 120_000)
+  afterAll(() => resources.disposeAsync())
+
+  const enter = ({ page }: Pick<RoomsPage, 'page'>) =>
+    page
+      .getByRole('navigation', { name: 'Rooms' })
+      .getByRole('link', { name: /Lighthouse/ })
+      .click()
+
+  test('whoever lost a device reads everything on another one, with their passkey', async () => {
+    await using device = await openPage(svc.url)
+    const { page } = device
+    await signIn(page, 'benn', PASSWORD)
+    await page.goto('/rooms')
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#unlock button')
+    await enter({ page })
+    await page.getByRole('article').filter({ hasText: 'The lamp is lit' }).waitFor()
+    await expectAccessible(page)
+  })
+
+  test('whoever comes back after a removal reads what was written meanwhile, where the room shares it', async () => {
+    await ada.showPanel('Members')
+    const panel = ada.page.getByRole('complementary', { name: 'Members' })
+    await panel.getByRole('button', { name: 'Remove The cydd' }).click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
+    await panel.getByRole('button', { name: 'Close' }).click()
+    await cyd.page.getByText('This room is not there for you').waitFor()
+    await expectAccessible(cyd.page)
+    const epoch = () => svc.rows<{ epoch: number }>('select key_epoch as epoch from rooms')
+    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 30_000 }).toBeGreaterThan(0)
+    await ada.say('The fog is thick')
+    await ben.said('The fog is thick').waitFor()
+
+    await ada.invite('cydd')
+    await cyd.page.goto('/rooms')
+    await cyd.accept()
+    for (const text of ['The lamp is lit', 'The fog is thick']) await cyd.said(text).waitFor()
+    await cyd.say('I am back')
+    await ada.said('I am back').waitFor()
+  })
+
+  test('whoever made new keys is told which messages are closed, until a member is there who has the key', {
+    timeout: 150_000,
+  }, async () => {
+    const { page } = ben
+    await ada.page.goto('about:blank')
+    await cyd.page.goto('about:blank')
+    await page.context().clearCookies()
+    await signIn(page, 'benn', PASSWORD)
+    await page.goto('/handshake')
+    await page.click('summary')
+    await page.click('#reset button')
+    await page.click('dialog .danger')
+    await page.waitForURL(/register/)
+    // Other keys than those that all of a run are given.
+    await page.addInitScript('delete crypto.subtle.generateKey')
+    await makeKeys(page, { isGiven: false })
+    await page.click('#on')
+    await page.goto('/rooms')
+    await enter(ben)
+    await page
+      .getByText(/The key of this (message|room)/)
+      .first()
+      .waitFor()
+    await expectAccessible(page)
+
+    await ada.page.goto('/rooms')
+    await enter(ada)
+    await ben.said('The lamp is lit').waitFor({ timeout: 45_000 })
+    await ben.said('The fog is thick').waitFor()
+    await ben.say('With new keys')
+    await ada.said('With new keys').waitFor()
+  })
+})
