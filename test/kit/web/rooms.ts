@@ -58,3 +58,17 @@ async function showPanel(page: Page, name: string): Promise<void> {
   await page.getByRole('main').getByRole('button', { name, exact: true }).click()
   await page.getByRole('complementary', { name, exact: true }).waitFor()
 }
+
+/** Writes the first message of a room so many times more, as if its author had. */
+export const addCopies = (svc: TestApp, room: string, count: number) =>
+  svc.rows(
+    `with first as (
+      select m.* from room_messages m join rooms r on r.id = m.room_id where r.name = $1 order by m.id limit 1
+    ), last as (
+      select max(seq) as seq, max(ordinal) as ordinal from room_messages where room_id = (select room_id from first)
+    )
+    insert into room_messages (room_id, member_id, content, key_epoch, seq, sub_seq, ordinal)
+    select room_id, member_id, content, key_epoch, last.seq + n, 0, last.ordinal + n
+      from first cross join last cross join generate_series(1, $2::int) n`,
+    [room, count],
+  )

@@ -303,7 +303,8 @@ function useFirstUnread(show: (id: string) => void) {
     setDone(true)
   }
   return {
-    id: isOld ? found.id : undefined,
+    // The first one that is read need not be the first one that is unread.
+    id: isOld && !mayBeEarlier ? found.id : undefined,
     /** Few are seen without a jump. */
     canJump: isOld && !isDone && (mayBeEarlier || count > FEW),
     jump,
