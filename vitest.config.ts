@@ -19,6 +19,7 @@ const soakOnly = [
   'test/cli/bench.test.ts',
   'test/process/{command-lines,deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
   'test/realtime/chaos.test.ts',
+  'test/web/rooms-crowd.test.ts',
   'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
   'test/json-api/{differential,openapi/linters}.test.ts',
   'test/rooms/ai/kills.test.ts',
