@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { ownDatabase, watchRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
@@ -17,11 +18,15 @@ describeWith('chromium')('rooms in two browsers', () => {
   let upstream: Awaited<ReturnType<typeof startProvider>>
   let ada: RoomsPage
   let ben: RoomsPage
+  let redis: Awaited<ReturnType<typeof watchRedis>> | undefined
 
   beforeAll(async () => {
     upstream = resources.use(await startProvider())
     const config = resources.use(await configFor(upstream.url))
-    svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+    const redisUrl = inject('redisUrl') ? ownDatabase(2) : undefined
+    if (redisUrl !== undefined) redis = resources.use(await watchRedis(redisUrl))
+    const settings = { AI_CONFIG: config.file, LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) }
+    svc = resources.use(await startApp(settings))
     ada = resources.use(await openRooms(svc, 'adaa'))
     ben = resources.use(await openRooms(svc, 'benn'))
     await ada.createRoom('Thesis group', { description: 'Canary of a description', systemPrompt: 'Canary of a prompt' })
@@ -170,7 +175,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     await panel.getByRole('button', { name: 'Close' }).click()
   })
 
-  test('nothing that was written in the room left a browser in clear, but the question to the model', async () => {
+  test('nothing written in the room is in clear anywhere, but in the body of the question to the model', async () => {
     const sent = [...ada.requests, ...ben.requests].filter(({ body }) => /canary|Shall we meet|A typo/i.test(body))
     expect(sent.map(({ url }) => new URL(url).pathname).filter((path) => path !== '/trpc/rooms.ask')).toEqual([])
     const tables = await svc.rows<{ name: string }>(
@@ -182,6 +187,10 @@ describeWith('chromium')('rooms in two browsers', () => {
       )
       expect([name, found?.count]).toEqual([name, 0])
     }
+    // The answer of the model is told while it grows, and so goes from replica to replica.
+    const told = svc.log.join('') + (redis?.commands.join() ?? '')
+    expect(redis?.commands.join() ?? 'room-disclosures.progress').toContain('room-disclosures.progress')
+    expect(told).not.toMatch(/canary|Shall we meet|Look at this|Seven of them/i)
     expect(ada.complaints).toEqual([])
     expect(ben.complaints).toEqual([])
   })

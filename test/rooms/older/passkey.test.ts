@@ -1,23 +1,7 @@
-import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
-import { ownDatabase } from '../../kit/parts/redis.ts'
-
-/** Records every command that Redis is given. */
-async function watchRedis(url: string) {
-  const redis = new Redis(url)
-  const monitor = await redis.monitor()
-  const commands: string[] = []
-  monitor.on('monitor', (_, command: string[]) => commands.push(command.join(' ')))
-  return {
-    commands,
-    [Symbol.dispose]() {
-      monitor.disconnect()
-      redis.disconnect()
-    },
-  }
-}
+import { ownDatabase, watchRedis } from '../../kit/parts/redis.ts'
 
 const canary = 'CANARY-passkey-1'
 const form = `--x\r\ncontent-disposition: form-data; name="passkey"\r\n\r\n${canary}\r\n--x--\r\n`
