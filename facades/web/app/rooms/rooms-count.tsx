@@ -1,6 +1,7 @@
 import { t } from '../shared/text/labels.ts'
 import { useLiveRooms } from './live-rooms.ts'
 import { countUnread, useRooms } from './rooms.ts'
+import './rooms.css'
 
 /** How much is unread in all rooms, kept as it is. */
 export function RoomsCount() {
