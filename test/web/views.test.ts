@@ -191,7 +191,7 @@ async function judgeRooms({ page, judge, t }: Views) {
   const dialog = page.getByRole('dialog')
   const openDialog = async (isNarrow: boolean) => {
     await page.goto('/rooms')
-    if (isNarrow) await page.getByRole('button', { name: t('app.chats') }).click()
+    if (isNarrow) await page.getByRole('button', { name: t('app.rooms') }).click()
     await page.getByRole('button', { name: t('app.rooms.new'), exact: true }).click()
     await dialog.getByLabel(t('app.name'), { exact: true }).fill('Thesis group')
   }
