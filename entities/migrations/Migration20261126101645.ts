@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
-export class Migration20261126092142 extends Migration {
+export class Migration20261126101645 extends Migration {
 
-  override name = 'Migration20261126092142';
+  override name = 'Migration20261126101645';
 
   override up(): void | Promise<void> {
     this.addSql(`alter table "room_members" add "is_muted" boolean not null default false, add "is_archived" boolean not null default false;`);
