@@ -314,7 +314,7 @@ describeWith('chromium')('the settings', () => {
 
     await page.getByRole('radio', { name: 'Dark' }).click()
     await expect.poll(ground).not.toBe(light)
-    await page.goto('/login?x')
+    await page.goto('/logout')
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
     await showSettings(page, 'appearance')
     expect(await page.getByRole('radio', { name: 'Dark' }).isChecked()).toBe(true)

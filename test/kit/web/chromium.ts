@@ -46,8 +46,16 @@ interface Axe {
   axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 }
 
-/** Nothing that keeps somebody out: judged by axe, in the page as it is now. */
+/** Waits for what fades or moves to its end; what goes round for ever has none. */
+const settled = `Promise.race([
+  Promise.allSettled(document.getAnimations()
+    .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity).map(({ finished }) => finished)),
+  new Promise((done) => setTimeout(done, 2000)),
+])`
+
+/** Nothing that keeps somebody out: judged by axe, in the page as it is now, once nothing fades in any more. */
 export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(settled)
   // Through the debugger, which the page's policy does not bind.
   const debug = await page.context().newCDPSession(page)
   await debug.send('Runtime.evaluate', { expression: axe.source })
