@@ -137,17 +137,44 @@ describeWith('chromium')('operation in the administration', () => {
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Publish' }).click()
     await dialog.getByLabel('Title').fill('A pause')
-    await dialog.getByLabel('Folder of its texts').fill('nowhere')
+    await dialog.getByLabel('Or the folder of its texts').fill('nowhere')
     await dialog.getByRole('button', { name: 'Publish' }).click()
     await dialog
       .getByRole('alert')
       .getByText(/view has no text/)
       .waitFor()
-    await dialog.getByLabel('Folder of its texts').fill('pause')
+    await dialog.getByLabel('Or the folder of its texts').fill('pause')
     await dialog.getByRole('button', { name: 'Publish' }).click()
     await dialog.waitFor({ state: 'detached' })
     await page.getByText('A pause').waitFor()
     await expectFitting(page, 'announcements')
+  })
+
+  test('an announcement is written in the browser, and says who has accepted it', async () => {
+    await using admin = await openAdmin(svc, 'edda', { path: 'announcements' })
+    const { page } = admin
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Publish' }).click()
+    await dialog.getByLabel('Title').fill('Written here')
+    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/texts must be given/)
+      .waitFor()
+    await dialog.getByLabel('Text in German').fill('Am **Sonntag** ist Pause.')
+    await dialog.getByLabel('Text in English').fill('We rest on **Sunday**.')
+    await dialog.getByRole('region', { name: 'Preview: Text in English' }).locator('strong').waitFor()
+    await expectFitting(page, 'announcement-dialog')
+    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await svc.rows(
+      `insert into announcement_receipts (announcement_id, user_id, accepted_at)
+       select id, $1, now() from announcements where title = 'Written here'`,
+      [admin.id],
+    )
+    await page.getByRole('link', { name: 'Written here' }).click()
+    await page.getByRole('link', { name: 'edda' }).waitFor()
+    await expectFitting(page, 'announcement-receipts')
   })
 
   test('a tool is approved as it is offered now, beside what was approved before', async () => {
