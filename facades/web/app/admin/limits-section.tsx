@@ -160,65 +160,79 @@ const SetLimit = ({ limit }: { limit?: Limit }) => (
   </ActionButton>
 )
 
-const LimitFields = ({ limit }: { limit?: Limit }) => (
-  <>
-    <div className="field-pair">
-      <Field
-        label={t('app.name')}
-        name="name"
-        defaultValue={limit?.name}
-        readOnly={limit !== undefined}
-        required
-        maxLength={80}
-        autoComplete="off"
-      />
-      <Field
-        label={t('app.admin.for')}
-        name="for"
-        defaultValue={limit?.target}
-        required
-        hint={t('app.admin.forHint')}
-        autoComplete="off"
-      />
-    </div>
-    <div className="field-pair">
-      <Field
-        label={t('app.admin.cap')}
-        name="cap"
-        type="number"
-        step="any"
-        min={0}
-        required
-        defaultValue={limit && limit.baseCap / (limit.unit === 'money' ? MICROS : 1)}
-      />
-      <Field
-        label={t('app.admin.unit')}
-        name="unit"
-        defaultValue={limit ? (limit.currency ?? limit.unit) : 'EUR'}
-        required
-        hint={t('app.admin.unitHint')}
-      />
-    </div>
-    <div className="field-pair">
-      <ChoiceInput
-        label={t('app.admin.per')}
-        name="per"
-        value={limit?.period ?? 'month'}
-        choices={periods.map((each) => [each, t(periodLabels[each])])}
-      />
-      <ChoiceInput
-        label={t('app.admin.mode')}
-        name="mode"
-        value={limit?.mode ?? 'enforce'}
-        choices={[
-          ['enforce', t('app.admin.enforced')],
-          ['observe', t('app.admin.observed')],
-        ]}
-      />
-    </div>
-    <Simulation {...(limit && { limit })} />
-  </>
-)
+/** The values of a limit as its fields have them; those of a new one to begin with. */
+const valuesOf = (limit: Limit) => ({
+  name: limit.name,
+  target: limit.target,
+  cap: limit.baseCap / (limit.unit === 'money' ? MICROS : 1),
+  unit: limit.currency ?? limit.unit,
+  period: limit.period,
+  mode: limit.mode,
+})
+const newValues = { name: '', target: '', cap: '', unit: 'EUR', period: 'month', mode: 'enforce' } as const
+
+function LimitFields({ limit }: { limit?: Limit }) {
+  const values = limit ? valuesOf(limit) : newValues
+  return (
+    <>
+      <div className="field-pair">
+        <Field
+          label={t('app.name')}
+          name="name"
+          defaultValue={values.name}
+          readOnly={limit !== undefined}
+          required
+          maxLength={80}
+          autoComplete="off"
+        />
+        <Field
+          label={t('app.admin.for')}
+          name="for"
+          defaultValue={values.target}
+          required
+          hint={t('app.admin.forHint')}
+          autoComplete="off"
+        />
+      </div>
+      <div className="field-pair">
+        <Field
+          label={t('app.admin.cap')}
+          name="cap"
+          type="number"
+          step="any"
+          min={0}
+          required
+          defaultValue={values.cap}
+        />
+        <Field
+          label={t('app.admin.unit')}
+          name="unit"
+          defaultValue={values.unit}
+          required
+          hint={t('app.admin.unitHint')}
+        />
+      </div>
+      <div className="field-pair">
+        <ChoiceInput
+          label={t('app.admin.per')}
+          name="per"
+          value={values.period}
+          choices={periods.map((each) => [each, t(periodLabels[each])])}
+        />
+        <ChoiceInput
+          label={t('app.admin.mode')}
+          name="mode"
+          value={values.mode}
+          choices={[
+            ['enforce', t('app.admin.enforced')],
+            ['observe', t('app.admin.observed')],
+          ]}
+        />
+      </div>
+      <Simulation {...(limit && { limit })} />
+    </>
+  )
+}
 
 /** Tells how many calls of how many people the limit in the form around it would have refused. */
 function Simulation({ limit }: { limit?: Limit }) {
