@@ -21,7 +21,7 @@ import { ProcessRoomAnswers } from './ai/room-answers.ts'
 import type { BackupParts } from './backup/create.ts'
 import { announcementsFolder } from './backup/state.ts'
 import { readModelConfig } from './config/ai-config.ts'
-import { announcementTexts } from './config/announcement-texts.ts'
+import { announcementTexts, announcementWriter } from './config/announcement-texts.ts'
 import { currentSettings } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
@@ -219,12 +219,16 @@ const createHealth = (env: Env, parts: CheckedParts, temporaryDir?: string): Hea
 const createFiles = (
   env: Env,
   log: FastifyBaseLogger,
-): Pick<Services, 'announcementText' | 'frontendMigrations' | 'limitsConfig' | 'listSettings' | 'modelConfig'> => ({
+): Pick<
+  Services,
+  'announcementText' | 'writeAnnouncementTexts' | 'frontendMigrations' | 'limitsConfig' | 'listSettings' | 'modelConfig'
+> => ({
   announcementText: announcementTexts({
     folder: announcementsFolder(env),
     defaultLocale: env.APP_LOCALE,
     log,
   }),
+  writeAnnouncementTexts: announcementWriter(announcementsFolder(env), log),
   frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS),
   limitsConfig: () => readLimits(env.LIMITS, env.variables),
   listSettings: () => currentSettings(env.variables),

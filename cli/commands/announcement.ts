@@ -1,9 +1,6 @@
-import { join } from 'node:path'
 import { type ArgsDef, defineCommand, type ParsedArgs } from 'citty'
 import { z } from 'zod'
 import { announcementTypes } from '../../entities/system/announcement.ts'
-import { makeAnnouncement } from '../../server/config/announcement-texts.ts'
-import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { LIST } from '../flags.ts'
@@ -25,8 +22,7 @@ export const make = (context: CommandContext) =>
     args: { title: { type: 'positional', required: false, description: 'Its title' }, json },
     async run({ args }) {
       const given = await context.prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title })
-      const env = readEnv(context.env)
-      const record = await makeAnnouncement(env.ANNOUNCEMENTS ?? join(env.DATA_DIR, 'announcements'), given)
+      const record = await context.open(({ host }) => host.announcements.make({ title: given }))
       context.print({ record, text: `Written: ${record.files.join(', ')}. Publish it as ${record.view}.` })
     },
   })

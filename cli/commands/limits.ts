@@ -89,7 +89,7 @@ type States = Awaited<ReturnType<CoreService['host']['limits']['list']>>
 
 const states = (record: States, none: string) =>
   table(
-    record.map((state) => readable(state, ['cap', 'used', 'held', 'remaining'])),
+    record.map((state) => readable(state, ['cap', 'baseCap', 'unpricedCost', 'used', 'held', 'remaining'])),
     none,
   )
 

@@ -94,3 +94,17 @@ export const listAnnouncements = statement<AnnouncementRow & { seen: number; acc
      from announcements a left join announcement_receipts r on r.announcement_id = a.id
     group by a.id order by a.id desc limit 1000`,
 )
+
+/** Who has seen one. Values: its id, how many rows, after how many. */
+export const listReceipts = statement<{
+  userId: number
+  username: string
+  name: string
+  seenAt: string
+  acceptedAt: string | null
+}>(
+  'list-announcement-receipts',
+  `select u.id as "userId", u.username, u.name, ${isoTime('r.seen_at')} as "seenAt", ${isoTime('r.accepted_at')} as "acceptedAt"
+     from announcement_receipts r join users u on u.id = r.user_id
+    where r.announcement_id = $1 order by r.accepted_at desc nulls last, r.seen_at desc, u.id limit $2 offset $3`,
+)

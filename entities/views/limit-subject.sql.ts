@@ -10,14 +10,29 @@ import { roles, User } from '../identity/user.ts'
 import { Room } from '../rooms/room.ts'
 import { statement } from '../sql/statement.ts'
 
-/** With what people call whose it is: a person, the owner of a token, an app, or a room by its slug; null of all else. */
-export type NamedLimitState = LimitState & { subjectName: string | null }
+export type NamedLimitState = LimitState & {
+  /** What people call whose it is: a person, the owner of a token, an app, or a room by its slug; null of all else. */
+  subjectName: string | null
+  /** For whom it was set: each one of a kind, as in `user`, or one of them, as in `user:ada`. */
+  target: string
+  /** As it was set, without what was topped up. */
+  baseCap: number
+  unpricedCost: number | null
+  timeZone: string
+  /** Whether it stands in the file that LIMITS names, and is changed there alone. */
+  fromFile: boolean
+}
 
 /** Limits with all who were counted in the running period. */
 const allStates = (condition: string, { first = 'l.name, 3', order = 's.name, s."subjectId"', most = 10_000 } = {}) => `
-  select s.*, coalesce(u.username, a.name, r.slug) as "subjectName"
+  select s.*, coalesce(u.username, a.name, r.slug) as "subjectName",
+         case when s."ownId" is null then s.subject else concat(s.subject, ':',
+           case when s.subject in ('user', 'app', 'room') then coalesce(u.username, a.name, r.slug, regexp_replace(s."ownId", '^name:', ''))
+                else s."ownId" end) end as target
     from (
-      select ${selectLimitState(`coalesce(c.subject_id, l.subject_id, '')`)} from ${UsageLimit.tableName} l ${runningPeriod}
+      select ${selectLimitState(`coalesce(c.subject_id, l.subject_id, '')`)},
+             l.subject_id as "ownId", l.cap::float8 as "baseCap", l.unpriced_cost::float8 as "unpricedCost", l.time_zone as "timeZone",
+             l.from_file and l.active as "fromFile" from ${UsageLimit.tableName} l ${runningPeriod}
         left join ${UsageCounter.tableName} c on c.limit_id = l.id and c.starts_at = s.starts_at
        where ${condition} order by ${first} limit ${most}
     ) s

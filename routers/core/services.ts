@@ -7,7 +7,7 @@ import type { ModelGateway } from '../ports/ai/models.ts'
 import type { PromptFiles } from '../ports/ai/prompt-files.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
-import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
+import type { ReadAnnouncementText, WriteAnnouncementTexts } from '../ports/announcement-texts.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
 import type { Backups } from '../ports/backups.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
@@ -75,6 +75,7 @@ export interface Services {
   modelConfig: () => Promise<ModelConfig>
   limitsConfig: () => Promise<LimitsConfig>
   announcementText: ReadAnnouncementText
+  writeAnnouncementTexts: WriteAnnouncementTexts
   frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
   usageLedger: UsageLedger
   jobQueue: JobQueue

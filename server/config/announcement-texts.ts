@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ReadAnnouncementText, viewPattern } from '../../routers/ports/announcement-texts.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import {
+  type ReadAnnouncementText,
+  viewPattern,
+  type WriteAnnouncementTexts,
+} from '../../routers/ports/announcement-texts.ts'
 import { availableLocales, type Locale } from '../../routers/ports/locales.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
@@ -53,20 +58,41 @@ async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-const template = (title: string) => `# ${title}
+/** Each new announcement has a folder of its own in this one. */
+export function announcementWriter(folder: string, log: Log): WriteAnnouncementTexts {
+  return async (title, texts) => {
+    try {
+      const view = await makeFolder(folder, title)
+      const files: string[] = []
+      for (const [locale, text] of Object.entries(texts)) {
+        const file = join(folder, view, `${locale}.md`)
+        await writeFile(file, text, { flag: 'wx' })
+        files.push(file)
+      }
+      return { view, files }
+    } catch (error) {
+      log.warn({ error }, `${folder}: the texts of an announcement cannot be written`)
+      throw new Problem('conflict', {
+        detail:
+          'The folder of announcements cannot be written. Let the service write into the one that ANNOUNCEMENTS names, or name another.',
+      })
+    }
+  }
+}
 
-What people should know, in Markdown.
-
-[CONFIRM](OK)
-`
-
-/** Makes the folder of a new announcement with a text for each language; returns its files and what it is called. */
-export async function makeAnnouncement(folder: string, title: string, now = new Date()) {
+/** Two of the same title may be made in one second. */
+async function makeFolder(folder: string, title: string): Promise<string> {
+  await mkdir(folder, { recursive: true })
   const words = title.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '-')
   const slug = words.replace(/^-|-$/g, '').slice(0, 60).toLowerCase() || 'announcement'
-  const view = `${now.toISOString().replace(/\D/g, '').slice(0, 14)}-${slug}`
-  await mkdir(join(folder, view), { recursive: true })
-  const files = availableLocales.map((locale) => join(folder, view, `${locale}.md`))
-  for (const file of files) await writeFile(file, template(title), { flag: 'wx' })
-  return { view, files }
+  const name = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${slug}`
+  for (let count = 1; ; count++) {
+    const view = count === 1 ? name : `${name}-${count}`
+    try {
+      await mkdir(join(folder, view))
+      return view
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
 }

@@ -159,7 +159,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   },
   {
     open: 'an administrator in a browser',
-    to: 'mcp.servers mcp.tools models.explain models.list models.unresolved prices.check announcements.list extApps.overview extApps.show',
+    to: 'mcp.servers mcp.tools models.explain models.list models.unresolved prices.check announcements.list announcements.receipts extApps.overview extApps.show',
   },
   {
     open: 'an administrator in a browser',
@@ -175,7 +175,11 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
     fresh: true,
     to: 'usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
   },
-  { open: 'an administrator in a browser', fresh: true, to: 'models.check models.setGroups announcements.publish' },
+  {
+    open: 'an administrator in a browser',
+    fresh: true,
+    to: 'models.check models.setGroups announcements.make announcements.publish',
+  },
   {
     open: 'the host',
     to: 'admin.bindUser admin.updateAiAvatar admin.state migrations.register users.find prices.import usage.by usage.rollUp',

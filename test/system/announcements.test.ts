@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -61,6 +61,40 @@ test('a new announcement has a file for each language, and is shown once it is p
   const list = await run(['announcement', 'list', '--json'], { env })
   expect(JSON.parse(list.stdout)).toMatchObject([{ id, title: 'Maintenance', type: 'news', seen: 0, accepted: 0 }])
   await withdraw()
+})
+
+test('an announcement is published with its texts, which the service keeps in a folder of its own', async () => {
+  const { host } = svc
+  const texts = { de_DE: 'Neue Regeln', en_US: 'New rules' }
+  const first = await host.announcements.publish({ title: 'Rules: new!', texts })
+  await host.announcements.publish({ title: 'Rules: new!', texts: { en_US: 'Others' } })
+  await expect(host.announcements.publish({ title: 'X', texts, view: 'x' })).rejects.toThrow()
+  await expect(host.announcements.publish({ title: 'X' })).rejects.toThrow()
+  await expect(host.announcements.publish({ title: 'X', texts: { en_US: 'ä'.repeat(33_000) } })).rejects.toThrow()
+  await expect(host.announcements.publish({ title: 'Nobody', texts, users: ['no-one'] })).rejects.toThrow()
+
+  expect((await render(ada.browser, first.id)).body).toMatchObject({ view: 'New rules' })
+  const folders = (await readdir(join(svc.folder, 'announcements'))).filter((name) => /rules-new|nobody|-x/.test(name))
+  expect(folders).toEqual([
+    expect.stringMatching(/^\d{14}-rules-new$/),
+    expect.stringMatching(/^\d{14}-rules-new(-2)?$/),
+  ])
+  await mark(ada.browser, 'report', first.id)
+  expect(await host.announcements.receipts({ id: String(first.id), size: 1 })).toMatchObject({
+    rows: [{ username: 'ada', acceptedAt: expect.any(String) }],
+    hasMore: false,
+  })
+  await withdraw()
+})
+
+test('a folder of announcements that cannot be written is told in a sentence', async () => {
+  const file = join(svc.folder, 'no-folder')
+  await writeFile(file, '')
+  const made = await run(['announcement', 'make', 'Rules', '--json'], { env: { ...env, ANNOUNCEMENTS: file } })
+  expect([made.exitCode, made.stdout]).toEqual([
+    1,
+    expect.stringContaining('The folder of announcements cannot be written.'),
+  ])
 })
 
 test('an announcement for some is there for them alone, and one for nobody who is known is refused', async () => {

@@ -72,6 +72,26 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByLabel('Amount').fill('50')
     await dialog.getByRole('button', { name: 'Top up' }).click()
     await page.getByText(/^150 /).waitFor()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await expect.poll(() => dialog.getByRole('textbox', { name: 'For' }).inputValue()).toBe('installation')
+    expect(await dialog.getByRole('spinbutton', { name: 'Limit' }).inputValue()).toBe('100')
+    await dialog.getByRole('spinbutton', { name: 'Limit' }).fill('200')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByText(/^250 /).waitFor()
+    await svc.host.limits.set({
+      name: 'each',
+      for: 'user',
+      cap: 2.5,
+      unit: 'EUR',
+      per: 'month',
+      timeZone: 'Europe/Berlin',
+    })
+    await page.getByText('Person: each').first().waitFor()
+    expect(await svc.host.limits.list()).toContainEqual(
+      expect.objectContaining({ target: 'user', baseCap: 2_500_000, timeZone: 'Europe/Berlin', fromFile: false }),
+    )
+    await svc.rows("update usage_limits set from_file = true where name = 'each'")
+    await page.getByText('From the file of LIMITS').first().waitFor()
     await showAdmin(page, `people/${admin.id}`)
     await page.getByRole('table', { name: 'Limits' }).getByText('house').waitFor()
     await showAdmin(page, 'limits')
@@ -137,17 +157,44 @@ describeWith('chromium')('operation in the administration', () => {
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Publish' }).click()
     await dialog.getByLabel('Title').fill('A pause')
-    await dialog.getByLabel('Folder of its texts').fill('nowhere')
+    await dialog.getByLabel('Or the folder of its texts').fill('nowhere')
     await dialog.getByRole('button', { name: 'Publish' }).click()
     await dialog
       .getByRole('alert')
       .getByText(/view has no text/)
       .waitFor()
-    await dialog.getByLabel('Folder of its texts').fill('pause')
+    await dialog.getByLabel('Or the folder of its texts').fill('pause')
     await dialog.getByRole('button', { name: 'Publish' }).click()
     await dialog.waitFor({ state: 'detached' })
     await page.getByText('A pause').waitFor()
     await expectFitting(page, 'announcements')
+  })
+
+  test('an announcement is written in the browser, and says who has accepted it', async () => {
+    await using admin = await openAdmin(svc, 'edda', { path: 'announcements' })
+    const { page } = admin
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Publish' }).click()
+    await dialog.getByLabel('Title').fill('Written here')
+    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/texts must be given/)
+      .waitFor()
+    await dialog.getByRole('textbox', { name: 'Text in German' }).fill('Am **Sonntag** ist Pause.')
+    await dialog.getByRole('textbox', { name: 'Text in English' }).fill('We rest on **Sunday**.')
+    await dialog.getByRole('region', { name: 'Preview: Text in English' }).locator('strong').waitFor()
+    await expectFitting(page, 'announcement-dialog')
+    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await svc.rows(
+      `insert into announcement_receipts (announcement_id, user_id, accepted_at)
+       select id, $1, now() from announcements where title = 'Written here'`,
+      [admin.id],
+    )
+    await page.getByRole('link', { name: 'Written here' }).click()
+    await page.getByRole('link', { name: 'edda' }).waitFor()
+    await expectFitting(page, 'announcement-receipts')
   })
 
   test('a tool is approved as it is offered now, beside what was approved before', async () => {

@@ -7,6 +7,7 @@ import {
   findLatestPolicy,
   listAnnouncements,
   listPendingAnnouncements,
+  listReceipts,
   markAnnouncementAccepted,
   markAnnouncementSeen,
 } from '../../../entities/system/announcement.sql.ts'
@@ -18,13 +19,31 @@ import { about, adminSession, anyone, freshAdmin, router, sessionUser, userWith 
 import { resourceId } from '../../identity/user-selector.ts'
 import { viewPattern } from '../../ports/announcement-texts.ts'
 import { moment } from '../../ports/days.ts'
+import { availableLocales } from '../../ports/locales.ts'
 
 const dateOf = moment.transform((text) => new Date(text))
 
+const title = z.string().trim().min(1, 'must not be empty').max(200)
+
+/** The most that somebody reads, in bytes of UTF-8. */
+const MAX_TEXT_BYTES = 64 * 1024
+
+const text = z
+  .string()
+  .max(MAX_TEXT_BYTES)
+  .refine((value) => Buffer.byteLength(value) <= MAX_TEXT_BYTES, `must have ${MAX_TEXT_BYTES} bytes at most`)
+  .refine((value) => value.trim() !== '', 'must not be blank')
+
+const texts = z
+  .partialRecord(z.enum(availableLocales), text)
+  .refine((given) => Object.keys(given).length > 0, 'must have one language at least')
+
 const newAnnouncement = z
   .strictObject({
-    title: z.string().trim().min(1, 'must not be empty').max(200),
-    view: z.string().regex(viewPattern, 'must be the name of a folder'),
+    title,
+    view: z.string().regex(viewPattern, 'must be the name of a folder').optional(),
+    /** In place of the folder: they are written into a new one. */
+    texts: texts.optional(),
     type: z.enum(announcementTypes).default('info'),
     force: z.boolean().default(false),
     /** By username; for everybody where absent. */
@@ -40,23 +59,31 @@ const newAnnouncement = z
     path: ['expire'],
     message: 'must be later than its start',
   })
+  .refine(({ view, texts }) => (view === undefined) !== (texts === undefined), {
+    path: ['texts'],
+    message: 'must be given, or else the folder that has them',
+  })
 
 /** Shows an announcement from its start on to those it is for. Its texts must be there. */
-async function publishAnnouncement(ctx: Context, { users, ...given }: z.output<typeof newAnnouncement>) {
-  const { announcementText, settings } = ctx.services
-  if (!(await announcementText(given.view, settings.defaultLocale)))
+async function publishAnnouncement(ctx: Context, { users, texts = {}, ...given }: z.output<typeof newAnnouncement>) {
+  const { announcementText, writeAnnouncementTexts, settings } = ctx.services
+  if (given.view !== undefined && !(await announcementText(given.view, settings.defaultLocale)))
     throw new Problem('invalid', { issues: [{ path: ['view'], message: 'has no text' }] })
   return transact(ctx, undefined, async (em) => {
     const targets = await findTargets(em, users ?? [])
     const { start: startsAt = new Date(), expire: expiresAt = null, force: isForced, anchor = null, ...rest } = given
-    const row = em.create(Announcement, { ...rest, isForced, anchor, startsAt, expiresAt, isGlobal: !users })
+    // Written when all else is known to be right, so that no folder stays of what was refused.
+    const view = given.view ?? (await writeAnnouncementTexts(given.title, texts)).view
+    const row = em.create(Announcement, { ...rest, view, isForced, anchor, startsAt, expiresAt, isGlobal: !users })
     await em.flush()
     if (targets.length > 0)
       await em.insertMany(
         AnnouncementTarget,
         targets.map(({ id: user }) => ({ announcement: row.id, user })),
       )
-    ctx.act?.concern(`announcements:${row.id}`).note({ after: given, people: users ? targets.length : null })
+    ctx.act
+      ?.concern(`announcements:${row.id}`)
+      .note({ after: { ...given, view }, people: users ? targets.length : null })
     return { id: row.id, title: row.title, people: users ? targets.length : null }
   })
 }
@@ -70,6 +97,10 @@ async function findTargets(em: EntityManager, users: readonly string[]) {
 }
 
 const chosen = z.strictObject({ id: resourceId })
+const receiptPage = chosen.extend({
+  page: z.int().min(1).max(100_000).default(1),
+  size: z.int().min(1).max(1000).default(100),
+})
 const version = z.string().regex(/^[0-9a-f]{64}$/, 'must be the version of a text')
 
 /** Texts that people should read; some they must accept before they write or ask a model. */
@@ -120,8 +151,29 @@ export const announcementsRouter = router({
 
   list: adminSession.query(async ({ ctx }) => ctx.services.sql(listAnnouncements)),
 
+  /** Who has seen it, and accepted it; the last first. */
+  receipts: adminSession.input(receiptPage).query(async ({ ctx, input: { id, page, size } }) => {
+    const rows = await ctx.services.sql(listReceipts, [id, size + 1, (page - 1) * size])
+    return { rows: rows.slice(0, size), hasMore: rows.length > size }
+  }),
+
+  /** Writes the texts into a new folder, from which they are published; without any, a draft for each language. */
+  make: freshAdmin.input(z.strictObject({ title, texts: texts.optional() })).mutation(async ({ ctx, input }) => {
+    const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, draft(input.title)])) } = input
+    const made = await ctx.services.writeAnnouncementTexts(title, texts)
+    ctx.act?.note({ after: { title, view: made.view } })
+    return made
+  }),
+
   publish: freshAdmin.input(newAnnouncement).mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
 })
+
+const draft = (title: string) => `# ${title}
+
+What people should know, in Markdown.
+
+[CONFIRM](OK)
+`
 
 async function withText({ services, locale }: Context, found: AnnouncementRow | undefined) {
   if (!found) throw unknown()

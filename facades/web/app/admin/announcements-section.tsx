@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
@@ -5,9 +6,11 @@ import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton, textOf, wordsOf } from './action-dialog.tsx'
 import { useRead } from './admin-queries.ts'
+import { AnnouncementReceipts } from './announcement-receipts.tsx'
 import { CheckInput, ChoiceInput } from './choice-input.tsx'
 import { useLocalRows } from './local-rows.ts'
 import { type Column, RecordTable, SearchField } from './record-table.tsx'
+import { TextWithPreview } from './text-with-preview.tsx'
 
 type Announcement = Awaited<ReturnType<typeof api.announcements.list.query>>[number]
 
@@ -24,9 +27,11 @@ const columns = (): Column<Announcement>[] => [
   {
     key: 'title',
     label: t('app.admin.announcement'),
-    cell: ({ title, isForced }) => (
+    cell: ({ id, title, isForced }) => (
       <span>
-        <strong>{title}</strong>
+        <Link to="/admin/$section/$id" params={{ section: 'announcements', id: String(id) }}>
+          {title}
+        </Link>
         {isForced && <span className="sub">{t('app.admin.forced')}</span>}
       </span>
     ),
@@ -71,9 +76,12 @@ const momentOf = (form: FormData, name: string) => {
 
 function publish(form: FormData) {
   const [start, expire, users] = [momentOf(form, 'start'), momentOf(form, 'expire'), wordsOf(form, 'users')]
+  const [view, de, en] = [textOf(form, 'view'), textOf(form, 'de_DE'), textOf(form, 'en_US')]
+  const texts = { ...(de && { de_DE: de }), ...(en && { en_US: en }) }
   return api.announcements.publish.mutate({
     title: textOf(form, 'title'),
-    view: textOf(form, 'view'),
+    ...(view && { view }),
+    ...((de || en) && { texts }),
     type: types.find((type) => type === textOf(form, 'type')) ?? 'info',
     force: form.has('force'),
     ...(users.length > 0 && { users }),
@@ -92,7 +100,9 @@ const Publish = () => (
     act={publish}
   >
     <Field label={t('app.admin.title')} name="title" required maxLength={200} />
-    <Field label={t('app.admin.view')} name="view" required hint={t('app.admin.viewHint')} autoComplete="off" />
+    <TextWithPreview label={t('app.admin.germanText')} name="de_DE" value="" hint={t('app.admin.textHint')} />
+    <TextWithPreview label={t('app.admin.englishText')} name="en_US" value="" hint={t('app.admin.textHint')} />
+    <Field label={t('app.admin.view')} name="view" hint={t('app.admin.viewHint')} autoComplete="off" />
     <ChoiceInput
       label={t('app.admin.kind')}
       name="type"
@@ -108,8 +118,11 @@ const Publish = () => (
   </ActionButton>
 )
 
-/** What people are told, and who has read it. */
-export function AnnouncementsSection() {
+export const AnnouncementsSection = ({ id }: { id?: string | undefined }) =>
+  id === undefined ? <AnnouncementList /> : <AnnouncementReceipts id={id} />
+
+/** What people are told, and how many have read it. */
+function AnnouncementList() {
   const { data, error } = useRead(['announcements'], (signal) => api.announcements.list.query(undefined, { signal }))
   const rows = useLocalRows({ all: data, error, columns: columns(), texts: ({ title }) => [title] })
   return (

@@ -19,6 +19,19 @@ type Entry = Parameters<typeof api.limits.set.mutate>[0]
 /** From this part of a limit on, somebody is near it. */
 const NEAR = 0.8
 
+/** For whom it is: one that each has of their own says so. */
+const targetText = (limit: Limit) =>
+  isForEach(limit)
+    ? [
+        `${whomText({ ...limit, subjectId: '', subjectName: null })}: ${t('app.admin.each')}`,
+        limit.subjectName ?? limit.subjectId,
+      ]
+        .filter(Boolean)
+        .join(' · ')
+    : whomText(limit)
+
+const isForEach = ({ target, subject }: Limit) => subject !== 'installation' && target === subject
+
 const shareOf = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 const periodLabels = {
   minute: 'app.admin.perMinute',
@@ -32,11 +45,16 @@ const columns = (): Column<Limit>[] => [
   {
     key: 'name',
     label: t('app.name'),
-    cell: ({ name }) => <strong>{name}</strong>,
+    cell: ({ name, fromFile }) => (
+      <span>
+        <strong>{name}</strong>
+        {fromFile && <span className="sub">{t('app.admin.fromLimitsFile')}</span>}
+      </span>
+    ),
     text: ({ name }) => name,
     isSortable: true,
   },
-  { key: 'whom', label: t('app.admin.for'), cell: whomText, text: whomText, isSortable: true },
+  { key: 'whom', label: t('app.admin.for'), cell: targetText, text: targetText, isSortable: true },
   {
     key: 'cap',
     label: t('app.admin.cap'),
@@ -74,7 +92,7 @@ function Use({ limit }: { limit: Limit }) {
 }
 
 function LimitActions({ limit }: { limit: Limit }) {
-  const { name, unit, subjectId, currency } = limit
+  const { name, unit, subjectId, currency, fromFile } = limit
   return (
     <span className="admin-buttons">
       <ActionButton
@@ -93,79 +111,138 @@ function LimitActions({ limit }: { limit: Limit }) {
           required
         />
       </ActionButton>
-      <ActionButton
-        label={t('app.admin.remove')}
-        title={t('app.admin.removeLimitOf', { name })}
-        text={t('app.admin.removeLimitText')}
-        action={t('app.admin.remove')}
-        isDangerous
-        act={() => api.limits.remove.mutate({ name })}
-      />
+      {!fromFile && <SetLimit limit={limit} />}
+      {!fromFile && (
+        <ActionButton
+          label={t('app.admin.remove')}
+          title={t('app.admin.removeLimitOf', { name })}
+          text={t('app.admin.removeLimitText')}
+          action={t('app.admin.remove')}
+          isDangerous
+          act={() => api.limits.remove.mutate({ name })}
+        />
+      )}
     </span>
   )
 }
 
 const periods = ['minute', 'hour', 'day', 'week', 'month'] as const
 
-function entryOf(form: FormData): Entry {
+const MICROS = 1_000_000
+
+/** What the fields say; the rest stays as it was set. */
+function entryOf(form: FormData, limit?: Limit): Entry {
   return {
-    name: textOf(form, 'name'),
+    name: limit?.name ?? textOf(form, 'name'),
     for: textOf(form, 'for'),
     cap: Number(textOf(form, 'cap')),
     unit: textOf(form, 'unit'),
     per: periods.find((period) => period === textOf(form, 'per')) ?? 'day',
     mode: textOf(form, 'mode') === 'observe' ? 'observe' : 'enforce',
+    ...(limit && { timeZone: limit.timeZone }),
+    ...(limit &&
+      limit.unpricedCost !== null &&
+      limit.currency === textOf(form, 'unit') && { unpriced: limit.unpricedCost / MICROS }),
   }
 }
 
 /** Makes a limit, or gives the one of this name other values; it can be tried on recorded calls before. */
-const SetLimit = () => (
+const SetLimit = ({ limit }: { limit?: Limit }) => (
   <ActionButton
-    label={t('app.admin.addLimit')}
-    className="button"
-    title={t('app.admin.addLimit')}
+    label={limit ? t('app.admin.edit') : t('app.admin.addLimit')}
+    className={limit ? 'quiet-button' : 'button'}
+    title={limit ? t('app.admin.editOf', { name: limit.name }) : t('app.admin.addLimit')}
     text={t('app.admin.limitText')}
     action={t('app.save')}
-    act={(form) => api.limits.set.mutate(entryOf(form))}
+    act={(form) => api.limits.set.mutate(entryOf(form, limit))}
   >
-    <div className="field-pair">
-      <Field label={t('app.name')} name="name" required maxLength={80} autoComplete="off" />
-      <Field label={t('app.admin.for')} name="for" required hint={t('app.admin.forHint')} autoComplete="off" />
-    </div>
-    <div className="field-pair">
-      <Field label={t('app.admin.cap')} name="cap" type="number" step="any" min={0} required />
-      <Field label={t('app.admin.unit')} name="unit" defaultValue="EUR" required hint={t('app.admin.unitHint')} />
-    </div>
-    <div className="field-pair">
-      <ChoiceInput
-        label={t('app.admin.per')}
-        name="per"
-        value="month"
-        choices={periods.map((each) => [each, t(periodLabels[each])])}
-      />
-      <ChoiceInput
-        label={t('app.admin.mode')}
-        name="mode"
-        value="enforce"
-        choices={[
-          ['enforce', t('app.admin.enforced')],
-          ['observe', t('app.admin.observed')],
-        ]}
-      />
-    </div>
-    <Simulation />
+    <LimitFields {...(limit && { limit })} />
   </ActionButton>
 )
 
+/** The values of a limit as its fields have them; those of a new one to begin with. */
+const valuesOf = (limit: Limit) => ({
+  name: limit.name,
+  target: limit.target,
+  cap: limit.baseCap / (limit.unit === 'money' ? MICROS : 1),
+  unit: limit.currency ?? limit.unit,
+  period: limit.period,
+  mode: limit.mode,
+})
+const newValues = { name: '', target: '', cap: '', unit: 'EUR', period: 'month', mode: 'enforce' } as const
+
+function LimitFields({ limit }: { limit?: Limit }) {
+  const values = limit ? valuesOf(limit) : newValues
+  return (
+    <>
+      <div className="field-pair">
+        <Field
+          label={t('app.name')}
+          name="name"
+          defaultValue={values.name}
+          readOnly={limit !== undefined}
+          required
+          maxLength={80}
+          autoComplete="off"
+        />
+        <Field
+          label={t('app.admin.for')}
+          name="for"
+          defaultValue={values.target}
+          required
+          hint={t('app.admin.forHint')}
+          autoComplete="off"
+        />
+      </div>
+      <div className="field-pair">
+        <Field
+          label={t('app.admin.cap')}
+          name="cap"
+          type="number"
+          step="any"
+          min={0}
+          required
+          defaultValue={values.cap}
+        />
+        <Field
+          label={t('app.admin.unit')}
+          name="unit"
+          defaultValue={values.unit}
+          required
+          hint={t('app.admin.unitHint')}
+        />
+      </div>
+      <div className="field-pair">
+        <ChoiceInput
+          label={t('app.admin.per')}
+          name="per"
+          value={values.period}
+          choices={periods.map((each) => [each, t(periodLabels[each])])}
+        />
+        <ChoiceInput
+          label={t('app.admin.mode')}
+          name="mode"
+          value={values.mode}
+          choices={[
+            ['enforce', t('app.admin.enforced')],
+            ['observe', t('app.admin.observed')],
+          ]}
+        />
+      </div>
+      <Simulation {...(limit && { limit })} />
+    </>
+  )
+}
+
 /** Tells how many calls of how many people the limit in the form around it would have refused. */
-function Simulation() {
+function Simulation({ limit }: { limit?: Limit }) {
   const [outcome, setOutcome] = useState('')
   const place = useRef<HTMLDivElement>(null)
   const simulate = async () => {
     const form = place.current?.closest('form')
     if (!form?.reportValidity()) return
     setOutcome(t('page.working'))
-    const asked = api.limits.preview.query({ config: { limits: [entryOf(new FormData(form))] } })
+    const asked = api.limits.preview.query({ config: { limits: [entryOf(new FormData(form), limit)] } })
     setOutcome(await asked.then(simulationText, (error: unknown) => errorText(withReason(error))))
   }
   return (
@@ -188,7 +265,7 @@ export function LimitsSection() {
   const { data, error } = useRead(['limits'], (signal) => api.limits.list.query(undefined, { signal }))
   const rows = useLocalRows({
     ...{ all: data, error, columns: columns() },
-    texts: (limit) => [limit.name, whomText(limit)],
+    texts: (limit) => [limit.name, targetText(limit)],
     isChosen: (limit, { near }) => !near || shareOf(limit) >= NEAR,
   })
   return (

@@ -7,9 +7,9 @@ import { t } from '../../shared/text/labels.ts'
 import { dayText } from '../../shared/text/moments.ts'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
 import { ActionButton, textOf } from '../action-dialog.tsx'
-import { TextInput } from '../choice-input.tsx'
 import { Facts, Part } from '../part.tsx'
 import { State } from '../state.tsx'
+import { TextWithPreview } from '../text-with-preview.tsx'
 import {
   type Description,
   modelStateKinds,
@@ -160,7 +160,7 @@ const DescriptionPart = ({ model, locale, name, description }: DescriptionPartPr
       action={t('app.save')}
       act={(form) => saveDescription({ model, locale, description, text: textOf(form, 'text') })}
     >
-      <TextWithPreview value={description?.description ?? ''} />
+      <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
     </ActionButton>
   </div>
 )
@@ -174,19 +174,6 @@ function saveDescription({ model, locale, description, text }: SavedDescription)
   return text === ''
     ? api.aiModelDescriptions.delete.mutate(row)
     : api.aiModelDescriptions.update.mutate({ ...row, description: text })
-}
-
-/** A text as it is written, and as it is read. */
-function TextWithPreview({ value }: { value: string }) {
-  const [text, setText] = useState(value)
-  return (
-    <div className="with-preview" onChange={(event) => setText((event.target as unknown as HTMLTextAreaElement).value)}>
-      <TextInput label={t('app.admin.text')} name="text" value={value} rows={6} />
-      <section className="preview" aria-label={t('app.admin.preview')}>
-        <Markdown text={text} />
-      </section>
-    </div>
-  )
 }
 
 /** Asks the model a question here, as an administrator would in a chat. */
