@@ -212,23 +212,7 @@ function LimitFields({ limit }: { limit?: Limit }) {
           hint={t('app.admin.unitHint')}
         />
       </div>
-      <div className="field-pair">
-        <ChoiceInput
-          label={t('app.admin.per')}
-          name="per"
-          value={values.period}
-          choices={periods.map((each) => [each, t(periodLabels[each])])}
-        />
-        <ChoiceInput
-          label={t('app.admin.mode')}
-          name="mode"
-          value={values.mode}
-          choices={[
-            ['enforce', t('app.admin.enforced')],
-            ['observe', t('app.admin.observed')],
-          ]}
-        />
-      </div>
+      <PeriodFields {...values} />
       <Simulation {...(limit && { limit })} />
     </>
   )
@@ -285,3 +269,24 @@ export function LimitsSection() {
     />
   )
 }
+
+/** How long it counts, and whether it refuses. */
+const PeriodFields = ({ period, mode }: Pick<Limit, 'period' | 'mode'>) => (
+  <div className="field-pair">
+    <ChoiceInput
+      label={t('app.admin.per')}
+      name="per"
+      value={period}
+      choices={periods.map((each) => [each, t(periodLabels[each])])}
+    />
+    <ChoiceInput
+      label={t('app.admin.mode')}
+      name="mode"
+      value={mode}
+      choices={[
+        ['enforce', t('app.admin.enforced')],
+        ['observe', t('app.admin.observed')],
+      ]}
+    />
+  </div>
+)
