@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import type { AnnouncementType } from './announcement.ts'
 
@@ -105,6 +106,6 @@ export const listReceipts = statement<{
 }>(
   'list-announcement-receipts',
   `select u.id as "userId", u.username, u.name, ${isoTime('r.seen_at')} as "seenAt", ${isoTime('r.accepted_at')} as "acceptedAt"
-     from announcement_receipts r join users u on u.id = r.user_id
+     from announcement_receipts r join ${User.tableName} u on u.id = r.user_id
     where r.announcement_id = $1 order by r.accepted_at desc nulls last, r.seen_at desc, u.id limit $2 offset $3`,
 )

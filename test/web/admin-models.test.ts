@@ -79,11 +79,11 @@ describeWith('chromium')('models in the administration', () => {
     await page.getByText('staff, council').waitFor()
 
     await page.getByRole('button', { name: 'Edit text: Deutsch' }).click()
-    await dialog.getByLabel('Text (Markdown)').fill('Ein **kleines** Modell')
+    await dialog.getByRole('textbox', { name: 'Text (Markdown)' }).fill('Ein **kleines** Modell')
     await dialog.getByRole('region', { name: 'Preview' }).locator('strong', { hasText: 'kleines' }).waitFor()
     await save()
     await page.getByRole('button', { name: 'Edit text: English' }).click()
-    await dialog.getByLabel('Text (Markdown)').fill('A small model')
+    await dialog.getByRole('textbox', { name: 'Text (Markdown)' }).fill('A small model')
     await save()
     await page.getByText('A small model').waitFor()
     await page.locator('[lang=de] strong').waitFor()
