@@ -15,6 +15,8 @@ export type NamedLimitState = LimitState & {
   subjectName: string | null
   /** For whom it was set: each one of a kind, as in `user`, or one of them, as in `user:ada`. */
   target: string
+  /** The id of the one for whom it was set; null where it is for each, or for the installation. */
+  ownId: string | null
   /** As it was set, without what was topped up. */
   baseCap: number
   unpricedCost: number | null
