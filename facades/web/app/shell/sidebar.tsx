@@ -1,5 +1,5 @@
 import { Link, useLocation } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
 import { useSession } from '../shared/session.tsx'
 import { siteLinks, siteLogo, siteName } from '../shared/site.ts'
@@ -28,7 +28,13 @@ export function Sidebar() {
 }
 
 const AdminNav = lazy(async () => ({ default: (await import('../admin/admin-nav.tsx')).AdminNav }))
-const RoomsCount = lazy(async () => ({ default: (await import('../rooms/rooms-count.tsx')).RoomsCount }))
+/** Comes by itself: where the service is away just then, there is no count, and the page stays as it is. */
+const RoomsCount = lazy<() => ReactNode>(() =>
+  import('../rooms/rooms-count.tsx').then(
+    ({ RoomsCount: Count }) => ({ default: Count }),
+    () => ({ default: () => null }),
+  ),
+)
 const RoomList = lazy(async () => ({ default: (await import('../rooms/room-list.tsx')).RoomList }))
 
 function SidebarContent() {
