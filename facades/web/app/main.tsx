@@ -10,8 +10,16 @@ import './app.css'
 
 keepLinkSecret()
 
-// A file of an earlier build that is gone: the page of the new one knows better names. Drafts are kept.
-addEventListener('vite:preloadError', () => location.reload())
+// A file that cannot be loaded may be one of an earlier build: the page of the new one knows better names. Where the
+// service is only away, the page keeps what it shows.
+addEventListener('vite:preloadError', async () => {
+  const { pathname } = new URL(
+    document.querySelector<HTMLScriptElement>('script[type=module]')?.src ?? '',
+    location.href,
+  )
+  const page = await fetch(location.pathname).catch(() => undefined)
+  if (page?.ok && !page.redirected && !(await page.text()).includes(pathname)) location.reload()
+})
 
 const root = document.getElementById('app')
 if (!root) throw new Error('There is no element for the app.')
