@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -25,8 +25,8 @@ export interface BackupParts extends SealingKeys {
  */
 export async function createBackup(parts: BackupParts, folder: string): Promise<BackupSummary> {
   await assertFree(folder)
-  const draft = `${folder}.draft`
-  await mkdir(draft, { recursive: true, mode: 0o700 })
+  await mkdir(dirname(folder), { recursive: true })
+  const draft = await mkdtemp(`${folder}.draft-`)
   try {
     const files = new Map<string, Manifest['files'][number]>()
     await copyFiles(parts, draft, files)

@@ -35,8 +35,13 @@ export async function restoreBackup(folder: string, env: Env): Promise<BackupSum
       await assertEmpty(database.pool)
       await assertNoFiles(blobs, content)
       await makeSchema(database, content.schema)
-      await copyFiles(blobs, folder, content)
-      await fill(database.pool, folder, content)
+      try {
+        await copyFiles(blobs, folder, content)
+        await fill(database.pool, folder, content)
+      } catch (error) {
+        await removeFiles(blobs, content)
+        throw error
+      }
       await copyState(env, folder, content)
       return summarize(content)
     } finally {
@@ -104,12 +109,17 @@ async function makeSchema({ orm }: Database, schema: string): Promise<void> {
   await migrator.up({ to: schema })
 }
 
-/** Puts the files where the service looks for them. What comes of a try that breaks off belongs to no row, and is swept. */
+/** Puts the files where the service looks for them. */
 async function copyFiles(blobs: Blobs, folder: string, { files }: Manifest): Promise<void> {
   for (const { key, sha256 } of files) {
     if (sha256 === null) continue
     await blobs.put(key, createReadStream(join(folder, filePath(key))))
   }
+}
+
+/** Lets a restore that broke off be tried again: none of these files were there before it. */
+async function removeFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
+  for (const { key, sha256 } of files) if (sha256 !== null) await blobs.remove(key)
 }
 
 const listForeignKeys = `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
