@@ -23,7 +23,7 @@ interface CsvForm {
 
 const plainForm: CsvForm = { separator: ',', decimal: '.' }
 
-/** As spreadsheets of a country read it: where a comma stands before decimals, a semicolon is between values. */
+/** The separators that spreadsheets of a country read: a semicolon between values where a comma stands before decimals. */
 export function csvFormOf(locale: string): CsvForm {
   const parts = new Intl.NumberFormat(locale.replace('_', '-')).formatToParts(0.5)
   const decimal = parts.find(({ type }) => type === 'decimal')?.value ?? '.'

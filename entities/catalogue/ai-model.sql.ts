@@ -150,7 +150,7 @@ export interface ExplainedModel {
   usageTypes: string[]
 }
 
-/** What decides who may ask a model. Values: its name in requests. */
+/** Selects the switches, surfaces and groups that decide who may ask a model. Values: its name in requests. */
 export const explainModel = statement<ExplainedModel>(
   'explain-model',
   `select m.model_type as "modelType", m.active, m.status, m.pricing is not null as "hasPrice", p.provider_id as provider,

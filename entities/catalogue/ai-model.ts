@@ -102,7 +102,7 @@ export const visibleModels = everyRowForAdmins(
     and ${allowedToGroups(model, sql)} and ${allowedToUsage(model, sql)}`,
 )
 
-/** Whether a model or provider is for everybody, or for a group of the caller. */
+/** SQL: a model or provider is for everybody, or for a group of the caller. */
 export const allowedToGroups: SqlPredicate = (row, sql) => isForGroups(row, sql.param('groups'))
 
 /** The same for groups as a value, which is null for those who may use all. */

@@ -125,7 +125,7 @@ export interface UserDetails extends NamedUser {
   tokens: number
   /** When one of their tokens was last used. */
   tokenUsedAt: string | null
-  /** How many browsers they are signed in with. */
+  /** The number of browsers they are signed in with. */
   sessions: number
 }
 

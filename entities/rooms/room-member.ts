@@ -26,7 +26,7 @@ export const RoomMember = defineEntity({
     state: p.enum(memberStates).default('member'),
     /** The first key that a member was given. */
     firstKeyEpoch: p.integer().default(0),
-    /** How the member has arranged the room among theirs: whether it is quiet, and whether it is put aside. */
+    /** The member has muted the room, or put it aside. */
     isMuted: p.boolean().default(false),
     isArchived: p.boolean().default(false),
     /** The rest is of invitations alone. Whose: a person who may no longer invite takes their invitations along. */
@@ -102,7 +102,7 @@ const ofViewer = (room: string, sql: ParameterBinder) => (m: string) =>
 /** What the caller may do in a room; null for who is no member. */
 export const viewerRole: SqlPredicate = (room, sql) => sql.look('room_members', 'role', ofViewer(room, sql))
 
-/** Whether the caller has muted or archived a room; null for who is no member. */
+/** SQL: the caller has muted or archived a room; null for who is no member. */
 export const viewerMark =
   (column: 'is_muted' | 'is_archived'): SqlPredicate =>
   (room, sql) =>

@@ -53,7 +53,7 @@ export const insertMessage = statement<LoggedChange>(
   ), ${recording('changed')}`,
 )
 
-/** What came last in a room, as far as a list of rooms shows it. */
+/** The last message of a room, as far as a list of rooms shows it. */
 export interface LastMessage {
   room: string
   id: string

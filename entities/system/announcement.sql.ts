@@ -96,7 +96,7 @@ export const listAnnouncements = statement<AnnouncementRow & { seen: number; acc
     group by a.id order by a.id desc limit 1000`,
 )
 
-/** Who has seen one. Values: its id, how many rows, after how many. */
+/** Selects the people who have seen one. Values: its id, how many rows, after how many. */
 export const listReceipts = statement<{
   userId: number
   username: string

@@ -11,17 +11,17 @@ import { Room } from '../rooms/room.ts'
 import { statement } from '../sql/statement.ts'
 
 export type NamedLimitState = LimitState & {
-  /** What people call whose it is: a person, the owner of a token, an app, or a room by its slug; null of all else. */
+  /** The name of a person, of the owner of a token, or of an app, or the slug of a room; null of all else. */
   subjectName: string | null
   /** For whom it was set: each one of a kind, as in `user`, or one of them, as in `user:ada`. */
   target: string
   /** The id of the one for whom it was set; null where it is for each, or for the installation. */
   ownId: string | null
-  /** As it was set, without what was topped up. */
+  /** The cap that was set, without what was topped up. */
   baseCap: number
   unpricedCost: number | null
   timeZone: string
-  /** Whether it stands in the file that LIMITS names, and is changed there alone. */
+  /** It stands in the file that LIMITS names, and is changed there alone. */
   fromFile: boolean
 }
 

@@ -7,7 +7,7 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 
-/** Of rows `r` of calls: whose provider did not answer, or not to the end. A person who stops an answer is no failure. */
+/** SQL: the provider did not answer the call `r`, or not to the end. A person who stops an answer is no failure. */
 const failed = `count(*) filter (where r.outcome in ('failed', 'lost'))::int`
 
 const duration = (share: number) =>
@@ -52,7 +52,7 @@ export const modelQuality = (order: keyof typeof qualityOrders) =>
       order by ${qualityOrders[order]}, calls desc, model limit 50`,
   )
 
-/** What stands beside each row of a short list: how many there are in all. */
+/** The number of all rows, beside each row of a short list. */
 interface Counted {
   total: number
 }
@@ -63,7 +63,7 @@ const MOST = 20
 export interface ToolToApprove extends Counted {
   name: string
   server: string
-  /** Whether it was approved before, and says something else now. */
+  /** It was approved before, and says something else now. */
   hasChanged: boolean
 }
 

@@ -35,7 +35,7 @@ const calls = `(
      where id > $3::bigint and id <= $4::bigint and created_at < ${start('$1')}
   )`
 
-/** What rows are summed up by: a person by their row, all else by a name. Groups are those that people have now. */
+/** SQL: the keys that rows are summed up by: a person by their row, all else by a name. Groups are those of now. */
 const groupings: Record<BillGrouping, { user?: string; name: string; join?: string }> = {
   user: { user: 'r.user_id', name: 'null::text' },
   group: {
@@ -56,7 +56,7 @@ const selectBill = (grouping: BillGrouping) => {
   return `select ${user} as user_id, ${name} as name, r.currency, ${sums} from ${calls} r ${join} group by 1, 2, 3`
 }
 
-/** Of rows `b`; people are shown by the username that they have now. */
+/** SQL: the name of a row `b`; people have the username that they have now. */
 const readable = `coalesce(p.username, b.name) as name, b.requests::float8 as requests, b.estimated::float8 as estimated,
        b.unpriced::float8 as unpriced, b.input_tokens::float8 as "inputTokens", b.output_tokens::float8 as "outputTokens",
        b.cost_micros::float8 as "costMicros", b.currency`
@@ -85,7 +85,7 @@ export const keepBill = (grouping: BillGrouping) =>
 
 export interface Closing {
   id: number
-  /** As 2026-01. */
+  /** Such as `2026-01`. */
   month: string
   closedAt: string
   lastRecord: number

@@ -46,7 +46,7 @@ const billInput = z.strictObject({
   size: z.int().min(1).max(1000).default(100),
 })
 
-/** What people, groups, apps, models or providers used in a month, in the currency. */
+/** Sums the usage of a month by person, group, app, model or provider, in the currency. */
 export const bill = adminSession.input(billInput).query(async ({ ctx, input: { month: of, by, page, size } }) => {
   const { sql } = ctx.services
   const closings = await sql(listClosings)

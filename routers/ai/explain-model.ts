@@ -27,7 +27,7 @@ interface Reason {
     | 'limit_without_price'
     | 'model_offline'
   sentence: string
-  /** Whether it refuses each call; else a call may still be answered. */
+  /** It refuses each call; else a call may still be answered. */
   isRefusal: boolean
 }
 

@@ -9,7 +9,7 @@ export interface SettingValue {
   secret: boolean
   /** Masked where it is a secret. */
   value: string
-  /** Whether the value was given where the service was started. */
+  /** The value was given where the service was started. */
   isSet: boolean
 }
 

@@ -24,7 +24,7 @@ import { findUser, userChoice } from './user-selector.ts'
 
 const LIFETIME_MS = 72 * 60 * 60_000
 
-/** How often a minute one address may try links. */
+/** Links that one address may try in a minute. */
 const ATTEMPTS = 20
 
 const secret = z.string().regex(/^[A-Za-z0-9]{1,100}$/, 'is no secret of an invitation')

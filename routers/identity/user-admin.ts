@@ -21,7 +21,7 @@ import { users } from './users.ts'
 
 const newUser = newPerson.extend({ password: newPassword.optional() })
 
-/** What administrators do with people, in the browser or on the host. */
+/** Procedures of administrators for people, in the browser or on the host. */
 export const adminRouter = router({
   /** With a password, the person also has a local account: both or nothing. */
   addUser: freshAdmin.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {

@@ -1,4 +1,4 @@
-/** What a backup holds. */
+/** The contents of a backup, in numbers. */
 export interface BackupSummary {
   /** When its copy of the database was taken, in ISO 8601. */
   createdAt: string
@@ -8,7 +8,7 @@ export interface BackupSummary {
   rows: number
   /** Stored files; those in a bucket are named only. */
   files: number
-  /** Of the files that lie in the backup. */
+  /** The bytes of files that lie in the backup. */
   bytes: number
 }
 

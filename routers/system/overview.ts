@@ -13,7 +13,7 @@ import { adminSession, router } from '../core/trpc.ts'
 import { askReplicas } from '../rooms/realtime/replicas.ts'
 import { checkParts } from './health.ts'
 
-/** As many rows of a list as the first page of administrators has room for. */
+/** The most rows of a list on the first page of administrators. */
 const MOST = 20
 
 /** The last rows, with how many there are: lists of a page that leads on to the whole ones. */
@@ -43,12 +43,12 @@ export const overviewRouter = router({
     .input(z.strictObject({ order: z.enum(['slowest', 'failing']), days }))
     .query(({ ctx, input: { order, days } }) => ctx.services.sql(modelQuality(order), [days])),
 
-  /** Who has used most of a limit in the period that runs, from a share on. */
+  /** Lists limits of which most is used in the period that runs, from a share on. */
   limits: adminSession
     .input(z.strictObject({ share: z.number().min(0).max(1).default(0.9) }).prefault({}))
     .query(({ ctx, input }) => ctx.services.sql(listNearLimits, [input.share])),
 
-  /** What waits for somebody to decide: each list has its first rows, and how many there are. */
+  /** Lists open decisions: each list has its first rows, and how many there are. */
   decisions: adminSession.query(async ({ ctx }) => {
     const { sql } = ctx.services
     const [tools, models, tokens, callers, prices] = await Promise.all([

@@ -82,7 +82,7 @@ function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicMode
   return { ...bound, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
 }
 
-/** Whether thoughts are asked for with these options. */
+/** Tells if these options ask for thoughts. */
 export const isThinking = (options: LanguageModelV4CallOptions): boolean =>
   options.reasoning !== undefined || readThinking(options) !== undefined
 

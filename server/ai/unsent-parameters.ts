@@ -95,7 +95,7 @@ const askedNames = (asked: CallParameters): Name[] =>
     return value !== undefined && !(name === 'effort' && value === 'none') && !(name === 'thoughts' && value === 'auto')
   })
 
-/** Whether JSON is asked for by a tool of the SDK. */
+/** The SDK asks for JSON by a tool of its own. */
 const isAskedByTool = async (model: CallableModel, { isForced, schema }: Circumstances): Promise<boolean> =>
   model.adapter === 'anthropic' &&
   mustCallTool(await lookUpCapabilities(upstreamName(model)), {

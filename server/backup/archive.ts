@@ -9,7 +9,7 @@ import type { BackupSummary } from '../../routers/ports/backups.ts'
 import type { Vault } from '../../routers/ports/vault.ts'
 import type { Env } from '../config/settings.ts'
 
-/** What a copy is made of, as `manifest.json` tells it. Each part names its file below the folder, and what that holds. */
+/** `manifest.json` lists the parts of a copy, each with its file below the folder, its size and its digest. */
 const part = z.object({ path: z.string(), bytes: z.int(), sha256: z.string() })
 const table = part.extend({ name: z.string(), columns: z.array(z.string()), rows: z.int() })
 
@@ -40,7 +40,7 @@ export const summarize = ({ createdAt, schema, tables, files }: Manifest): Backu
   bytes: files.reduce((sum, { bytes, sha256 }) => sum + (sha256 === null ? 0 : bytes), 0),
 })
 
-/** What the seal is made for: it opens with the application key of the installation alone. */
+/** The purpose of the seal, which opens with the application key of the installation alone. */
 const PURPOSE = 'backup'
 
 export type SealingKeys = { vault: Vault; env: Env }

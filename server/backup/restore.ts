@@ -83,7 +83,7 @@ async function hasContent(path: string): Promise<boolean> {
   return found?.isDirectory() ? (await readdir(path)).length > 0 : found !== undefined
 }
 
-/** Of a bucket, the files must be there; of a folder, none of them. */
+/** Throws where a file is missing in the bucket, or is there already in the folder. */
 async function assertNoFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
   const stored = new Set<string>()
   for await (const { key } of blobs.list('')) stored.add(key)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Env } from '../config/settings.ts'
 import { accountsFile } from '../login/accounts.ts'
 
-/** What the service keeps as files beside the database, and under which name a backup has it. */
+/** The files that the service keeps beside the database, and the name that a backup gives them. */
 export const statePlaces = (env: Env) => [
   { name: 'accounts.json', path: accountsFile(env) },
   { name: 'announcements', path: announcementsFolder(env) },

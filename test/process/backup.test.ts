@@ -49,7 +49,7 @@ async function newInstallation(settings: Record<string, string> = {}) {
   return {
     env,
     restore: (copy: string) => command(env, 'restore', copy),
-    /** Whether there is nothing at all in it. */
+    /** Tells if there is nothing at all in it. */
     async isUntouched() {
       const [{ tables } = { tables: 0 }] = await rowsOf<{ tables: number }>(
         database.url,

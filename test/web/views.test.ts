@@ -75,7 +75,7 @@ async function openViews(locale: Locale, account: string) {
         await page.emulateMedia({ colorScheme })
         await page.setViewportSize(size)
         await open(size === narrow)
-        // What floats beside something finds its place anew.
+        // A popup takes a moment to find its place anew.
         await expect
           .poll(() => page.evaluate('document.documentElement.scrollWidth'), { message: what })
           .toBe(size.width)

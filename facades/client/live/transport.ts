@@ -9,7 +9,7 @@ export interface Change {
   at: string
 }
 
-/** What stands in no log, such as a piece of an answer that a model is giving. */
+/** An event that no log keeps, such as a piece of an answer that a model is giving. */
 export interface PassingEvent {
   kind: string
   /** The id of the resource that it is about. */

@@ -11,7 +11,7 @@ import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 const seen = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
 
-/** What administrators do with tool servers. */
+/** Procedures of administrators for tool servers. */
 export const mcpRouter = router({
   /** Writes down what every tool server offers now. */
   sync: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => syncToolServers(ctx)),

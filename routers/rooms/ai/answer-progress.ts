@@ -1,7 +1,7 @@
 import type { StreamPart } from '../../ai/answer.ts'
 import type { PassingEvent } from '../../ports/change-streams.ts'
 
-/** How often a room is told how an answer goes on, and how often all of it that there is, for whoever came later or missed something. */
+/** The least time between two pieces of an answer, and between two that repeat all of it, for whoever came late. */
 const [TELL_MS, REPEAT_MS] = [250, 2000]
 /** Characters of what is repeated at most. */
 const MAX_REPEATED = 48_000
@@ -9,7 +9,7 @@ const MAX_REPEATED = 48_000
 export const PROGRESS = 'room-disclosures.progress'
 
 interface ProgressOptions {
-  /** Of the disclosure. */
+  /** The id of the disclosure. */
   id: number
   seal: (content: string) => string
   tell: (event: PassingEvent) => void
@@ -41,7 +41,7 @@ export class AnswerProgress {
     else this.#timer ??= setTimeout(() => this.#tell(), wait)
   }
 
-  /** What is not told by now is in the message that follows. */
+  /** The message that follows has what was not sent by now. */
   stop(): void {
     clearTimeout(this.#timer)
   }

@@ -151,7 +151,7 @@ export const announcementsRouter = router({
 
   list: adminSession.query(async ({ ctx }) => ctx.services.sql(listAnnouncements)),
 
-  /** Who has seen it, and accepted it; the last first. */
+  /** Lists the people who have seen it, and accepted it; the last first. */
   receipts: adminSession.input(receiptPage).query(async ({ ctx, input: { id, page, size } }) => {
     const rows = await ctx.services.sql(listReceipts, [id, size + 1, (page - 1) * size])
     return { rows: rows.slice(0, size), hasMore: rows.length > size }

@@ -83,7 +83,7 @@ const input = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(words, fc.inte
   noNullPrototype: true,
 })
 const call = fc.record({ id: fc.uuid(), name: fc.constantFrom('find', 'now'), input: input as fc.Arbitrary<unknown> })
-/** As many as can be counted of a short question and its answer: more is cut. */
+/** The most that can be counted of a short question and its answer: more is cut. */
 const count = fc.integer({ min: 1, max: 4000 })
 
 /** How a server labels the pieces of a call. */

@@ -22,7 +22,7 @@ afterAll(async () => {
   await config[Symbol.asyncDispose]()
 })
 
-/** As it comes through the proxy that ends TLS. */
+/** Headers of the proxy that ends TLS. */
 const proxied = { 'x-forwarded-proto': 'https' }
 const get = (path: string) => svc.send('GET', path, { headers: proxied })
 

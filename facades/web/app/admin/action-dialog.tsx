@@ -5,7 +5,7 @@ import { FreshSession } from './fresh-session.tsx'
 
 interface ActionDialogProps {
   title: string
-  /** What comes of it; for what cannot be undone, what is lost. */
+  /** A sentence about the consequences; it names what is lost where that cannot be undone. */
   text?: string
   children?: ReactNode
   action: string
@@ -41,7 +41,7 @@ export function ActionButton({
   )
 }
 
-/** What stands in a field, without blanks around it. */
+/** Reads a field, without blanks around its text. */
 export const textOf = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
 
 /** Words that are divided by commas or lines. */

@@ -8,7 +8,7 @@ import { FreshSession } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
 import './admin.css'
 
-/** What stands at the address of a section; with an id, one row of it. */
+/** Shows the section of the address; with an id, one row of it. */
 interface SectionProps {
   id?: string | undefined
 }

@@ -8,7 +8,7 @@ import { withFreshSession } from './fresh-session.tsx'
 /** All that the administration reads begins with this. */
 const ROOT = 'admin'
 
-/** How often what is shown is read again: the streams of changes tell people of what is theirs, not of all that administrators see. */
+/** The period of reading again: the streams of changes tell people of what is theirs, not of all that administrators see. */
 const INTERVAL_MS = 5000
 
 /** Reads something of the service, and again while the page is looked at; the key names it and what it depends on. */

@@ -47,7 +47,7 @@ function useReceipts(id: string): Rows<Receipt> {
   return { rows: data?.rows, error, hasMore: data?.hasMore ?? false, readAll }
 }
 
-/** Who has seen an announcement, and accepted it. */
+/** Lists the people who have seen an announcement, and accepted it. */
 export const AnnouncementReceipts = ({ id }: { id: string }) => (
   <RecordTable
     label={t('app.admin.receipts')}

@@ -121,7 +121,7 @@ const Publish = () => (
 export const AnnouncementsSection = ({ id }: { id?: string | undefined }) =>
   id === undefined ? <AnnouncementList /> : <AnnouncementReceipts id={id} />
 
-/** What people are told, and how many have read it. */
+/** Lists announcements with how many have read and accepted them. */
 function AnnouncementList() {
   const { data, error } = useRead(['announcements'], (signal) => api.announcements.list.query(undefined, { signal }))
   const rows = useLocalRows({ all: data, error, columns: columns(), texts: ({ title }) => [title] })

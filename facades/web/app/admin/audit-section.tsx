@@ -67,7 +67,7 @@ const Details = ({ value }: { value: unknown }) => (
   </details>
 )
 
-/** Who did what. */
+/** Lists the entries of the audit log. */
 export const AuditSection = () => (
   <RecordTable
     label={t('app.admin.audit')}

@@ -3,7 +3,7 @@ const HEIGHT = 100
 interface Bar {
   name: string
   value: number
-  /** What is said of it. */
+  /** The caption. */
   text: string
 }
 

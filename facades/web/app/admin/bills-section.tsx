@@ -80,7 +80,7 @@ const count = (key: 'requests' | 'inputTokens' | 'outputTokens' | 'estimated' | 
   isNumber: true,
 })
 
-/** What a month cost, by group, person, app, model or provider; once it is closed it stays as it is. */
+/** Bills a month by group, person, app, model or provider; a closed one stays as it is. */
 export function BillsSection() {
   const { by, month, closedAt, rows } = useBill()
   return (

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 
 type Filters = Readonly<Record<string, string>>
 
-/** What is chosen of a list, which stands in the address: another choice begins at the first page. */
+/** The filters of a list stand in the address; another choice begins at the first page. */
 export function useFilters() {
   const search: Record<string, unknown> = useSearch({ strict: false })
   const navigate = useNavigate()

@@ -13,7 +13,7 @@ interface Waiting {
   giveUp: () => void
 }
 
-/** What waits for a sign-in, and which component shows the question: the one that came last. */
+/** The calls that wait for a sign-in, and the component that asks for it: the one that came last. */
 let waiting: Waiting | undefined
 let promise: Promise<void> | undefined
 let hosts: readonly string[] = []

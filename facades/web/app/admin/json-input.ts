@@ -2,7 +2,7 @@ import { InputError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { textOf } from './action-dialog.tsx'
 
-/** What a field says in JSON, such as parameters for a provider; null where it is empty. */
+/** Reads a field of JSON, such as parameters for a provider; null where it is empty. */
 export function jsonOf(form: FormData, name: string): unknown {
   const text = textOf(form, name)
   if (text === '') return null

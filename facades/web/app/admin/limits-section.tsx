@@ -130,7 +130,7 @@ const periods = ['minute', 'hour', 'day', 'week', 'month'] as const
 
 const MICROS = 1_000_000
 
-/** What the fields say; the rest stays as it was set. */
+/** Reads the fields; the rest stays as it was set. */
 function entryOf(form: FormData, limit?: Limit): Entry {
   return {
     name: limit?.name ?? textOf(form, 'name'),
@@ -270,7 +270,7 @@ export function LimitsSection() {
   )
 }
 
-/** How long it counts, and whether it refuses. */
+/** Fields for the period of a limit, and for its mode. */
 const PeriodFields = ({ period, mode }: Pick<Limit, 'period' | 'mode'>) => (
   <div className="field-pair">
     <ChoiceInput

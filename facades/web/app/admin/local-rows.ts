@@ -11,7 +11,7 @@ interface LocalRows<Row> {
   columns: readonly Column<Row>[]
   /** The texts of a row among which a search looks. */
   texts: (row: Row) => readonly (string | null)[]
-  /** Whether a row is among those that the other filters choose. */
+  /** Tells the rows that the other filters choose. */
   isChosen?: (row: Row, filters: Readonly<Record<string, string>>) => boolean
 }
 

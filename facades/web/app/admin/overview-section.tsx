@@ -72,7 +72,7 @@ interface DecisionProps {
   children: string
 }
 
-/** What waits, with the way to where it is decided. */
+/** Lists open decisions, with links to where they are made. */
 const Decision = ({ section, search = {}, children }: DecisionProps) => (
   <li>
     <Link to="/admin/$section" params={{ section }} search={search as never}>
@@ -133,7 +133,7 @@ const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOSt
 type Sum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
 type Dimension = 'day' | 'model' | 'provider' | 'group'
 
-/** What was used in the last days, by one of the dimensions. */
+/** Shows the usage of the last days by one of the dimensions. */
 const useSums = (by: Dimension) =>
   useRead(
     ['overview', by],

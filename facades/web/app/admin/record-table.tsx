@@ -9,7 +9,7 @@ export interface Column<Row> {
   key: string
   label: string
   cell: (row: Row) => ReactNode
-  /** What stands in a file; without it, the column is left out there. */
+  /** The value for a file; without it, the column is left out there. */
   text?: (row: Row) => string | number | null
   isSortable?: boolean
   isNumber?: boolean
@@ -21,7 +21,7 @@ export interface Rows<Row> {
   rows: readonly Row[] | undefined
   error: unknown
   hasMore: boolean
-  /** How many there are on all pages, where that is known. */
+  /** The number of rows on all pages, where that is known. */
   total?: number
   /** Reads all pages, for a file. */
   readAll?: () => Promise<readonly Row[]>
@@ -33,9 +33,9 @@ interface RecordTableProps<Row> extends Rows<Row> {
   rowKey: (row: Row) => string | number
   /** Fields that choose among the rows. */
   filters?: ReactNode
-  /** What else can be done, such as adding a row. */
+  /** Further actions, such as adding a row. */
   actions?: ReactNode
-  /** What a row is, said where there is none. */
+  /** A sentence for an empty list. */
   none: string
 }
 
@@ -190,9 +190,9 @@ export function SearchField({ name, label }: { name: string; label: string }) {
 interface ChoiceFieldProps {
   name: string
   label: string
-  /** What can be chosen, with its words. */
+  /** The choices, with their words. */
   choices: readonly (readonly [value: string, text: string])[]
-  /** What holds where nothing is chosen, where that is one of them and not all. */
+  /** The choice that holds where nothing is chosen, where that is one of them and not all. */
   usual?: string
 }
 

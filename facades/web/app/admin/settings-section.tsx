@@ -43,7 +43,7 @@ const columns = (): Column<Setting>[] => [
 
 const LAST_CALLERS = 50
 
-/** What the service is set to, which is changed where it is started; who still calls what ends; what its files take. */
+/** Shows the settings, which are changed where the service is started, callers of what is deprecated, and storage. */
 export function ServiceSettingsSection() {
   const { data, error } = useRead(['settings'], (signal) => api.settings.list.query(undefined, { signal }))
   const rows = useLocalRows({
@@ -79,7 +79,7 @@ export function ServiceSettingsSection() {
   )
 }
 
-/** Who calls what will go. */
+/** Lists the callers of what is deprecated. */
 function Deprecations() {
   const { data = [], error } = useRead(['deprecations'], (signal) =>
     api.deprecations.callers.query({ limit: LAST_CALLERS }, { signal }),

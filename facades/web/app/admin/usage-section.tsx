@@ -96,7 +96,7 @@ const columnsFor = (by: Dimension): Column<Sum>[] => [
   },
 ]
 
-/** What was used and what it cost: by group, person, app, model and day, as a bill. */
+/** Shows usage and its cost by group, person, app, model and day. */
 export function UsageSection() {
   const { filters } = useFilters()
   const by = oneOf(dimensions, filters['by']) ?? 'group'

@@ -8,7 +8,7 @@ const PROGRESS = 'room-disclosures.progress'
 /** Some of what a model has said. */
 interface Progress {
   number: number
-  /** Whether it begins anew with all that there is so far. */
+  /** It begins anew with all that there is so far. */
   isWhole: boolean
   parts: StreamPart[]
 }

@@ -29,7 +29,7 @@ export const names = (text: string, username: string): boolean =>
 const unopened = new Map<string, Set<string>>()
 /** What comes within this time is read together. */
 const BATCH_MS = 1000
-/** Of more at once the last are opened. */
+/** The most that are opened at once, the last ones first. */
 const MOST = 100
 
 /** Opens a message that has just come, together with those after it, and counts it where it names the person. */

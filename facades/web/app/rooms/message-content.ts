@@ -42,7 +42,7 @@ export interface RoomMessage {
   content: string | null
 }
 
-/** What is stored of a message or an answer. */
+/** The stored content of a message or an answer. */
 export type SealedText = Pick<RoomMessage, 'keyEpoch' | 'model'> & { content: string }
 
 /** Opens messages of one room. */

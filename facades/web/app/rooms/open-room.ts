@@ -46,7 +46,7 @@ export interface RoomView {
   outgoing: readonly OutgoingMessage[]
   hasEarlier: boolean
   disclosures: readonly Disclosure[]
-  /** What models have said so far whose answers go on, by their disclosures. */
+  /** Answers that go on, by their disclosures. */
   growing: GrowingAnswers['answers']
   description: string
   systemPrompt: string
@@ -80,7 +80,7 @@ export class OpenRoom {
   readonly #listeners = new Set<() => void>()
   readonly #messages = new Map<string, RoomMessage>()
   readonly #dirty = new Set<string>()
-  /** Whether a message has changed since they were shown. */
+  /** A message has changed since they were shown. */
   #hasNewMessages = false
   readonly #growing = new GrowingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
@@ -293,7 +293,7 @@ export class OpenRoom {
     return new Set(ids)
   }
 
-  /** Of many at once the newest are read together, as most of them are new. */
+  /** Many changes at once make one read of the newest messages, as most of them are new. */
   async #readChangedMessages(room: string, ids: readonly string[]): Promise<void> {
     if (ids.length <= FEW) return this.#readMessages(ids)
     const taken = await this.#readPage(room, 1)

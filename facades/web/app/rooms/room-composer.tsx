@@ -112,7 +112,7 @@ function useSealedUploads() {
 function useQuestion(text: string, thread: string | null) {
   const { session, store } = useRoom()
   const isQuestion = names(text, handleOf(session))
-  // What is disclosed is counted anew with each message, as long as a model is asked.
+  // Each message changes the count of what is disclosed, as long as a model is asked.
   useRoomView(({ byId }) => (isQuestion ? byId : undefined))
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)

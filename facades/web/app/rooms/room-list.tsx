@@ -151,7 +151,7 @@ function RoomMenu({ room, fail }: { room: Room; fail: (error: unknown) => void }
   return <MenuButton label={t('app.rooms.menu', { name })} className="row-menu" items={items} />
 }
 
-/** Who wrote last, when, and what, as far as there is a key. */
+/** Shows the last message with its sender and time, as far as there is a key. */
 function LastLine({ last: { author, model, text, createdAt } }: { last: LastMessage }) {
   const { data: models = [] } = useModels()
   const name = model === null ? (author ?? t('app.rooms.somebody')) : modelLabel(model, models)

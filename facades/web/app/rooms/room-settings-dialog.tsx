@@ -10,7 +10,7 @@ import { refreshRooms, writeTexts } from './rooms.ts'
 /** Changes the name, the texts and the picture of a room. */
 export function RoomSettingsDialog({ close }: { close: () => void }) {
   const { session, store } = useRoom()
-  // As the room is when it is asked for: what somebody else changes meanwhile takes nothing from the fields.
+  // The fields keep the state of the first look: a change by somebody else meanwhile takes nothing from them.
   const [{ room, description, systemPrompt }] = useState(store.view)
   const [texts, setTexts] = useState({ name: room?.name ?? '', description, systemPrompt })
   const [picture, setPicture] = useState<File>()

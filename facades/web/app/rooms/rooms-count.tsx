@@ -3,7 +3,7 @@ import { useLiveRooms } from './live-rooms.ts'
 import { countUnread, useRooms } from './rooms.ts'
 import './rooms.css'
 
-/** How much is unread in all rooms, kept as it is. */
+/** Shows the number of unread messages in all rooms, and keeps it up to date. */
 export function RoomsCount() {
   const { data: rooms } = useRooms()
   useLiveRooms(rooms)

@@ -101,11 +101,11 @@ export async function arrangeRoom({ id }: Pick<Room, 'id'>, arrangement: Arrange
   await refreshRooms()
 }
 
-/** How many messages are unread in rooms that are neither muted nor put aside. */
+/** Counts the unread messages in rooms that are neither muted nor put aside. */
 export const countUnread = (rooms: readonly Room[]): number =>
   rooms.reduce((sum, room) => sum + (room.isMuted || room.isArchived ? 0 : (room.unreadCount ?? 0)), 0)
 
-/** What came last in a room. */
+/** The last message of a room. */
 export interface LastMessage {
   /** The person or the model that wrote it. */
   author: string | null
@@ -114,7 +114,7 @@ export interface LastMessage {
   createdAt: string
 }
 
-/** What came last in each room, by their ids, opened in this browser. */
+/** Reads the last message of each room, by their ids, opened in this browser. */
 export const useLastMessages = (session: Session, rooms: readonly Room[] | undefined) =>
   useQuery({
     queryKey: [LISTS, 'last', session.connection.userinfo?.id],

@@ -76,7 +76,7 @@ function SidebarContent() {
 
 type Subject = 'chat' | 'rooms' | 'admin'
 
-/** What the address is about; whoever may not administer is told nothing of that. */
+/** The subject of the address; whoever may not administer is told nothing of administration. */
 function useSubject(): Subject {
   const { isAdministrator } = useSession()
   const subject = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
@@ -125,7 +125,7 @@ function SubjectList({ close }: { close: () => void }) {
   )
 }
 
-/** Whether the view has been there for a while: what nobody waits for comes after it. */
+/** Turns true some time after the view is there: what nobody waits for is loaded then. */
 function useIsCalm(): boolean {
   const [isCalm, setCalm] = useState(false)
   useEffect(() => {

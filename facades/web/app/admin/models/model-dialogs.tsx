@@ -40,7 +40,7 @@ export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
   </ActionButton>
 )
 
-/** What it is called, who may use it, and what stands in for it. */
+/** Sets its names, its groups and its fallback. */
 export const EditModel = ({ model }: ModelProps) => (
   <ActionButton
     label={t('app.admin.edit')}
@@ -195,7 +195,7 @@ function PriceFields({ kind, range }: { kind: string; range: ReturnType<typeof f
   )
 }
 
-/** What each request to the provider says, and how much the model takes and gives. */
+/** Sets the parameters of each request, and how much the model takes and gives. */
 export const EditParameters = ({ model }: ModelProps) => (
   <ActionButton
     label={t('app.admin.parameters')}

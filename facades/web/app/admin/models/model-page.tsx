@@ -116,7 +116,7 @@ interface Language {
   nameInLanguage: string
 }
 
-/** What people are told of a model, in each language; where one is missing they read that of the default language. */
+/** Shows the descriptions in each language; where one is missing people read that of the default language. */
 function Descriptions({ model }: { model: OwnedModel }) {
   const { connection } = useSession()
   const { data = [], error } = useDescriptions(model.id)

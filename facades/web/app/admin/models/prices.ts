@@ -15,7 +15,7 @@ export function firstRange({ pricing }: Pick<Model, 'pricing'>): Range | undefin
 
 export const isFree = ({ pricing }: Pick<Model, 'pricing'>): boolean => pricing !== null && 'free' in pricing
 
-/** How much a million tokens cost; undefined where it is unknown, and money limits refuse the model. */
+/** The price of a million tokens; undefined where it is unknown, and money limits refuse the model. */
 export function priceText(model: Pick<Model, 'pricing'>): string | undefined {
   if (isFree(model)) return t('app.model.free')
   const range = firstRange(model)
@@ -31,7 +31,7 @@ export function priceText(model: Pick<Model, 'pricing'>): string | undefined {
   return `${input} / ${output}`
 }
 
-/** What a million tokens cost, as a field shows it. */
+/** The price of a million tokens, as a field shows it. */
 export const perMillion = (cost: number | null | undefined): string =>
   cost === null || cost === undefined ? '' : String(Number((cost * MILLION).toPrecision(12)))
 

@@ -5,7 +5,7 @@ import { oneOf, useFilters } from '../filters.ts'
 import type { Rows } from '../record-table.tsx'
 
 const PAGE_SIZE = 50
-/** As many as one call reads, where all are read. */
+/** The rows of one call, where all are read. */
 const ALL_SIZE = 1000
 
 export type Listed = Awaited<ReturnType<typeof api.users.search.query>>['users'][number]

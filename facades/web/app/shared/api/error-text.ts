@@ -20,7 +20,7 @@ export function errorText(error: unknown): string {
 
 export const isMissing = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
 
-/** Whether nothing went wrong: there is no room for it now, and will be later. */
+/** Tells a refusal that passes by itself, as of a limit, from a failure. */
 export const isRefusedForNow = (error: unknown): boolean => error instanceof SvcError && error.status === 429
 
 /** Names a request in the log of the service, for whoever helps. */

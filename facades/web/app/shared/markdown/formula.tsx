@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'react'
 
 type Maths = typeof import('./maths.ts')
 
-/** What draws formulas, once the first one has asked for it. */
+/** The renderer of formulas, loaded by the first one. */
 let maths: Maths | undefined
 
 /** A formula. Until it is drawn, and where it cannot be, its source is shown. */
@@ -17,7 +17,7 @@ export function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
         renderMaths(target.current, tex, isBlock)
         setDrawn(true)
       } catch {
-        // What is no formula stays readable as it is written.
+        // Source that is no formula stays readable as it is written.
         setDrawn(false)
       }
     }
