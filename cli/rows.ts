@@ -23,8 +23,8 @@ interface CsvForm {
 
 const plainForm: CsvForm = { separator: ',', decimal: '.' }
 
-/** The separators that spreadsheets of a country read: a semicolon between values where a comma stands before decimals. */
-export function csvFormOf(locale: string): CsvForm {
+/** Chooses what spreadsheets of a country read: a semicolon between values where a comma stands before decimals. */
+export function chooseCsvForm(locale: string): CsvForm {
   const parts = new Intl.NumberFormat(locale.replace('_', '-')).formatToParts(0.5)
   const decimal = parts.find(({ type }) => type === 'decimal')?.value ?? '.'
   return decimal === ',' ? { separator: ';', decimal } : plainForm

@@ -5,7 +5,7 @@ import type { CoreService } from '../../server/service.ts'
 import { inCurrency, money } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag } from '../prompts.ts'
-import { csvFormOf, csvRows, jsonRows } from '../rows.ts'
+import { chooseCsvForm, csvRows, jsonRows } from '../rows.ts'
 import { table } from '../table.ts'
 
 type Bill = Awaited<ReturnType<CoreService['host']['usage']['bill']>>
@@ -24,7 +24,7 @@ const PAGE = 1000
 /** Prints what a month costs by one thing: as it was when the month was closed, or as it is until then. */
 export function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }: BillFlags): Promise<void> {
   const grouping = parseFlag(z.enum(billGroupings), by ?? '', '--by')
-  const form = csvFormOf(parseFlag(localeName, locale, '--locale'))
+  const form = chooseCsvForm(parseFlag(localeName, locale, '--locale'))
   return context.open(async ({ host }) => {
     const read = (page: number) => host.usage.bill({ month, by: grouping, page, size: PAGE })
     const first = await read(1)

@@ -42,11 +42,11 @@ export function ActionButton({
 }
 
 /** Reads a field, without blanks around its text. */
-export const textOf = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
+export const readText = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
 
 /** Words that are divided by commas or lines. */
-export const wordsOf = (form: FormData, name: string): string[] =>
-  textOf(form, name)
+export const readWords = (form: FormData, name: string): string[] =>
+  readText(form, name)
     .split(/[,\n]/)
     .map((word) => word.trim())
     .filter((word) => word !== '')

@@ -4,7 +4,7 @@ import { numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { ActionButton, textOf, wordsOf } from './action-dialog.tsx'
+import { ActionButton, readText, readWords } from './action-dialog.tsx'
 import { useRead } from './admin-queries.ts'
 import { AnnouncementReceipts } from './announcement-receipts.tsx'
 import { CheckInput, ChoiceInput } from './choice-input.tsx'
@@ -69,20 +69,20 @@ const columns = (): Column<Announcement>[] => [
 ]
 
 /** A moment of the time zone of the browser. */
-const momentOf = (form: FormData, name: string) => {
-  const text = textOf(form, name)
+const readMoment = (form: FormData, name: string) => {
+  const text = readText(form, name)
   return text === '' ? undefined : new Date(text).toISOString()
 }
 
 function publish(form: FormData) {
-  const [start, expire, users] = [momentOf(form, 'start'), momentOf(form, 'expire'), wordsOf(form, 'users')]
-  const [view, de, en] = [textOf(form, 'view'), textOf(form, 'de_DE'), textOf(form, 'en_US')]
+  const [start, expire, users] = [readMoment(form, 'start'), readMoment(form, 'expire'), readWords(form, 'users')]
+  const [view, de, en] = [readText(form, 'view'), readText(form, 'de_DE'), readText(form, 'en_US')]
   const texts = { ...(de && { de_DE: de }), ...(en && { en_US: en }) }
   return api.announcements.publish.mutate({
-    title: textOf(form, 'title'),
+    title: readText(form, 'title'),
     ...(view && { view }),
     ...((de || en) && { texts }),
-    type: types.find((type) => type === textOf(form, 'type')) ?? 'info',
+    type: types.find((type) => type === readText(form, 'type')) ?? 'info',
     force: form.has('force'),
     ...(users.length > 0 && { users }),
     ...(start && { start }),

@@ -4,7 +4,7 @@ import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
-import { ActionButton, textOf, wordsOf } from './action-dialog.tsx'
+import { ActionButton, readText, readWords } from './action-dialog.tsx'
 import { useRead } from './admin-queries.ts'
 import { CheckInput, TextInput } from './choice-input.tsx'
 import { useLocalRows } from './local-rows.ts'
@@ -107,9 +107,9 @@ const AddApp = ({ show }: { show: Show }) => (
     action={t('app.admin.add')}
     act={async (form) => {
       const { credential = '', privateKey } = await api.extApps.create.mutate({
-        name: textOf(form, 'name'),
-        url: textOf(form, 'url'),
-        redirectUrls: wordsOf(form, 'redirectUrls'),
+        name: readText(form, 'name'),
+        url: readText(form, 'url'),
+        redirectUrls: readWords(form, 'redirectUrls'),
         abilities: (['ai', 'user', 'read', 'write'] as const).filter((ability) =>
           form.getAll('ability').includes(ability),
         ),

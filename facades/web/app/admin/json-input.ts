@@ -1,10 +1,10 @@
 import { InputError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
-import { textOf } from './action-dialog.tsx'
+import { readText } from './action-dialog.tsx'
 
 /** Reads a field of JSON, such as parameters for a provider; null where it is empty. */
-export function jsonOf(form: FormData, name: string): unknown {
-  const text = textOf(form, name)
+export function readJson(form: FormData, name: string): unknown {
+  const text = readText(form, name)
   if (text === '') return null
   try {
     return JSON.parse(text)
@@ -17,7 +17,7 @@ export const jsonText = (value: unknown): string =>
   value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
 
 /** A number, or null where a field is empty. */
-export function numberOf(form: FormData, name: string): number | null {
-  const text = textOf(form, name)
+export function readNumber(form: FormData, name: string): number | null {
+  const text = readText(form, name)
   return text === '' ? null : Number(text)
 }

@@ -5,7 +5,7 @@ import { numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { ActionButton, textOf } from './action-dialog.tsx'
+import { ActionButton, readText } from './action-dialog.tsx'
 import { useRead, withReason } from './admin-queries.ts'
 import { ChoiceInput } from './choice-input.tsx'
 import { amountText, whomText } from './limit-texts.ts'
@@ -100,7 +100,7 @@ function LimitActions({ limit }: { limit: Limit }) {
         title={t('app.admin.topUpOf', { name })}
         text={t('app.admin.topUpText')}
         action={t('app.admin.topUp')}
-        act={(form) => api.limits.topUp.mutate({ name, amount: Number(textOf(form, 'amount')), id: subjectId })}
+        act={(form) => api.limits.topUp.mutate({ name, amount: Number(readText(form, 'amount')), id: subjectId })}
       >
         <Field
           label={unit === 'money' ? `${t('app.admin.amount')} (${currency})` : t('app.admin.amount')}
@@ -131,18 +131,18 @@ const periods = ['minute', 'hour', 'day', 'week', 'month'] as const
 const MICROS = 1_000_000
 
 /** Reads the fields; the rest stays as it was set. */
-function entryOf(form: FormData, limit?: Limit): Entry {
+function readEntry(form: FormData, limit?: Limit): Entry {
   return {
-    name: limit?.name ?? textOf(form, 'name'),
-    for: textOf(form, 'for'),
-    cap: Number(textOf(form, 'cap')),
-    unit: textOf(form, 'unit'),
-    per: periods.find((period) => period === textOf(form, 'per')) ?? 'day',
-    mode: textOf(form, 'mode') === 'observe' ? 'observe' : 'enforce',
+    name: limit?.name ?? readText(form, 'name'),
+    for: readText(form, 'for'),
+    cap: Number(readText(form, 'cap')),
+    unit: readText(form, 'unit'),
+    per: periods.find((period) => period === readText(form, 'per')) ?? 'day',
+    mode: readText(form, 'mode') === 'observe' ? 'observe' : 'enforce',
     ...(limit && { timeZone: limit.timeZone }),
     ...(limit &&
       limit.unpricedCost !== null &&
-      limit.currency === textOf(form, 'unit') && { unpriced: limit.unpricedCost / MICROS }),
+      limit.currency === readText(form, 'unit') && { unpriced: limit.unpricedCost / MICROS }),
   }
 }
 
@@ -154,7 +154,7 @@ const SetLimit = ({ limit }: { limit?: Limit }) => (
     title={limit ? t('app.admin.editOf', { name: limit.name }) : t('app.admin.addLimit')}
     text={t('app.admin.limitText')}
     action={t('app.save')}
-    act={(form) => api.limits.set.mutate(entryOf(form, limit))}
+    act={(form) => api.limits.set.mutate(readEntry(form, limit))}
   >
     <LimitFields {...(limit && { limit })} />
   </ActionButton>
@@ -226,7 +226,7 @@ function Simulation({ limit }: { limit?: Limit }) {
     const form = place.current?.closest('form')
     if (!form?.reportValidity()) return
     setOutcome(t('page.working'))
-    const asked = api.limits.preview.query({ config: { limits: [entryOf(new FormData(form), limit)] } })
+    const asked = api.limits.preview.query({ config: { limits: [readEntry(new FormData(form), limit)] } })
     setOutcome(await asked.then(simulationText, (error: unknown) => errorText(withReason(error))))
   }
   return (

@@ -3,7 +3,7 @@ import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { ActionButton, textOf } from './action-dialog.tsx'
+import { ActionButton, readText } from './action-dialog.tsx'
 import { useRead, write } from './admin-queries.ts'
 import { oneOf } from './filters.ts'
 import { useLocalRows } from './local-rows.ts'
@@ -245,9 +245,9 @@ const AddServer = () => (
     action={t('app.admin.add')}
     act={(form) =>
       api.mcpServers.create.mutate({
-        serverLabel: textOf(form, 'label'),
-        url: textOf(form, 'url'),
-        apiKey: textOf(form, 'key') || null,
+        serverLabel: readText(form, 'label'),
+        url: readText(form, 'url'),
+        apiKey: readText(form, 'key') || null,
       })
     }
   >

@@ -2,11 +2,11 @@ import { useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton, textOf, wordsOf } from '../action-dialog.tsx'
+import { ActionButton, readText, readWords } from '../action-dialog.tsx'
 import { CheckInput, ChoiceInput, TextInput } from '../choice-input.tsx'
-import { jsonOf, jsonText, numberOf } from '../json-input.ts'
+import { jsonText, readJson, readNumber } from '../json-input.ts'
 import { type OwnedModel, type Provider, versionOf } from './catalogue.ts'
-import { firstRange, isFree, perMillion, pricingOf, rates } from './prices.ts'
+import { firstRange, isFree, perMillion, rates, readPricing } from './prices.ts'
 
 interface ModelProps {
   model: OwnedModel
@@ -23,9 +23,9 @@ export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
     action={t('app.admin.add')}
     act={(form) =>
       api.aiModels.create.mutate({
-        label: textOf(form, 'label'),
-        modelId: textOf(form, 'modelId'),
-        provider: textOf(form, 'provider'),
+        label: readText(form, 'label'),
+        modelId: readText(form, 'modelId'),
+        provider: readText(form, 'provider'),
       })
     }
   >
@@ -50,13 +50,13 @@ export const EditModel = ({ model }: ModelProps) => (
       api.aiModels.update.mutate({
         id: model.id,
         ...versionOf(model),
-        label: textOf(form, 'label'),
-        modelId: textOf(form, 'modelId'),
-        upstreamId: textOf(form, 'upstreamId') || null,
-        modelType: textOf(form, 'modelType'),
-        flags: wordsOf(form, 'flags'),
-        fallback: wordsOf(form, 'fallback'),
-        documentationUrl: textOf(form, 'documentationUrl') || null,
+        label: readText(form, 'label'),
+        modelId: readText(form, 'modelId'),
+        upstreamId: readText(form, 'upstreamId') || null,
+        modelType: readText(form, 'modelType'),
+        flags: readWords(form, 'flags'),
+        fallback: readWords(form, 'fallback'),
+        documentationUrl: readText(form, 'documentationUrl') || null,
       })
     }
   >
@@ -106,7 +106,7 @@ export const EditAccess = ({ model }: ModelProps) => (
         id: model.id,
         ...versionOf(model),
         usageTypes: chosenSurfaces(form),
-        groups: wordsOf(form, 'groups'),
+        groups: readWords(form, 'groups'),
       })
     }
   >
@@ -144,7 +144,9 @@ export function EditPrices({ model }: ModelProps) {
       title={t('app.admin.pricesOf', { name: model.label })}
       text={t('app.admin.pricesText')}
       action={t('app.save')}
-      act={(form) => api.aiModels.update.mutate({ id: model.id, ...versionOf(model), pricing: pricingOf(form, model) })}
+      act={(form) =>
+        api.aiModels.update.mutate({ id: model.id, ...versionOf(model), pricing: readPricing(form, model) })
+      }
     >
       <PriceFields kind={kind} range={range} />
     </ActionButton>
@@ -205,9 +207,9 @@ export const EditParameters = ({ model }: ModelProps) => (
       api.aiModels.update.mutate({
         id: model.id,
         ...versionOf(model),
-        limits: { maxInputTokens: numberOf(form, 'maxInput'), maxOutputTokens: numberOf(form, 'maxOutput') },
-        parameters: jsonOf(form, 'parameters') as never,
-        settings: jsonOf(form, 'settings') as never,
+        limits: { maxInputTokens: readNumber(form, 'maxInput'), maxOutputTokens: readNumber(form, 'maxOutput') },
+        parameters: readJson(form, 'parameters') as never,
+        settings: readJson(form, 'settings') as never,
       })
     }
   >

@@ -6,7 +6,7 @@ import { useSession } from '../../shared/session.tsx'
 import { t } from '../../shared/text/labels.ts'
 import { dayText } from '../../shared/text/moments.ts'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { ActionButton, textOf } from '../action-dialog.tsx'
+import { ActionButton, readText } from '../action-dialog.tsx'
 import { Facts, Part } from '../part.tsx'
 import { State } from '../state.tsx'
 import { TextWithPreview } from '../text-with-preview.tsx'
@@ -158,7 +158,7 @@ const DescriptionPart = ({ model, locale, name, description }: DescriptionPartPr
       label={t('app.admin.editText', { name })}
       title={t('app.admin.editText', { name })}
       action={t('app.save')}
-      act={(form) => saveDescription({ model, locale, description, text: textOf(form, 'text') })}
+      act={(form) => saveDescription({ model, locale, description, text: readText(form, 'text') })}
     >
       <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
     </ActionButton>
@@ -183,7 +183,7 @@ function TryModel({ model }: { model: OwnedModel }) {
   const ask = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     if (state === 'working') return
-    const text = textOf(new FormData(event.currentTarget), 'question')
+    const text = readText(new FormData(event.currentTarget), 'question')
     setState('working')
     const messages = [{ role: 'user' as const, content: { text } }]
     setState(await api.ai.ask.mutate({ model: model.modelId, messages }).catch((error: unknown) => ({ error })))

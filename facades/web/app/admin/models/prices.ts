@@ -1,7 +1,7 @@
 import type { Model } from '../../shared/api/client.ts'
 import { regions, t } from '../../shared/text/labels.ts'
-import { textOf } from '../action-dialog.tsx'
-import { numberOf } from '../json-input.ts'
+import { readText } from '../action-dialog.tsx'
+import { readNumber } from '../json-input.ts'
 
 type Pricing = NonNullable<Model['pricing']>
 type Range = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[number]
@@ -44,14 +44,14 @@ export const rates = [
 ] as const
 
 /** The prices that a form tells: unknown, nothing, or the first range in place of the one before. */
-export function pricingOf(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
-  const kind = textOf(form, 'kind')
+export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
+  const kind = readText(form, 'kind')
   if (kind === 'unknown') return null
   if (kind === 'free') return { free: true }
   const ranges = model.pricing && 'ranges' in model.pricing ? (model.pricing.ranges ?? []) : []
   const [before = { range: [0, null] }, ...others] = ranges
-  const [input = null, cached = null, output = null, reasoning = null] = rates.map(([name]) => rateOf(form, name))
-  const currency = textOf(form, 'currency').toUpperCase()
+  const [input = null, cached = null, output = null, reasoning = null] = rates.map(([name]) => readRate(form, name))
+  const currency = readText(form, 'currency').toUpperCase()
   const first = {
     ...before,
     currency,
@@ -63,7 +63,7 @@ export function pricingOf(form: FormData, model: Pick<Model, 'pricing'>): Pricin
   return { ranges: [first, ...others.map((range) => ({ ...range, currency }))], priorityRanges: null }
 }
 
-function rateOf(form: FormData, name: string): number | null {
-  const cost = numberOf(form, name)
+function readRate(form: FormData, name: string): number | null {
+  const cost = readNumber(form, name)
   return cost === null ? null : cost / MILLION
 }

@@ -1,7 +1,7 @@
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton, textOf } from '../action-dialog.tsx'
+import { ActionButton, readText } from '../action-dialog.tsx'
 import { useRead } from '../admin-queries.ts'
 import { ChoiceInput } from '../choice-input.tsx'
 import { useLocalRows } from '../local-rows.ts'
@@ -49,7 +49,7 @@ const columnsWith = (models: readonly OwnedModel[]): Column<Task>[] => [
           title={t('app.admin.editOf', { name: task.modelType })}
           action={t('app.save')}
           act={(form) =>
-            api.systemModels.update.mutate({ id: task.id, ...versionOf(task), model: textOf(form, 'model') })
+            api.systemModels.update.mutate({ id: task.id, ...versionOf(task), model: readText(form, 'model') })
           }
         >
           <ChoiceInput
@@ -97,9 +97,9 @@ export function TasksSection() {
           action={t('app.admin.add')}
           act={(form) =>
             api.systemModels.create.mutate({
-              modelType: textOf(form, 'task'),
-              usageType: textOf(form, 'surface') === 'external' ? 'external' : 'main',
-              model: textOf(form, 'model'),
+              modelType: readText(form, 'task'),
+              usageType: readText(form, 'surface') === 'external' ? 'external' : 'main',
+              model: readText(form, 'model'),
             })
           }
         >

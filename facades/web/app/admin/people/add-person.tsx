@@ -1,7 +1,7 @@
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton, textOf } from '../action-dialog.tsx'
+import { ActionButton, readText } from '../action-dialog.tsx'
 import { ChoiceInput } from '../choice-input.tsx'
 import { roleChoices } from './people.ts'
 
@@ -15,10 +15,10 @@ export const AddPerson = () => (
     act={(form) => {
       const password = String(form.get('password') ?? '')
       return api.admin.addUser.mutate({
-        username: textOf(form, 'username'),
-        email: textOf(form, 'email'),
-        name: textOf(form, 'name'),
-        role: textOf(form, 'role') === 'admin' ? 'admin' : 'user',
+        username: readText(form, 'username'),
+        email: readText(form, 'email'),
+        name: readText(form, 'name'),
+        role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
         ...(password !== '' && { password }),
       })
     }}

@@ -2,7 +2,7 @@ import { type FormEvent, useId, useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { textOf } from '../action-dialog.tsx'
+import { readText } from '../action-dialog.tsx'
 import { useCatalogue } from '../models/catalogue.ts'
 import { Part } from '../part.tsx'
 import { State } from '../state.tsx'
@@ -17,7 +17,7 @@ export function ExplainModel({ person }: { person: Person }) {
   const id = useId()
   const ask = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    const model = textOf(new FormData(event.currentTarget), 'model')
+    const model = readText(new FormData(event.currentTarget), 'model')
     const asked = api.models.explain.query({ user: { id: String(person.id) }, model })
     setOutcome(await asked.catch((error: unknown) => ({ error })))
   }

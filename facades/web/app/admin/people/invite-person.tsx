@@ -5,7 +5,7 @@ import { minuteText } from '../../shared/text/moments.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { FormDialog } from '../../shared/ui/form-dialog.tsx'
 import { Secret } from '../../shared/ui/secret.tsx'
-import { ActionButton, textOf } from '../action-dialog.tsx'
+import { ActionButton, readText } from '../action-dialog.tsx'
 import { useRead } from '../admin-queries.ts'
 import { ChoiceInput } from '../choice-input.tsx'
 import { roleChoices } from './people.ts'
@@ -23,10 +23,10 @@ export function InvitePerson() {
         act={async (form) =>
           setMade(
             await api.accountInvitations.create.mutate({
-              username: textOf(form, 'username'),
-              email: textOf(form, 'email'),
-              name: textOf(form, 'name'),
-              role: textOf(form, 'role') === 'admin' ? 'admin' : 'user',
+              username: readText(form, 'username'),
+              email: readText(form, 'email'),
+              name: readText(form, 'name'),
+              role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
             }),
           )
         }

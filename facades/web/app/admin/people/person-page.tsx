@@ -4,7 +4,7 @@ import { t } from '../../shared/text/labels.ts'
 import { dayText, minuteText } from '../../shared/text/moments.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { ActionButton, textOf, wordsOf } from '../action-dialog.tsx'
+import { ActionButton, readText, readWords } from '../action-dialog.tsx'
 import { ChoiceInput } from '../choice-input.tsx'
 import { Facts, Part } from '../part.tsx'
 import { State } from '../state.tsx'
@@ -83,7 +83,7 @@ const ChangeRole = ({ person }: { person: Person }) => (
     text={t('app.admin.roleText')}
     action={t('app.save')}
     act={(form) =>
-      api.admin.setRole.mutate({ user: chosen(person), role: textOf(form, 'role') === 'admin' ? 'admin' : 'user' })
+      api.admin.setRole.mutate({ user: chosen(person), role: readText(form, 'role') === 'admin' ? 'admin' : 'user' })
     }
   >
     <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={roleChoices()} />
@@ -96,7 +96,7 @@ const ChangeGroups = ({ person }: { person: Person }) => (
     title={t('app.admin.groupsOf', { name: person.name })}
     text={t('app.admin.groupsText')}
     action={t('app.save')}
-    act={(form) => api.admin.setGroups.mutate({ user: chosen(person), groups: wordsOf(form, 'groups') })}
+    act={(form) => api.admin.setGroups.mutate({ user: chosen(person), groups: readWords(form, 'groups') })}
   >
     <Field
       label={t('app.admin.groups')}
@@ -114,7 +114,7 @@ const Rename = ({ person }: { person: Person }) => (
     title={t('app.admin.renameOf', { name: person.name })}
     text={t('app.admin.renameText')}
     action={t('app.admin.rename')}
-    act={(form) => api.admin.renameUser.mutate({ user: chosen(person), to: textOf(form, 'username') })}
+    act={(form) => api.admin.renameUser.mutate({ user: chosen(person), to: readText(form, 'username') })}
   >
     <Field
       label={t('app.admin.username')}

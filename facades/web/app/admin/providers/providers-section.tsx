@@ -4,10 +4,10 @@ import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { ActionButton, textOf, wordsOf } from '../action-dialog.tsx'
+import { ActionButton, readText, readWords } from '../action-dialog.tsx'
 import { write } from '../admin-queries.ts'
 import { CheckInput, ChoiceInput, TextInput } from '../choice-input.tsx'
-import { jsonOf, jsonText } from '../json-input.ts'
+import { jsonText, readJson } from '../json-input.ts'
 import { useLocalRows } from '../local-rows.ts'
 import { type Catalogue, type Provider, useCatalogue, versionOf } from '../models/catalogue.ts'
 import { Facts, Part } from '../part.tsx'
@@ -29,7 +29,8 @@ interface CatalogueProps {
 }
 
 const adapters = ['openai', 'openai-compatible', 'anthropic', 'google', 'mistral', 'open_web_ui'] as const
-const adapterOf = (form: FormData) => adapters.find((each) => each === textOf(form, 'adapter')) ?? 'openai-compatible'
+const readAdapter = (form: FormData) =>
+  adapters.find((each) => each === readText(form, 'adapter')) ?? 'openai-compatible'
 const adapterChoices = adapters.map((adapter) => [adapter, adapter] as const)
 
 const columnsWith = (catalogue: Catalogue | undefined): Column<Provider>[] => [
@@ -107,11 +108,11 @@ const AddProvider = () => (
     action={t('app.admin.add')}
     act={(form) =>
       api.aiProviders.create.mutate({
-        providerId: textOf(form, 'providerId'),
-        name: textOf(form, 'name'),
-        adapter: adapterOf(form),
-        apiUrl: textOf(form, 'apiUrl') || null,
-        apiKey: textOf(form, 'apiKey') || null,
+        providerId: readText(form, 'providerId'),
+        name: readText(form, 'name'),
+        adapter: readAdapter(form),
+        apiUrl: readText(form, 'apiUrl') || null,
+        apiKey: readText(form, 'apiKey') || null,
       })
     }
   >
@@ -231,11 +232,11 @@ const EditProvider = ({ provider }: { provider: Provider }) => (
       api.aiProviders.update.mutate({
         id: provider.id,
         ...versionOf(provider),
-        name: textOf(form, 'name'),
-        apiUrl: textOf(form, 'apiUrl') || null,
+        name: readText(form, 'name'),
+        apiUrl: readText(form, 'apiUrl') || null,
         active: form.has('active'),
-        groups: wordsOf(form, 'groups'),
-        settings: (jsonOf(form, 'settings') ?? {}) as never,
+        groups: readWords(form, 'groups'),
+        settings: (readJson(form, 'settings') ?? {}) as never,
       })
     }
   >
@@ -271,7 +272,11 @@ const SetKey = ({ provider }: { provider: Provider }) => (
     text={t('app.admin.setKeyText')}
     action={t('app.save')}
     act={(form) =>
-      api.aiProviders.update.mutate({ id: provider.id, ...versionOf(provider), apiKey: textOf(form, 'apiKey') || null })
+      api.aiProviders.update.mutate({
+        id: provider.id,
+        ...versionOf(provider),
+        apiKey: readText(form, 'apiKey') || null,
+      })
     }
   >
     <Field
