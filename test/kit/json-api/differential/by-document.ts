@@ -21,7 +21,7 @@ const isReadOnlyMember = (error?: { code: string; source?: { pointer?: string } 
 interface Document {
   data?: ResourceObject | ResourceObject[] | null
   included?: ResourceObject[]
-  meta?: { page?: { total: number } }
+  meta?: { page?: { total: number }; _svc_sync_log?: unknown[] }
 }
 
 function documentToOutcome(answers: Route['answers'], { data, included = [], meta }: Document): Outcome {
@@ -30,7 +30,9 @@ function documentToOutcome(answers: Route['answers'], { data, included = [], met
   const total = meta?.page?.total
   if (answers === 'linkage') return { objects: listed.map(({ type, id }) => `${type}/${id}`), around: [], total }
   const around = included.map(objectToShown).toSorted((a, b) => a.name.localeCompare(b.name))
-  return { objects: listed.map(objectToShown), around, ...(answers === 'action' ? { meta } : { total }) }
+  // Documents alone say where a change stands in the log.
+  const { _svc_sync_log: _, ...told } = meta ?? {}
+  return { objects: listed.map(objectToShown), around, ...(answers === 'action' ? { meta: meta && told } : { total }) }
 }
 
 const refusalByDocument = (code: string) => (/^(unsupported|invalid)_(?!token)/.test(code) ? 'invalid' : code)
