@@ -56,18 +56,23 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
   if (use === 'command') assertDataDir(env.DATA_DIR)
   await mkdir(env.DATA_DIR, { recursive: true })
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, { notify, signal })
-  const url = env.DATABASE_URL ?? embedded?.url ?? ''
+  const url = env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined
   try {
     const limits = { idleInTransaction: env.DATABASE_IDLE_TIMEOUT }
     const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing, limits }
-    database = await connect(connection).catch((error) => explainDatabase(error, env))
+    database = await connect(connection).catch((error) =>
+      explainDatabase(error, env.DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL', env),
+    )
     const migrated = await migrate(database, url, createAiUser(env, log))
     if (use === 'service') {
       // A migration takes as long as it takes.
       await database.close()
       const ofRequests = { statement: env.DATABASE_STATEMENT_TIMEOUT, lock: env.DATABASE_LOCK_TIMEOUT }
-      database = await connect({ ...connection, limits: { ...limits, ofRequests } })
+      const poolerUrl = env.DATABASE_DIRECT_URL && env.DATABASE_URL
+      database = await connect({ ...connection, poolerUrl, limits: { ...limits, ofRequests } }).catch((error) =>
+        explainDatabase(error, 'DATABASE_URL', env),
+      )
     }
     const composition = await compose({ env, database, log, temporaryDir })
     const operator = use === 'service' ? undefined : nameOperator()
@@ -86,11 +91,17 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
 }
 
 /** Names the setting and the server, never the password. */
-function explainDatabase(cause: Error & { errors?: Error[] }, { DATABASE_URL }: Env): never {
-  if (!DATABASE_URL) throw cause
-  const { host, pathname } = new URL(DATABASE_URL)
-  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ')
-  throw new Error(`DATABASE_URL: the database ${pathname.slice(1)} at ${host} cannot be used: ${reason}`, { cause })
+function explainDatabase(
+  cause: Error & { errors?: Error[] },
+  setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL',
+  { [setting]: address }: Env,
+): never {
+  if (!address) throw cause
+  const { host, pathname } = new URL(address)
+  const said = cause.message || cause.errors?.map(({ message }) => message).join('; ')
+  const isPooler = said?.includes('unsupported startup parameter')
+  const reason = isPooler ? 'a pooler answers there, which needs DATABASE_DIRECT_URL beside it' : said
+  throw new Error(`${setting}: the database ${pathname.slice(1)} at ${host} cannot be used: ${reason}`, { cause })
 }
 
 /** A command in the wrong folder must not make a database there that nobody looks for. */

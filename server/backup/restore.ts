@@ -29,7 +29,7 @@ export async function restoreBackup(folder: string, env: Env): Promise<BackupSum
   await mkdir(env.DATA_DIR, { recursive: true })
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, 'service')
   try {
-    const database = await connect({ url: env.DATABASE_URL ?? embedded?.url ?? '' })
+    const database = await connect({ url: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? embedded?.url ?? '' })
     const blobs = await openBlobs(env)
     try {
       await assertEmpty(database.pool)

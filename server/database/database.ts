@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Migrator } from '@mikro-orm/migrations'
 import { type EntityManager, MikroORM, type Options, type PostgreSqlConnection } from '@mikro-orm/postgresql'
-import pg, { type Pool, type PoolConfig } from 'pg'
+import pg, { type Pool, type PoolConfig, type QueryConfig } from 'pg'
 import { entities } from '../../entities/index.ts'
 import type { ReadInBatches, Sql, Statement } from '../../entities/sql/statement.ts'
 import { coalesce } from './coalesce.ts'
@@ -21,18 +21,23 @@ export interface Database {
 }
 
 interface DatabaseOptions {
+  /** PostgreSQL itself. */
   url: string
+  /** A pooler in front of it, such as PgBouncer, which gives a connection for one transaction: requests go there. */
+  poolerUrl?: string | undefined
   poolSize?: number
   limits?: TimeLimits
   /** Sees the rows of a statement before several callers share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
 }
 
-/** Connects; throws where the server does not answer. */
-export async function connect({ url, poolSize = 10, limits = {}, beforeSharing }: DatabaseOptions): Promise<Database> {
-  const orm = openOrm(url, poolSize, limits)
+/** Connects; throws where the server does not answer, or a pooler lets requests hinder others for longer than `limits`. */
+export async function connect(options: DatabaseOptions): Promise<Database> {
+  const { url, poolerUrl, limits = {}, beforeSharing } = options
+  const orm = openOrm(options)
   await orm.connect()
   const pool = await connectionOf(orm).getNativeClient()
+  if (poolerUrl) await assertLimits(pool, limits).catch((error) => orm.close().then(() => Promise.reject(error)))
   const longPool = openLongPool(url, limits)
   let isClosed = false
   return {
@@ -58,13 +63,18 @@ export async function connect({ url, poolSize = 10, limits = {}, beforeSharing }
  */
 const closedOrms = new Set<MikroORM>()
 
-function openOrm(url: string, poolSize: number, limits: TimeLimits): MikroORM {
+function openOrm({ url, poolerUrl, poolSize = 10, limits = {} }: DatabaseOptions): MikroORM {
   // Keeps one connection open: authenticating a new one needs a thread of the pool, and a health check should not wait for it.
   const target = {
-    clientUrl: url,
-    dbName: decodeURIComponent(new URL(url).pathname.slice(1)),
+    clientUrl: poolerUrl ?? url,
+    dbName: decodeURIComponent(new URL(poolerUrl ?? url).pathname.slice(1)),
     pool: { min: 1, max: poolSize },
-    driverOptions: { connectionTimeoutMillis: 10_000, application_name: 'svc', ...limitConnections(limits) },
+    driverOptions: {
+      connectionTimeoutMillis: 10_000,
+      application_name: 'svc',
+      ...limitConnections(limits),
+      ...(poolerUrl && throughPooler),
+    },
   }
   const [closed] = closedOrms
   if (!closed) return createOrm(target)
@@ -147,6 +157,43 @@ function limitConnections({ idleInTransaction, ofRequests }: TimeLimits): PoolCo
       stream: () => openSocket(Math.max(MIN_SILENCE_MS, 2 * ofRequests.statement)),
     }),
   }
+}
+
+/** A connection that a pooler changes with each transaction, so that no statement has a name there by the next time. */
+class PooledClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: the driver has twelve ways to call it
+  override query(query: any, ...rest: any[]): any {
+    const unnamed = typeof query === 'object' && 'name' in query ? { ...(query as QueryConfig), name: '' } : query
+    return super.query(unnamed, ...(rest as []))
+  }
+}
+
+/** A pooler refuses limits that come with a connection: it has them by its own configuration. */
+const throughPooler: PoolConfig = {
+  Client: PooledClient,
+  idle_in_transaction_session_timeout: undefined,
+  statement_timeout: undefined,
+  lock_timeout: undefined,
+}
+
+/** Throws with the line for PgBouncer where its connections have other limits than those of this service. */
+async function assertLimits(pool: pg.Pool, { idleInTransaction, ofRequests }: TimeLimits): Promise<void> {
+  const wanted = {
+    statement_timeout: ofRequests?.statement,
+    lock_timeout: ofRequests?.lock,
+    idle_in_transaction_session_timeout: idleInTransaction,
+  }
+  const names = Object.keys(wanted)
+  const { rows } = await pool.query<{ name: string; setting: string }>(
+    'select name, setting from pg_settings where name = any($1)',
+    [names],
+  )
+  const found = Object.fromEntries(rows.map(({ name, setting }) => [name, Number(setting)]))
+  if (Object.entries(wanted).every(([name, limit]) => limit === undefined || found[name] === limit)) return
+  const line = Object.entries(wanted).map(([name, limit]) => `set ${name} = ${limit}`)
+  throw new Error(
+    `its connections have other time limits than this service. In PgBouncer: connect_query='${line.join('; ')}'`,
+  )
 }
 
 /** A socket that ends where the database is silent for longer than any statement may take, as the network is gone. */

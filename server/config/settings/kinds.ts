@@ -55,6 +55,11 @@ export const networks = list.refine(
   'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
 )
 
+const isHost = (text: string) =>
+  /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(text) && URL.canParse(`redis://${text}`)
+
+export const hosts = list.refine((all) => all.every(isHost), 'must be hosts with ports, such as sentinel-1:26379')
+
 const isPort = (text: string) => /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) < 65_536
 
 export const ports = z

@@ -1,7 +1,20 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { availableLocales } from '../../../routers/ports/locales.ts'
-import { count, durationOrNone, httpAddress, isLoopback, list, networks, origins, ports, secret } from './kinds.ts'
+import {
+  count,
+  durationOrNone,
+  hosts,
+  httpAddress,
+  isLoopback,
+  list,
+  networks,
+  origins,
+  ports,
+  secret,
+} from './kinds.ts'
+
+const postgresAddress = z.url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })
 
 /** Settings of the process: its address, its stores, its keys, and how it stops. */
 export const processShape = {
@@ -29,10 +42,15 @@ export const processShape = {
     .describe('Port of its own for `/metrics`, without a token; 0 takes a free one'),
   METRICS_HOST: z.string().default('127.0.0.1').describe('Address on which METRICS_PORT listens'),
   DATA_DIR: z.string().default('.data').describe('Folder of the embedded database, generated secrets and files'),
-  DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })
+  DATABASE_URL: postgresAddress
     .optional()
     .describe('PostgreSQL 15 or newer; the embedded one when absent')
+    .meta({ secret: true }),
+  DATABASE_DIRECT_URL: postgresAddress
+    .optional()
+    .describe(
+      'The same database without the pooler that DATABASE_URL leads to, such as PgBouncer in transaction mode: for migrations, commands and long tasks',
+    )
     .meta({ secret: true }),
   DATABASE_POOL: count(10, 2).describe(
     'Largest number of database connections for requests; long tasks beside them have two more',
@@ -56,6 +74,10 @@ export const processShape = {
     .optional()
     .describe('Redis or Valkey, shared by all replicas; in process when absent')
     .meta({ secret: true }),
+  REDIS_SENTINELS: hosts.describe(
+    'Sentinels that know the primary, comma separated, such as `sentinel-1:26379`; the host of REDIS_URL is then the name by which they watch it',
+  ),
+  REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe('Password of the Sentinels').meta({ secret: true }),
   APP_KEY: secret
     .optional()
     .describe('Key that seals secrets at rest; generated into DATA_DIR in development')
@@ -84,6 +106,19 @@ export const processShape = {
 }
 
 export const processRules = [
+  z.refine<Record<string, unknown>>(
+    (env) => [env['REDIS_SENTINELS'] ?? []].flat().length === 0 || env['REDIS_URL'] !== undefined,
+    {
+      path: ['REDIS_SENTINELS'],
+      message: 'needs REDIS_URL, whose host is the name of the primary',
+      when: () => true,
+    },
+  ),
+  z.refine<Record<string, unknown>>((env) => !env['DATABASE_DIRECT_URL'] || env['DATABASE_URL'] !== undefined, {
+    path: ['DATABASE_DIRECT_URL'],
+    message: 'needs DATABASE_URL, the address of the pooler',
+    when: () => true,
+  }),
   z.refine<Record<string, unknown>>(
     ({ NODE_ENV, BASE_URL }) =>
       NODE_ENV === 'production' || typeof BASE_URL !== 'string' || !URL.canParse(BASE_URL) || isLoopback(BASE_URL),

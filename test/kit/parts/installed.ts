@@ -23,6 +23,7 @@ const parts = {
   caddy: { programs: ['caddy'], packages: ['caddy'] },
   zsh: { programs: ['zsh'], packages: ['zsh'] },
   systemd: { programs: ['systemd-analyze'], packages: ['systemd'] },
+  pgbouncer: { programs: ['pgbouncer'], packages: ['pgbouncer'] },
   postgres: { programs: ['initdb', 'postgres'], packages: ['postgresql'] },
 } as const satisfies Record<string, { programs: string[]; packages: string[] }>
 
