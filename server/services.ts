@@ -89,7 +89,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const metrics = openMetrics(database)
   const files = createFiles(env, log)
   const hooks = createServiceHooks(files.announcementText)
-  const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(env.REDIS_URL)
+  const { close: closeKeyValue, places, replica, ...keyValue } = await createKeyValue(findRedis(env))
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
   const { close: closeOutbound, outageReports, ...outbound } = createOutbound({ env, log, metrics }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
@@ -248,9 +248,15 @@ interface ChangeParts {
   places: Places
 }
 
+const findRedis = ({ REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_PASSWORD }: Env) => ({
+  url: REDIS_URL,
+  sentinels: REDIS_SENTINELS,
+  sentinelPassword: REDIS_SENTINEL_PASSWORD,
+})
+
 /** What carries changes to those who follow them, and what says who still may. */
 async function followChanges({ env, sql, log, places }: ChangeParts) {
-  const changeBus = await createChangeBus(env.REDIS_URL, log)
+  const changeBus = await createChangeBus(findRedis(env), log)
   const changeStreams = new LoggedStreams({ sql, bus: changeBus, log })
   const credentials = watchCredentials({ sql, bus: changeBus, sessionLifetime: env.SESSION_LIFETIME })
   const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }

@@ -5,6 +5,7 @@ import type { Places } from '../../routers/ports/places.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import { placesInProcess } from './places.ts'
 import { limiterInProcess } from './rate-limiter.ts'
+import type { RedisAddress } from './redis-connection.ts'
 
 /** The key-value stores and what counts in them. In process each purpose has room of its own, and pushes out no other. */
 export interface KeyValue {
@@ -19,9 +20,9 @@ export interface KeyValue {
 }
 
 /** In Redis where there is an address, else in this process. */
-export async function createKeyValue(redisUrl: string | undefined): Promise<KeyValue> {
+export async function createKeyValue(redis: RedisAddress): Promise<KeyValue> {
   // Its client is loaded only where there is a server to talk to.
-  return redisUrl ? (await import('./redis.ts')).inRedis(redisUrl, randomUUID()) : inProcess()
+  return redis.url ? (await import('./redis.ts')).inRedis(redis, randomUUID()) : inProcess()
 }
 
 /** Characters of all keys and values of a store: what was not used for longest goes first. */

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { ChangeListeners } from './change-listeners.ts'
+import { connectRedis, type RedisAddress } from './redis-connection.ts'
 
 /** What one replica tells the others: something in passing, rows, or, without any, that it could not tell some. */
 interface Message {
@@ -28,10 +29,10 @@ const connection = { enableOfflineQueue: false, maxRetriesPerRequest: 1, keepAli
  * Carries changes over Redis, which tells each replica at most once. What may have been missed on the way, because one of
  * the two connections was lost, is announced as an interruption; nothing is queued meanwhile.
  */
-export function overRedis(url: string, log: Log): ChangeBus {
+export function overRedis(address: RedisAddress, log: Log): ChangeBus {
   const listeners = new ChangeListeners(log)
   const name = randomUUID()
-  const receiver = new Redis(url, { ...connection, autoResubscribe: false })
+  const receiver = connectRedis(address, { ...connection, autoResubscribe: false })
   // Databases of one server share all channels.
   const channel = `svc:changes:${receiver.options.db ?? 0}`
   receive(receiver, channel, (message) => announce(message, name, listeners))
@@ -42,10 +43,9 @@ export function overRedis(url: string, log: Log): ChangeBus {
     )
   })
   // What was perhaps sent is not sent again: nobody hears of a change twice, or after a later one.
-  const sender = new Redis(url, { ...connection, maxRetriesPerRequest: 0 })
+  const sender = connectRedis(address, { ...connection, maxRetriesPerRequest: 0 })
   const outbox = new Outbox(sender, channel)
   const others = tellOthers(sender, outbox, name)
-  for (const redis of [receiver, sender]) redis.on('error', () => {})
   return {
     publish(changes) {
       listeners.changed(changes)

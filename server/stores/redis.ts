@@ -1,10 +1,11 @@
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { Problem } from '../../routers/core/problems.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import { placesInRedis } from './places.ts'
 import { limiterInProcess, toAllowance } from './rate-limiter.ts'
+import { connectRedis, type RedisAddress } from './redis-connection.ts'
 
 const PREFIX = 'svc:'
 
@@ -18,8 +19,8 @@ const REPLACE_OWN = `
 const DELETE_OWN = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`
 
 /** The key-value store in Redis, shared by all replicas. `replica` is the name of this one. */
-export function inRedis(url: string, replica: string) {
-  const redis = openClient(url)
+export function inRedis(address: RedisAddress, replica: string) {
+  const redis = openClient(address)
   const ready = new Promise<void>((done) => redis.once('ready', done))
   const connected = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
@@ -84,17 +85,14 @@ function namingRedis(store: KeyValueStore): KeyValueStore {
   return Object.fromEntries(named)
 }
 
-function openClient(url: string): Redis {
+function openClient(address: RedisAddress): Redis {
   // Without an offline queue a command fails at once while Redis is away, instead of holding its request.
-  const redis = new Redis(url, {
+  return connectRedis(address, {
     keyPrefix: PREFIX,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: 3000,
   })
-  // Each command reports its own failure; without a listener the reconnecting would end the process.
-  redis.on('error', () => {})
-  return redis
 }
 
 const pauseAtMost = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())

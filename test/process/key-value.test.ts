@@ -6,7 +6,7 @@ const stores: [string, string | undefined][] = [['in this process', undefined]]
 if (inject('redisUrl')) stores.push(['in Redis', ownDatabase(1)])
 
 async function openStore(url: string | undefined) {
-  const { kv, close } = await createKeyValue(url)
+  const { kv, close } = await createKeyValue({ url })
   return { kv, key: `value:${crypto.randomUUID()}`, [Symbol.asyncDispose]: close }
 }
 

@@ -16,8 +16,8 @@ describe.skipIf(!inject('redisUrl'))('a replica that was killed', () => {
     const name = `presence-Rooms.${room.slug}`
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(name)
-    const bus = await createChangeBus(url, log)
-    const { kv, close } = await createKeyValue(url)
+    const bus = await createChangeBus({ url }, log)
+    const { kv, close } = await createKeyValue({ url })
 
     // What it has told and written before it died: its sign of life holds for a moment.
     const replica = crypto.randomUUID()

@@ -13,7 +13,7 @@ if (inject('redisUrl')) drivers.push(['over Redis', ownDatabase(11)])
 
 /** A bus, with what it carried and how often it was interrupted. */
 async function open(url: string | undefined) {
-  const bus = await createChangeBus(url, log)
+  const bus = await createChangeBus({ url }, log)
   const heard: LoggedChange[] = []
   const counts = { interruptions: 0 }
   const stop = bus.subscribe({

@@ -6,7 +6,7 @@ import { ownDatabase } from '../kit/parts/redis.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 
 async function open(url: string | undefined) {
-  const bus = await createChangeBus(url, silentLog())
+  const bus = await createChangeBus({ url }, silentLog())
   return { notifier: createNotifier(bus), bus, [Symbol.asyncDispose]: () => bus.close() }
 }
 

@@ -17,7 +17,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
 
   /** Accounts and addresses that no other test counts. */
   async function open(more: Partial<LoginLimits> = {}) {
-    const { limiter, close } = await createKeyValue(urlOf(store))
+    const { limiter, close } = await createKeyValue({ url: urlOf(store) })
     const throttle = createLoginThrottle(limiter, { ...limits, ...more })
     const own = randomUUID()
     const network = `10.0.${++opened}`
@@ -135,7 +135,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
 
 testWith('redis')('replicas count together, and Redis holds neither account nor address', async () => {
   const url = inject('redisUrl')!
-  const [one, two] = await Promise.all([createKeyValue(url), createKeyValue(url)])
+  const [one, two] = await Promise.all([createKeyValue({ url }), createKeyValue({ url })])
   const redis = new Redis(url)
   const account = `zoe.q-${randomUUID()}`
   try {

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { APP_KEY } from '../kit/identity/sessions.ts'
+import { startSentinels } from '../kit/parts/sentinels.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+
+describeWith('redis')('two replicas over three Redis servers that Sentinels watch', () => {
+  const kept = new AsyncDisposableStack()
+  let stores: Awaited<ReturnType<typeof startSentinels>>
+  let one: TestApp
+  let other: TestApp
+
+  beforeAll(async () => {
+    stores = kept.use(await startSentinels())
+    const settings = { APP_KEY, RATE_LIMIT_PER_MINUTE: '10', ...stores.settings }
+    one = kept.use(await startApp(settings))
+    other = kept.use(await startApp({ ...settings, DATABASE_URL: String(one.env.DATABASE_URL) }))
+  })
+  afterAll(() => kept.disposeAsync())
+
+  const isHealthy = async ({ send }: TestApp) => (await send('GET', '/health/ready')).status === 200
+  /** Resolves when what one replica tells reaches the other. */
+  const reach = async () => {
+    const heard: unknown[] = []
+    const stop = other.services.changeBus.subscribe({
+      changed() {},
+      interrupted() {},
+      told: (topic, content) => void heard.push([topic, content]),
+    })
+    await expect
+      .poll(async () => {
+        await one.services.changeBus.tell('test', 'well')
+        return heard
+      })
+      .toContainEqual(['test', 'well'])
+    stop()
+  }
+
+  test('go on with the next primary when the first one dies, and share their counts there', async () => {
+    await expect.poll(async () => [await isHealthy(one), await isHealthy(other)]).toEqual([true, true])
+    await reach()
+
+    await stores.failOver()
+
+    await expect
+      .poll(async () => [await isHealthy(one), await isHealthy(other)], { timeout: 60_000 })
+      .toEqual([true, true])
+    await reach()
+    const key = crypto.randomUUID()
+    await one.services.kv.set(key, 'after it', 60_000)
+    expect(await other.services.kv.get(key)).toBe('after it')
+    await one.services.limiter.take(key, 5, 60, 3)
+    expect(await other.services.limiter.take(key, 5, 60, 1)).toMatchObject({ remaining: 1 })
+    expect([...one.log, ...other.log].join('')).not.toMatch(/word of the/)
+  })
+})
