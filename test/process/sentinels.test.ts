@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { startSentinels } from '../kit/parts/sentinels.ts'
-import { describeWith } from '../kit/parts/with-parts.ts'
+import { describeWith, testWith } from '../kit/parts/with-parts.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
 
 describeWith('redis')('two replicas over three Redis servers that Sentinels watch', () => {
   const kept = new AsyncDisposableStack()
@@ -53,4 +55,23 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
     expect(await other.services.limiter.take(key, 5, 60, 1)).toMatchObject({ remaining: 1 })
     expect([...one.log, ...other.log].join('')).not.toMatch(/word of the/)
   })
+})
+
+testWith('redis')('Redis and Sentinels that speak TLS alone are reached where their authority is trusted', async () => {
+  await using stores = await startSentinels({ tls: true })
+  await using database = await cloneDatabase()
+  await using folder = await dataFolder()
+  const settings = {
+    ...stores.settings,
+    DATABASE_URL: database.url,
+    DATA_DIR: folder.path,
+    PORT: '0',
+    HEALTH_DEEP_EVERY: '1',
+  }
+  const findRedis = async (extra: Record<string, string>) => {
+    await using service = startProcess({ ...settings, ...extra })
+    return (await fetch(`${await service.ready()}/health`)).status
+  }
+  expect(await findRedis({ NODE_EXTRA_CA_CERTS: stores.caFile })).toBe(200)
+  expect(await findRedis({})).toBe(503)
 })

@@ -9,17 +9,31 @@ import { promisify } from 'node:util'
 
 type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void
 
-/** A server that speaks HTTP/2 and HTTP/1.1 over TLS; `caFile` is what whoever calls it must trust. */
-export async function startTlsServer(answer: Answer) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-tls-'))
+/** Makes a certificate of this machine that signs itself, `ca.pem` with `key.pem`. */
+export async function makeCertificate(folder: string): Promise<void> {
   await promisify(execFile)(
     'openssl',
     [
       ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-      ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-keyout', 'key.pem', '-out', 'ca.pem'],
+      ...[
+        '-subj',
+        '/CN=localhost',
+        '-addext',
+        'subjectAltName=DNS:localhost,IP:127.0.0.1',
+        '-keyout',
+        'key.pem',
+        '-out',
+        'ca.pem',
+      ],
     ],
     { cwd: folder },
   )
+}
+
+/** A server that speaks HTTP/2 and HTTP/1.1 over TLS; `caFile` is what whoever calls it must trust. */
+export async function startTlsServer(answer: Answer) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-tls-'))
+  await makeCertificate(folder)
   const [key, cert] = await Promise.all(['key.pem', 'ca.pem'].map((name) => readFile(join(folder, name))))
   const server = createSecureServer({ key, cert, allowHTTP1: true } as object, answer)
   server.listen(0, '127.0.0.1')

@@ -6,17 +6,37 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { vi } from 'vitest'
 import { freePort } from '../free-port.ts'
+import { makeCertificate } from '../net/tls-server.ts'
 
 const PASSWORD = 'word of the stores'
 const SENTINEL_PASSWORD = 'word of the sentinels'
 
+interface SentinelOptions {
+  /** Whether all of them speak TLS alone, with the certificate in `caFile`. */
+  tls?: boolean
+}
+
 /** Three Redis servers, of which one is the primary, and three Sentinels that choose another one where it dies. */
-export async function startSentinels() {
+export async function startSentinels({ tls = false }: SentinelOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-sentinels-'))
+  const [key, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')]
+  if (tls) await makeCertificate(folder)
+  const encrypted = [
+    ...['port 0', `tls-cert-file ${caFile}`, `tls-key-file ${key}`, `tls-ca-cert-file ${caFile}`],
+    ...['tls-auth-clients no', 'tls-replication yes'],
+  ]
   const servers = new Map<number, ChildProcess>()
   const start = async (port: number, lines: string[], flags: string[] = []) => {
     const file = join(folder, `${port}.conf`)
-    await writeFile(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, ...lines].join('\n'))
+    await writeFile(
+      file,
+      [
+        ...(tls ? [`tls-port ${port}`, ...encrypted] : [`port ${port}`]),
+        'bind 127.0.0.1',
+        `dir ${folder}`,
+        ...lines,
+      ].join('\n'),
+    )
     const server = spawn(process.env['TEST_REDIS'] ?? 'redis-server', [file, ...flags], { stdio: 'ignore' })
     await once(server, 'spawn')
     servers.set(port, server)
@@ -47,7 +67,12 @@ export async function startSentinels() {
       ['--sentinel'],
     )
   const ask = async <T>(use: (sentinel: Redis) => Promise<T>): Promise<T> => {
-    const redis = new Redis({ port: sentinels[0] as number, password: SENTINEL_PASSWORD })
+    const redis = new Redis({
+      port: sentinels[0] as number,
+      password: SENTINEL_PASSWORD,
+      ...(tls && { tls: { rejectUnauthorized: false } }),
+    })
+    redis.on('error', () => {})
     return use(redis).finally(() => redis.disconnect())
   }
   const primary = async () =>
@@ -64,8 +89,9 @@ export async function startSentinels() {
     { timeout: 60_000, interval: 100 },
   )
   return {
+    caFile,
     settings: {
-      REDIS_URL: `redis://:${encodeURIComponent(PASSWORD)}@primary`,
+      REDIS_URL: `${tls ? 'rediss' : 'redis'}://:${encodeURIComponent(PASSWORD)}@primary`,
       REDIS_SENTINELS: sentinels.map((port) => `127.0.0.1:${port}`).join(','),
       REDIS_SENTINEL_PASSWORD: SENTINEL_PASSWORD,
     },
