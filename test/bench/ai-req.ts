@@ -41,12 +41,14 @@ interface AskingOptions {
   limits?: readonly object[]
   /** Of the tokens, where they are not the usual. */
   abilities?: readonly Ability[]
+  /** As in the environment, beside the usual ones. */
+  more?: Record<string, string>
 }
 
 export async function openWith(
   { databaseUrl, folder, start }: World,
   requests: (tokens: readonly string[]) => BenchRequest[],
-  { limits = [], abilities }: AskingOptions = {},
+  { limits = [], abilities, more }: AskingOptions = {},
 ): Promise<Contest> {
   const upstream = await start('upstream.ts', {})
   const config = join(folder, 'ai.json')
@@ -54,7 +56,7 @@ export async function openWith(
   const limitsFile = join(folder, 'limits.json')
   await writeFile(limitsFile, JSON.stringify({ limits }))
   const files = { AI_CONFIG: config, LIMITS: limitsFile }
-  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), ...files, PORT: '0' }
+  const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), ...files, PORT: '0', ...more }
   const subject = await start<SubjectInput>('subject.ts', {
     ...{ settings, temporaryDir: folder, ...(abilities && { abilities }) },
   })

@@ -16,13 +16,23 @@ import { pages, reads } from './reads.ts'
 import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './realtime.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import { rooms as roomsSuite } from './rooms.ts'
+import { type Growth, measureScale, scaleHeading, scaleRow } from './scale.ts'
 import type { Comparison, Suite, World } from './suite.ts'
 import { measureWeb, webHeading } from './web.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
 const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite]
 
-const known = [...suites.map(({ name }) => name), 'realtime', 'neighbour', 'web', 'files', 'files-extract', 'worst']
+const known = [
+  ...suites.map(({ name }) => name),
+  'realtime',
+  'neighbour',
+  'web',
+  'files',
+  'files-extract',
+  'worst',
+  'scale',
+]
 
 const usage = `npm run bench -- [suite...] [--quick] [--check] [--json] [--profile folder]
 Suites: ${known.join(', ')}; all of them when none is named. With --check they are opened, not measured.
@@ -117,6 +127,17 @@ const runFigures = (heading: string, measureFigures: (world: World) => AsyncGene
     return figures
   })
 
+const runScale = () =>
+  inWorld(async (world) => {
+    say(scaleHeading)
+    const growths: Growth[] = []
+    for await (const growth of measureScale(world, options.quick)) {
+      growths.push(growth)
+      say(scaleRow(growth))
+    }
+    return growths
+  })
+
 const isWanted = (name: string) => names.length === 0 || names.includes(name)
 const unknown = names.filter((name) => !known.includes(name))
 if (options.help || unknown.length > 0) {
@@ -152,4 +173,6 @@ const efforts = [
   ...(isWanted('files-extract') ? await runEfforts(extractionHeading, measureExtraction) : []),
   ...(isWanted('worst') ? await runEfforts(worstHeading, measureWorst) : []),
 ]
-if (options.json) process.stdout.write(`${JSON.stringify({ comparisons, verdicts, figures, efforts }, null, 2)}\n`)
+const growths = isWanted('scale') ? await runScale() : []
+if (options.json)
+  process.stdout.write(`${JSON.stringify({ comparisons, verdicts, figures, efforts, growths }, null, 2)}\n`)
