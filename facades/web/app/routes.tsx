@@ -1,8 +1,11 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { lazy } from 'react'
 import { ChatPage } from './chat/chat-page.tsx'
 import { Frame } from './shell/frame.tsx'
 import { PageFailure } from './shell/page-failure.tsx'
 
+// What is loaded with its first visit is so by React: the router's own helper would load the whole page anew, and lose it,
+// wherever the service is away.
 const rootRoute = createRootRoute({ component: Frame, errorComponent: PageFailure })
 
 const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/chat', component: () => <ChatPage /> })
@@ -13,25 +16,25 @@ const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$slug',
 const importing = createRoute({
   getParentRoute: () => rootRoute,
   path: '/chat/import',
-  component: lazyRouteComponent(() => import('./chat/import/import-page.tsx'), 'ImportPage'),
+  component: lazy(async () => ({ default: (await import('./chat/import/import-page.tsx')).ImportPage })),
 })
 
 const rooms = createRoute({
   getParentRoute: () => rootRoute,
   path: '/rooms',
-  component: lazyRouteComponent(() => import('./rooms/rooms-page.tsx'), 'RoomsPage'),
+  component: lazy(async () => ({ default: (await import('./rooms/rooms-page.tsx')).RoomsPage })),
 })
 
 /** An invitation by link; no room has so short a slug. */
 const joining = createRoute({
   getParentRoute: () => rootRoute,
   path: '/rooms/join',
-  component: lazyRouteComponent(() => import('./rooms/join-page.tsx'), 'JoinPage'),
+  component: lazy(async () => ({ default: (await import('./rooms/join-page.tsx')).JoinPage })),
 })
 
 const room = createRoute({ getParentRoute: () => rootRoute, path: '/rooms/$slug', component: ExistingRoom })
 
-const RoomPage = lazyRouteComponent(() => import('./rooms/room-page.tsx'), 'RoomPage')
+const RoomPage = lazy(async () => ({ default: (await import('./rooms/room-page.tsx')).RoomPage }))
 
 function ExistingRoom() {
   const { slug } = room.useParams()
@@ -44,7 +47,7 @@ function ExistingChat() {
 }
 
 /** Loaded with the first visit. */
-const SettingsPage = lazyRouteComponent(() => import('./settings/settings-page.tsx'), 'SettingsPage')
+const SettingsPage = lazy(async () => ({ default: (await import('./settings/settings-page.tsx')).SettingsPage }))
 
 const settings = createRoute({
   getParentRoute: () => rootRoute,
@@ -61,7 +64,7 @@ const settingsSection = createRoute({
 })
 
 /** Loaded by administrators alone. */
-const AdminPage = lazyRouteComponent(() => import('./admin/admin-page.tsx'), 'AdminPage')
+const AdminPage = lazy(async () => ({ default: (await import('./admin/admin-page.tsx')).AdminPage }))
 
 const admin = createRoute({
   getParentRoute: () => rootRoute,

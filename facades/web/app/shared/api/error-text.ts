@@ -7,6 +7,7 @@ export class InputError extends Error {}
 /** The text for an error in the language of the page, with what to do; the service's own sentences are in English. */
 export function errorText(error: unknown): string {
   if (error instanceof InputError) return error.message
+  if (isLostFile(error)) return t('app.error.unreachable')
   if (!(error instanceof SvcError)) return t('page.error')
   const field = error.issues[0]?.path.at(-1)
   const keys = [
@@ -17,6 +18,11 @@ export function errorText(error: unknown): string {
   ]
   return t(keys.find(hasLabel) ?? 'page.error')
 }
+
+/** Browsers, and what was built, say in words of their own that a file of the page did not come. */
+const isLostFile = (error: unknown): boolean =>
+  error instanceof Error &&
+  /dynamically imported module|importing a module script failed|unable to preload css/i.test(error.message)
 
 export const isMissing = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
 
