@@ -7,6 +7,7 @@ import { updateAvatar } from './commands/avatar.ts'
 import { backup } from './commands/backup.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
+import { exportUser } from './commands/export-user.ts'
 import { files } from './commands/files.ts'
 import { invitation } from './commands/invitation.ts'
 import { limits } from './commands/limits.ts'
@@ -55,6 +56,7 @@ export const svc: Program = {
     'enable-user': switchUser(context, false),
     'rename-user': renameUser(context),
     'bind-user': bindUser(context),
+    'export-user': exportUser(context),
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),
     backup: backup(context),

@@ -27,6 +27,7 @@ import { AppliedFrontendMigration } from './identity/applied-frontend-migration.
 import { FrontendMigration } from './identity/frontend-migration.ts'
 import { FrontendMigrationUserdata } from './identity/frontend-migration-userdata.ts'
 import { PasskeyBackup } from './identity/passkey-backup.ts'
+import { PersonExport } from './identity/person-export.ts'
 import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
@@ -73,6 +74,7 @@ export const entities = [
   UsageCounter,
   UserKeychainValue,
   PasskeyBackup,
+  PersonExport,
   ChangeStream,
   ChangeLogEntry,
   ChangeEpoch,

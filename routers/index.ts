@@ -22,6 +22,7 @@ import { accountInvitationsRouter } from './identity/account-invitations.ts'
 import { pagesRouter } from './identity/page-visits.ts'
 import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
+import { personExportsRouter } from './identity/person-exports.ts'
 import { registrationRouter } from './identity/registration.ts'
 import { sessionsRouter } from './identity/sessions/sign-in.ts'
 import { tokensRouter } from './identity/tokens.ts'
@@ -95,6 +96,7 @@ export const appRouter = router({
   pages: pagesRouter,
   passkey: passkeyRouter,
   password: passwordRouter,
+  personExports: personExportsRouter,
   realtime: realtimeRouter,
   registration: registrationRouter,
   roomKeys: roomKeysRouter,

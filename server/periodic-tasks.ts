@@ -41,6 +41,7 @@ export function createPeriodicTasks({ env, database: { longPool, longSql }, host
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },
     { name: 'provider outages', period: 10_000, run: () => host.models.checkOutages() },
     { name: 'expired files', period: HOUR_MS, run: () => host.files.deleteExpired() },
+    { name: 'expired exports', period: HOUR_MS, run: () => host.personExports.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
     { name: 'audit log', period: HOUR_MS, run: () => host.audit.upkeep() },

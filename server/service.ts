@@ -265,5 +265,9 @@ function createJobHandlers(services: Services): JobHandlers {
       run: (input, signal) => host(signal).attachments.readText(input),
       giveUp: (input) => host().attachments.giveUpText(input),
     },
+    'export-person': {
+      run: (input, signal) => host(signal).personExports.make(input),
+      giveUp: (input) => host().personExports.giveUp(input),
+    },
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../entities/sql/statement.ts'
+import { AppFiles } from '../facades/web/app-files.ts'
 import { extend } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
 import { Slots, Turns } from '../routers/core/load/concurrency.ts'
@@ -10,6 +11,7 @@ import type { Settings } from '../routers/core/settings.ts'
 import { resources } from '../routers/index.ts'
 import type { ChangeStreams } from '../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
+import { EXPORTS } from '../routers/ports/files/storage.ts'
 import type { Log } from '../routers/ports/log.ts'
 import type { Places } from '../routers/ports/places.ts'
 import type { Vault } from '../routers/ports/vault.ts'
@@ -18,6 +20,7 @@ import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
 import { OutageReports } from './ai/failures/outage-reports.ts'
 import { createGateway } from './ai/gateway.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
+import { appFolder } from './app-source.ts'
 import type { BackupParts } from './backup/create.ts'
 import { announcementsFolder } from './backup/state.ts'
 import { readModelConfig } from './config/ai-config.ts'
@@ -105,7 +108,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
     ...outbound,
     ...files,
     ...answering,
-    ...{ audit, metrics, jobQueue, textExtractor: texts.extractor },
+    ...{ audit, metrics, jobQueue, textExtractor: texts.extractor, personArchive: archiveWriter(env, () => services) },
     turns: createTurns(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
@@ -175,7 +178,7 @@ function createOutbound({ env, log, metrics }: OutboundParts, vault: Vault, sett
   return { models, toolServers, webReader, outageReports, close }
 }
 
-type Stores = Pick<Services, 'storage' | 'files' | 'promptFiles' | 'uploads' | 'aiBytes' | 'backups'>
+type Stores = Pick<Services, 'storage' | 'files' | 'exportFiles' | 'promptFiles' | 'uploads' | 'aiBytes' | 'backups'>
 
 function createStores(parts: BackupParts, sql: Services['sql']): Stores {
   const { env, vault, blobs } = parts
@@ -183,6 +186,7 @@ function createStores(parts: BackupParts, sql: Services['sql']): Stores {
   return {
     storage: sealedStorage(vault, blobs),
     files,
+    exportFiles: createFileStore(vault, blobs, EXPORTS),
     promptFiles: promptFiles({ sql, vault, files }),
     uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
     aiBytes: new Slots({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
@@ -198,6 +202,14 @@ const createBackups = (parts: BackupParts): Services['backups'] => ({
     return summarize(await verifyBackup(folder, parts))
   },
 })
+
+/** Loads what makes archives when one is to be made. */
+const archiveWriter = (env: Env, findServices: () => Services): Services['personArchive'] =>
+  async function* (userId, signal) {
+    const { writeArchive } = await import('./personal-data/archive.ts')
+    const readPage = () => new AppFiles(appFolder(env)).readArchivePage()
+    yield* writeArchive({ services: findServices(), readPage }, userId, signal)
+  }
 
 /** Our own host is never asked: it would answer to us what it keeps from others. */
 const openWebReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: Env, { baseUrl, version }: Settings) =>

@@ -11,7 +11,7 @@ export const AccountInvitation = defineEntity({
     ...timestamps,
     user: () => p.manyToOne(User).deleteRule('cascade').unique().ref(),
     /** SHA-256 of the secret in the link, in hex. */
-    hash: p.string().length(64).unique(),
+    hash: p.string().length(64).unique().hidden(),
     expiresAt: moment().index(),
   },
 })

@@ -9,6 +9,6 @@ export const FrontendMigrationUserdata = defineEntity({
   properties: {
     user: () => p.manyToOne(User).primary().deleteRule('cascade').ref(),
     migration: () => p.manyToOne(FrontendMigration).primary().deleteRule('cascade').ref(),
-    data: p.text(),
+    data: p.text().hidden(),
   },
 })

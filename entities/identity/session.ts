@@ -22,7 +22,7 @@ export const Session = defineEntity({
   tableName: 'sessions',
   properties: {
     /** SHA-256 of the session id in base64url, so that readers of the table cannot use a session. */
-    hash: p.string().length(43).primary(),
+    hash: p.string().length(43).primary().hidden(),
     user: () => p.manyToOne(User).deleteRule('cascade').nullable().index().ref(),
     /** The person while they are registering and have no user row. */
     subject: p.json<Registrant>().nullable(),
@@ -30,7 +30,7 @@ export const Session = defineEntity({
     signedInAt: moment(),
     /** When the session was last renewed; it expires one lifetime later. */
     renewedAt: moment().index(),
-    csrfToken: p.string().length(43),
+    csrfToken: p.string().length(43).hidden(),
     userAgent: p.string().length(200).nullable(),
     /** The language that was chosen in this session. */
     locale: p.string().length(5).nullable(),

@@ -1,6 +1,6 @@
 import { User } from '../identity/user.ts'
 import { compile, type ParameterBinder } from '../sql/scope.ts'
-import { statement } from '../sql/statement.ts'
+import { statement, unboundedStatement } from '../sql/statement.ts'
 import {
   attachmentIdentifier,
   type TextFailure,
@@ -136,6 +136,21 @@ export const deleteUnlinked = statement<{ uuid: string }>(
      select id from attachments where message_id is null and conversation_message_id is null and created_at < $1 order by created_at limit $2
         for update skip locked
    ) returning uuid`,
+)
+
+interface OwnFile {
+  id: number
+  uuid: string
+  name: string
+  bytes: number
+  sealedKey: string
+  clientEncrypted: boolean
+}
+
+/** All files that a person has uploaded. Values: their id. */
+export const listFilesOf = unboundedStatement<OwnFile>(
+  `select id, uuid, name, bytes, sealed_key as "sealedKey", client_encrypted as "clientEncrypted"
+     from attachments where uploader_id = $1 order by id`,
 )
 
 /** Values: names of files. Selects those that nothing refers to. */

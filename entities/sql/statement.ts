@@ -20,8 +20,12 @@ export interface Statement<Row> {
 /** Runs a statement with its values as parameters. */
 export type Sql = <Row>(statement: Statement<Row>, values?: readonly unknown[]) => Promise<Row[]>
 
-/** Runs a statement whose rows are too many to hold at once. */
-export type ReadInBatches = <Row>(statement: Statement<Row>, values: readonly unknown[]) => AsyncGenerator<Row[], void>
+/** Runs a statement whose rows are too many to hold at once: a thousand at a time, or so many. */
+export type ReadInBatches = <Row>(
+  statement: Statement<Row>,
+  values: readonly unknown[],
+  size?: number,
+) => AsyncGenerator<Row[], void>
 
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
 

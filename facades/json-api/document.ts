@@ -146,7 +146,7 @@ interface Relationship {
   data?: Identifier | Identifier[] | null
 }
 
-interface ResourceObject extends Identifier {
+export interface ResourceObject extends Identifier {
   attributes: Record<string, unknown>
   relationships?: Record<string, Relationship>
   links: { self: string }
@@ -164,6 +164,10 @@ interface SparseFields {
   include?: readonly string[] | undefined
   fields: ReadonlyMap<string, ReadonlySet<string>>
 }
+
+/** The resource object of a record, as it stands in a document that includes no others. */
+export const writeRecord = (documentContext: DocumentContext, of: Resource, record: RecordRef): ResourceObject =>
+  new DocumentWriter(documentContext, new Map(), undefined).write(of, record)
 
 /** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
 function encode(

@@ -97,6 +97,7 @@ async function build(target: string): Promise<void> {
   const draft = await mkdtemp(join(dirname(target), 'draft-'))
   try {
     await bundle(draft)
+    await bundleArchivePage(draft)
     await compressAll(draft)
     await rename(draft, target).catch(async (error) => {
       if (!(await exists(join(target, MANIFEST)))) throw error
@@ -136,6 +137,48 @@ export async function bundle(outDir: string, more: Plugin[] = []): Promise<void>
       },
     },
   })
+}
+
+/** The page that opens an archive of a person's data, in one file that needs no network. */
+export const ARCHIVE_PAGE = 'archive-page.html'
+
+async function bundleArchivePage(outDir: string): Promise<void> {
+  const [{ build }, config] = await Promise.all([import('vite'), appConfig()])
+  const built = await build({
+    ...config,
+    logLevel: 'error',
+    build: {
+      write: false,
+      modulePreload: false,
+      target: 'es2022',
+      reportCompressedSize: false,
+      rolldownOptions: {
+        input: join(root, 'facades/web/app/archive-page/main.tsx'),
+        output: { format: 'iife', codeSplitting: false },
+      },
+    },
+  })
+  const { output } = built as { output: ({ type: 'chunk'; code: string } | { type: 'asset'; source: string })[] }
+  const script = output.flatMap((file) => (file.type === 'chunk' ? file.code : [])).join('')
+  const style = output.flatMap((file) => (file.type === 'asset' ? String(file.source) : [])).join('')
+  await writeFile(join(outDir, ARCHIVE_PAGE), writeArchivePage(script.replaceAll('</script', '<\\/script'), style))
+}
+
+/** It may run its own script, and reach nothing. */
+function writeArchivePage(script: string, style: string): string {
+  const allow = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+  const policy = `default-src 'none'; script-src ${allow(script)}; style-src ${allow(style)}; base-uri 'none'; form-action 'none'`
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Archive</title>
+<style>${style}</style>
+<div id="app"></div>
+<script>${script}</script>
+</html>
+`
 }
 
 interface ModuleInfo {

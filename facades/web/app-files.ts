@@ -6,7 +6,7 @@ import mime from 'mime'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { contentCodings } from '../http/asset.ts'
-import { APP_BASE, buildFolders, builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
+import { APP_BASE, ARCHIVE_PAGE, buildFolders, builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
 
 /** What the page of the front end loads first, by addresses that change with the content. */
 export interface AppEntry {
@@ -41,6 +41,9 @@ export class AppFiles implements AppSource {
   serve(app: FastifyInstance): void {
     serveAppFiles(app, this)
   }
+
+  /** The page that opens an archive of a person's data. */
+  readonly readArchivePage = async (): Promise<Buffer> => readFile(join(await this.build(), ARCHIVE_PAGE))
 
   /** A file of the newest build, or of an earlier one for a page that was opened before a restart. */
   async read(name: string): Promise<Buffer | undefined> {

@@ -20,6 +20,8 @@ const ownActs: Partial<Record<string, (input: Input) => boolean>> = {
   'passkey.renewBackup': () => true,
   'passkey.reset': () => true,
   'password.change': () => true,
+  'personExports.download': () => true,
+  'personExports.request': () => true,
   'registration.complete': () => true,
   'roomKeys.rekey': () => true,
   'sessions.beginLogin': () => true,

@@ -27,6 +27,7 @@ import type { Log } from '../ports/log.ts'
 import type { LoginSources, LoginThrottle } from '../ports/login.ts'
 import type { Metrics } from '../ports/metrics.ts'
 import type { Notifier } from '../ports/notifier.ts'
+import type { WritePersonArchive } from '../ports/person-archive.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomAnswers } from '../ports/room-answers.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
@@ -84,6 +85,9 @@ export interface Services {
   connectRequests: ConnectRequests
   storage: Storage
   files: FileStore
+  /** Of the archives of people's data. */
+  exportFiles: FileStore
+  personArchive: WritePersonArchive
   promptFiles: PromptFiles
   /** Lets a few requests of each person use the database at the same time, and a few changes of what all lock. */
   turns: Record<'person' | 'change', Turns>

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
+import { deleteExportsOf } from '../../entities/identity/person-export.sql.ts'
 import { Session } from '../../entities/identity/session.ts'
 import { deleteUser, lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
@@ -19,16 +20,20 @@ export async function eraseUser(
   user: User,
   first: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
-  const { localAccounts, hooks } = ctx.services
+  const { localAccounts, hooks, exportFiles, log } = ctx.services
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
   const files: string[] = []
+  const archives: string[] = []
   await changing(ctx, async (tx, changes) => {
     await first(tx)
     await hooks.settle('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
     await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
     await runStatement(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
+    const exports = await runStatement(tx, deleteExportsOf, [user.id])
+    archives.push(...exports.flatMap(({ file }) => file ?? []))
+    report['person_exports'] = { deleted: exports.length, kept: 0 }
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
       const count = await carryOut(tx, rule, user.id)
@@ -45,9 +50,12 @@ export async function eraseUser(
     await tx.nativeDelete(Session, { subject: { username: user.username } })
     // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
     await localAccounts.remove(user.username)
+    ctx.act?.note({ erased: report })
   })
   // Only once nothing refers to them any more.
   await deletePictures(ctx.services, files)
+  // What stays is found by the hourly sweep.
+  await exportFiles.remove(archives).catch((error: unknown) => log.warn({ error }, 'an export could not be removed'))
   return report
 }
 

@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 /** What a job of each name is given. */
 export interface JobInputs {
   'extract-text': { attachmentId: number }
+  'export-person': { exportId: number }
 }
 
 export type JobName = keyof JobInputs

@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
-import { DRAFTS } from '../../routers/ports/files/storage.ts'
+import { DRAFTS, EXPORTS } from '../../routers/ports/files/storage.ts'
 import type { Env } from '../config/settings.ts'
 import { type Blobs, NoSuchBlob } from '../stores/blobs/blobs.ts'
 import { filePath, type Manifest, Measure, type Part, type SealingKeys, summarize, writeManifest } from './archive.ts'
@@ -59,11 +59,14 @@ async function syncFolder(path: string): Promise<void> {
   await folder.sync().finally(() => folder.close())
 }
 
-/** Their order is that of their names; a table whose rows lie in partitions is a log that clients read anew, and stays out. */
+/**
+ * Their order is that of their names. What stays out: a table whose rows lie in partitions, which is a log that clients read anew, and
+ * exports, whose archives are in no backup.
+ */
 const listTables = `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and not c.relispartition
-     and c.relname <> 'mikro_orm_migrations'
+     and c.relname not in ('mikro_orm_migrations', 'person_exports')
    group by c.relname order by c.relname`
 
 const listSequences = `select sequencename as name, last_value::text as value from pg_sequences
@@ -118,7 +121,7 @@ async function writePart(folder: string, path: string, content: Readable, source
 /** Copies files that were not copied yet. What lies in a bucket stays there: its operator keeps its versions. */
 async function copyFiles({ blobs, env }: BackupParts, folder: string, copied: Map<string, Manifest['files'][number]>) {
   for await (const { key, bytes } of blobs.list('')) {
-    if (copied.has(key) || key.startsWith(DRAFTS) || key === 'health-check') continue
+    if (copied.has(key) || key.startsWith(DRAFTS) || key.startsWith(EXPORTS) || key === 'health-check') continue
     if (env.STORAGE_DISK === 's3') copied.set(key, { key, bytes, sha256: null })
     else {
       const written = await writePart(folder, filePath(key), Readable.from(blobs.get(key))).catch(unlessGone)

@@ -241,7 +241,7 @@ const BATCH = 1000
 
 /** Reads through a cursor, so that neither the database nor this process holds all rows at once. */
 const readInBatches = (pool: Pool): ReadInBatches =>
-  async function* <Row>({ text }: { text: string }, values: readonly unknown[]) {
+  async function* <Row>({ text }: { text: string }, values: readonly unknown[], size = BATCH) {
     const client = await pool.connect()
     let failure: Error | undefined
     try {
@@ -249,7 +249,7 @@ const readInBatches = (pool: Pool): ReadInBatches =>
       await client.query(`begin read only; set local idle_in_transaction_session_timeout = '10min'`)
       await client.query(`declare rows no scroll cursor for ${text}`, values as unknown[])
       for (;;) {
-        const { rows } = await client.query(`fetch ${BATCH} from rows`)
+        const { rows } = await client.query(`fetch ${size} from rows`)
         if (rows.length === 0) break
         yield rows as Row[]
       }

@@ -4,20 +4,18 @@ import type { ByteRange, FileStore } from '../../routers/ports/files/file-store.
 import { FILE_KEY, type Vault } from '../../routers/ports/vault.ts'
 import type { Blobs } from './blobs/blobs.ts'
 
-/** Where sealed files are among what is stored. */
-const FOLDER = 'sealed/'
 const NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-/** By the first two characters of the name, so that no folder of a disk gets too many files. */
-function buildKey(name: string): string {
-  if (!NAME.test(name)) throw new Error('this is no name of a file')
-  return `${FOLDER}${name.slice(0, 2)}/${name}`
-}
 
 /** As many as are removed at a time. */
 const BATCH = 16
 
-export function createFileStore(vault: Vault, blobs: Blobs): FileStore {
+/** Keeps sealed files below a folder of what is stored. */
+export function createFileStore(vault: Vault, blobs: Blobs, folder = 'sealed/'): FileStore {
+  /** By the first two characters of the name, so that no folder of a disk gets too many files. */
+  const buildKey = (name: string) => {
+    if (!NAME.test(name)) throw new Error('this is no name of a file')
+    return `${folder}${name.slice(0, 2)}/${name}`
+  }
   return {
     async write(content) {
       const [name, key] = [randomUUID(), randomBytes(32)]
@@ -44,7 +42,7 @@ export function createFileStore(vault: Vault, blobs: Blobs): FileStore {
     },
 
     async *list() {
-      for await (const { key, modifiedAt } of blobs.list(FOLDER)) {
+      for await (const { key, modifiedAt } of blobs.list(folder)) {
         const name = key.slice(key.lastIndexOf('/') + 1)
         if (NAME.test(name) && buildKey(name) === key) yield { name, modifiedAt }
       }

@@ -21,7 +21,7 @@ const WAKE_AFTER_MS = 100
 
 const terms = { retryBackoff: true, retryDelayMax: 300, expireInSeconds: 900 }
 
-const names: readonly JobName[] = ['extract-text']
+const names: readonly JobName[] = ['extract-text', 'export-person']
 const failed = (name: JobName) => `${name}.failed`
 
 /** Jobs on the database of the service, in a schema of their own, over its pool. */

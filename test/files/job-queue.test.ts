@@ -26,6 +26,7 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
       },
       giveUp: async ({ attachmentId }) => givenUp.push(attachmentId),
     },
+    'export-person': { run: async () => {}, giveUp: async () => {} },
   }
   return {
     done,

@@ -8,6 +8,7 @@ import { type Failure, toFailure } from '../../http/failure.ts'
 import { readForms } from '../../http/forms.ts'
 import { isNavigation } from '../../http/navigation.ts'
 import { type ContextOf, type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { sendFile } from '../../http/send-file.ts'
 import { type FieldErrors, fieldErrors } from '../../http/validation-messages.ts'
 
 /** The requests of the pages beside JSON:API. */
@@ -19,7 +20,7 @@ export async function req(app: FastifyInstance, options: ReqOptions) {
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
 
-/** Routes by which people make their keys and recover them. */
+/** Routes by which people make their keys and recover them, and fetch a copy of their data. */
 async function keys(app: FastifyInstance, options: ReqOptions) {
   const { contextOf } = options
   app.setErrorHandler(errorHandler((refusal) => refusal))
@@ -35,6 +36,16 @@ async function keys(app: FastifyInstance, options: ReqOptions) {
     const api = createCaller(await contextOf(request, reply))
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
+
+  app.get<{ Params: { exportId: string } }>(
+    '/req/profile/export/:exportId',
+    routeTo('personExports.download', options),
+    async (request, reply) => {
+      const { exportId } = request.params
+      const { personExports } = createCaller(await contextOf(request, reply))
+      return sendFile(request, reply, await personExports.download({ exportId }))
+    },
+  )
 
   app.post('/req/profile/reset', routeTo('passkey.reset', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)

@@ -1,0 +1,39 @@
+import { createWriteStream } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { defineCommand } from 'citty'
+import { type CommandContext, json } from '../command-context.ts'
+import { UsageError } from '../errors.ts'
+import { chooseUser, userFlags } from '../user-flags.ts'
+
+export const exportUser = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Have a copy made of all that belongs to a user, who then finds it in their settings' },
+    args: {
+      ...userFlags,
+      file: { type: 'string', description: 'Write it into this file instead, for somebody who cannot sign in' },
+      json,
+    },
+    async run({ args }) {
+      const user = await chooseUser(context, args)
+      if (args.file !== undefined) return writeArchive(context, user, resolve(args.file))
+      const record = await context.open(({ host }) => host.personExports.requestFor({ user }))
+      const text = `A copy of the data of ${record.username} is being made. They find it in their settings, for 48 hours.`
+      return context.print({ record, text })
+    },
+  })
+
+async function writeArchive(context: CommandContext, user: Awaited<ReturnType<typeof chooseUser>>, path: string) {
+  if (await stat(path).catch(() => undefined)) throw new UsageError(`${path} is there already.`)
+  const record = await context.open(async ({ host }) => {
+    const { username, content } = await host.personExports.write({ user })
+    const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true })
+    await pipeline(content, file).catch(async (error: unknown) => {
+      await rm(path, { force: true })
+      throw error
+    })
+    return { username, file: path, bytes: file.bytesWritten }
+  })
+  context.print({ record, text: `The data of ${record.username} is in ${path}.` })
+}

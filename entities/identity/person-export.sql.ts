@@ -1,0 +1,94 @@
+import { isoTime, statement } from '../sql/statement.ts'
+import type { ExportState } from './person-export.ts'
+
+/** An export as its person is told of it. */
+export interface OwnExport {
+  id: number
+  state: ExportState
+  requestedAt: string
+  endedAt: string | null
+  expiresAt: string
+  bytes: number | null
+}
+
+const told = `id, state, ${isoTime('requested_at')} as "requestedAt", ${isoTime('ended_at')} as "endedAt",
+       ${isoTime('expires_at')} as "expiresAt", bytes::float8 as bytes`
+
+/** The last one of a person. Values: their id. */
+export const lastExport = statement<OwnExport>(
+  'last-export',
+  `select ${told} from person_exports where user_id = $1 and expires_at > now() order by id desc limit 1`,
+)
+
+/** Values: a person's id. The row of the person is locked by whoever counts. */
+export const countExports = statement<{ waiting: number; today: number }>(
+  'count-exports',
+  `select count(*) filter (where state = 'waiting')::int as waiting,
+          count(*) filter (where requested_at > now() - interval '1 day')::int as today
+     from person_exports where user_id = $1`,
+)
+
+/** Values: the person's id, and for how many hours it is kept. */
+export const addExport = statement<OwnExport>(
+  'add-export',
+  `insert into person_exports (user_id, expires_at) values ($1, now() + make_interval(hours => $2::int)) returning ${told}`,
+)
+
+/** The person of an export that is still to be made. Values: its id. */
+export const findWaitingExport = statement<{ userId: number }>(
+  'find-waiting-export',
+  `select user_id as "userId" from person_exports where id = $1 and state = 'waiting'`,
+)
+
+/** Values: an export's id, the name of the archive, its size, its sealed key, and for how many hours it is kept from now on. */
+export const completeExport = statement<{ id: number }>(
+  'complete-export',
+  `update person_exports
+      set state = 'ready', ended_at = now(), file = $2, bytes = $3, sealed_key = $4, expires_at = now() + make_interval(hours => $5::int)
+    where id = $1 and state = 'waiting' returning id`,
+)
+
+/** Values: an export's id. */
+export const failExport = statement<never>(
+  'fail-export',
+  `update person_exports set state = 'failed', ended_at = now() where id = $1 and state = 'waiting'`,
+)
+
+interface ExportFile {
+  file: string
+  bytes: number
+  sealedKey: string
+  endedAt: string
+}
+
+/** Values: an export's id, and that of its person, who alone may have it. */
+export const findExportFile = statement<ExportFile>(
+  'find-export-file',
+  `select file, bytes::float8 as bytes, sealed_key as "sealedKey", ${isoTime('ended_at')} as "endedAt"
+     from person_exports where id = $1 and user_id = $2 and state = 'ready' and expires_at > now()`,
+)
+
+/** Values: how many at most. */
+export const deleteExpiredExports = statement<{ file: string | null }>(
+  'delete-expired-exports',
+  `delete from person_exports where id in (select id from person_exports where expires_at <= now() order by id limit $1)
+   returning file`,
+)
+
+/** Values: a person's id. */
+export const deleteExportsOf = statement<{ file: string | null }>(
+  'delete-exports-of',
+  'delete from person_exports where user_id = $1 returning file',
+)
+
+/** Those that are still to be made. */
+export const listWaitingExports = statement<{ id: number }>(
+  'list-waiting-exports',
+  `select id from person_exports where state = 'waiting' order by id limit 1000`,
+)
+
+/** Values: names of archives. Those that no export has. */
+export const findOrphanedExports = statement<{ name: string }>(
+  'find-orphaned-exports',
+  `select name from unnest($1::uuid[]) as g(name) where not exists (select from person_exports e where e.file = g.name)`,
+)

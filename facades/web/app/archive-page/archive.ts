@@ -1,0 +1,93 @@
+import { BlobReader, BlobWriter, ZipReader } from '@zip.js/zip.js/lib/zip-core-custom.js'
+import type { Salts } from '../../browser/crypto.ts'
+
+/** What stands in `manifest.json`, as `server/personal-data/archive.ts` writes it. */
+interface Manifest {
+  createdAt: string
+  service: string
+  salts: Salts
+  person: { id: number; username: string; displayName: string }
+  types: Record<string, { files: string[]; rows: number }>
+  files: Record<string, string>
+  damagedFiles: string[]
+}
+
+/** A row of an archive, as a resource object of JSON:API. */
+export interface Row<Attributes = Record<string, unknown>> {
+  type: string
+  id: string
+  attributes: Attributes
+  relationships?: Record<string, { data?: { id: string } | null }>
+}
+
+/** The files are none of an archive. */
+export class NoArchive extends Error {
+  override readonly name = 'NoArchive'
+}
+
+/** An archive of a person's data: a ZIP, or the folder with what was in it. */
+export class Archive {
+  readonly manifest: Manifest
+  readonly #read: ReadEntry
+
+  private constructor(manifest: Manifest, read: ReadEntry) {
+    this.manifest = manifest
+    this.#read = read
+  }
+
+  static async open(files: readonly File[]): Promise<Archive> {
+    const [first] = files
+    if (!first) throw new NoArchive()
+    const isFolder = first.webkitRelativePath !== ''
+    const read = isFolder ? readFolder(files) : await readZip(first)
+    const text = await (await read('manifest.json')).text()
+    const manifest = JSON.parse(text) as Manifest & { format?: number }
+    if (manifest.format !== 1) throw new NoArchive()
+    return new Archive(manifest, read)
+  }
+
+  /** The rows of a type, of which few are held at a time. */
+  async *rows<Attributes>(type: string): AsyncGenerator<Row<Attributes>, void> {
+    for (const path of this.manifest.types[type]?.files ?? [])
+      yield* (JSON.parse(await (await this.#read(path)).text()) as { data: Row<Attributes>[] }).data
+  }
+
+  /** All rows of a type of which nobody has many. */
+  async list<Attributes>(type: string): Promise<Row<Attributes>[]> {
+    const found: Row<Attributes>[] = []
+    for await (const row of this.rows<Attributes>(type)) found.push(row)
+    return found
+  }
+
+  /** An uploaded file, by the id of its attachment. */
+  async file(id: string): Promise<Blob> {
+    const path = this.manifest.files[id]
+    if (path === undefined) throw new NoArchive()
+    return this.#read(path)
+  }
+}
+
+type ReadEntry = (path: string) => Promise<Blob>
+
+async function readZip(file: File): Promise<ReadEntry> {
+  const reader = new ZipReader(new BlobReader(file), { useWebWorkers: false })
+  const entries = await reader.getEntries().catch((cause: unknown) => {
+    throw new NoArchive('', { cause })
+  })
+  const byName = new Map(entries.map((entry) => [entry.filename, entry]))
+  return async (path) => {
+    const entry = byName.get(path)
+    if (!entry || entry.directory) throw new NoArchive()
+    return entry.getData(new BlobWriter(), { checkSignature: true })
+  }
+}
+
+/** Of each file, the path below the folder that was chosen. */
+function readFolder(files: readonly File[]): ReadEntry {
+  const byPath = new Map(files.map((file) => [file.webkitRelativePath.split('/').slice(1).join('/'), file]))
+  return async (path) => {
+    const file = byPath.get(path)
+    if (!file) throw new NoArchive()
+    return file
+  }
+}

@@ -1,0 +1,214 @@
+import {
+  CannotOpen,
+  fits,
+  importKey,
+  importPrivateKey,
+  type Key,
+  type KeychainEntry,
+  Malformed,
+  openFile,
+  openMessage,
+  openStoredRoomKeys,
+  passkeyKey,
+  type RoomKeys,
+  readSealed,
+  recover,
+  roomAiKey,
+  roomKeysIn,
+  type Sealed,
+  unseal,
+  unsealEntry,
+} from '../../browser/crypto.ts'
+import type { Archive, Row } from './archive.ts'
+
+/** What was typed opens nothing. */
+export class WrongSecret extends Error {
+  override readonly name = 'WrongSecret'
+}
+
+export interface Message {
+  id: string
+  /** Who wrote it: the person, or a model. */
+  author: 'self' | 'model'
+  at: string
+  /** Undefined where there is no key that opens it. */
+  text: string | undefined
+}
+
+interface ConversationMessage {
+  role: 'user' | 'assistant'
+  content: string | null
+  seq: number
+  subSeq: number
+  createdAt: string
+}
+
+interface RoomMessage {
+  content: string | null
+  keyEpoch: number
+  model: string | null
+  createdAt: string
+}
+
+export interface Room {
+  name: string
+  slug: string
+}
+
+/** Opens what is encrypted in an archive, with the passkey of its person. Nothing of it leaves the page. */
+export class Opener {
+  readonly #archive: Archive
+  readonly #passkeyKey: Key
+  readonly #keychain: readonly KeychainEntry[]
+  readonly #roomKeys = new Map<string, Promise<RoomKeys>>()
+
+  private constructor(archive: Archive, key: Key, keychain: readonly KeychainEntry[]) {
+    this.#archive = archive
+    this.#passkeyKey = key
+    this.#keychain = keychain
+  }
+
+  /** Takes the passkey, or the recovery code by which it is found. */
+  static async unlock(archive: Archive, secret: string): Promise<Opener> {
+    const { salts } = archive.manifest
+    const keychain = (await archive.list<KeychainEntry>('user-keychain-values')).map(({ attributes }) => attributes)
+    const passkeys = [secret, await findPasskey(archive, secret)]
+    for (const passkey of passkeys) {
+      if (!passkey) continue
+      const key = await passkeyKey(passkey, salts)
+      if (await isRight(archive, key, keychain)) return new Opener(archive, key, keychain)
+    }
+    throw new WrongSecret()
+  }
+
+  /** The messages of a conversation, in their order. */
+  async conversation(id: string): Promise<Message[]> {
+    const key = await this.#conversationKey()
+    const found: Row<ConversationMessage>[] = []
+    for await (const row of this.#archive.rows<ConversationMessage>('conversation-messages'))
+      if (leadsTo(row, 'conversation') === id) found.push(row)
+    found.sort(({ attributes: a }, { attributes: b }) => a.seq - b.seq || a.subSeq - b.subSeq)
+    return Promise.all(
+      found.map(async ({ id, attributes: { role, content, createdAt } }) => ({
+        id,
+        author: role === 'user' ? ('self' as const) : ('model' as const),
+        at: createdAt,
+        text: content === null ? '' : key && (await orNothing(unseal(key, readSealed(content)).then(readText))),
+      })),
+    )
+  }
+
+  /** What the person wrote in a room, in its order. */
+  async room({ id, attributes: room }: Row<Room>): Promise<Message[]> {
+    const keys = await this.#keysOf(id, room.slug)
+    const messages: Message[] = []
+    for await (const row of this.#archive.rows<RoomMessage>('room-messages')) {
+      if (leadsTo(row, 'room') !== id) continue
+      const { content, createdAt, keyEpoch, model } = row.attributes
+      const key = keys.get(keyEpoch)
+      const text = content === null ? '' : key && (await orNothing(this.#openInRoom(room.slug, key, content, model)))
+      messages.push({ id: row.id, author: model === null ? 'self' : 'model', at: createdAt, text })
+    }
+    return messages
+  }
+
+  /** An uploaded file as it was before it was encrypted. */
+  async file({ id, attributes, relationships }: Row<{ clientEncrypted: boolean; mime: string }>): Promise<Blob> {
+    const stored = await this.#archive.file(id)
+    if (!attributes.clientEncrypted) return stored
+    const keys = await this.#keysOfMessage(relationships?.['message']?.data?.id)
+    return new Response(stored.stream().pipeThrough(openFile(keys))).blob()
+  }
+
+  async #openInRoom(slug: string, key: string, content: string, model: string | null): Promise<string> {
+    if (model === null) return openMessage(key, content)
+    const aiKey = await importKey(await roomAiKey(key, slug, this.#archive.manifest.salts))
+    return readText(await unseal(aiKey, readSealed(content)))
+  }
+
+  async #conversationKey(): Promise<Key | undefined> {
+    const entry = this.#keychain.find(({ keyType }) => keyType === 'ai_conv')
+    return entry && importKey(await unsealEntry(this.#passkeyKey, entry))
+  }
+
+  async #keysOfMessage(message: string | undefined): Promise<RoomKeys> {
+    const rooms = await this.#archive.list<Room>('rooms')
+    for await (const row of this.#archive.rows('room-messages')) {
+      const room = row.id === message && rooms.find(({ id }) => id === leadsTo(row, 'room'))
+      if (room) return this.#keysOf(room.id, room.attributes.slug)
+    }
+    throw new CannotOpen()
+  }
+
+  #keysOf(id: string, slug: string): Promise<RoomKeys> {
+    const known = this.#roomKeys.get(id) ?? this.#readKeys(id, slug)
+    this.#roomKeys.set(id, known)
+    return known
+  }
+
+  /** Those in the keychain, and those that were wrapped for the person since. */
+  async #readKeys(id: string, slug: string): Promise<RoomKeys> {
+    const kept = await roomKeysIn(this.#passkeyKey, slug, this.#keychain)
+    const entry = this.#keychain.find(({ keyType }) => keyType === 'private_key')
+    if (!entry) return kept
+    const [wrapped, epochs] = await Promise.all([
+      this.#archive.list<{ epoch: number; wrappedKey: string }>('room-keys'),
+      this.#archive.list<{ epoch: number; previousKey: string | null }>('room-key-epochs'),
+    ])
+    const stored = [
+      ...wrapped.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStored(id, attributes)),
+      ...epochs.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStored(id, attributes)),
+    ]
+    return openStoredRoomKeys(await importPrivateKey(await unsealEntry(this.#passkeyKey, entry)), stored, kept)
+  }
+}
+
+/** The number of a key is the last part of the id of its row. */
+const toStored = (
+  id: string,
+  { wrappedKey = null, previousKey = null }: { wrappedKey?: string | null; previousKey?: string | null },
+) => ({
+  keyEpoch: Number(id.slice(id.lastIndexOf('-') + 1)),
+  wrappedKey,
+  previousKey,
+})
+
+const isKeyOf = (row: Row<unknown>, room: string) => leadsTo(row, 'room') === room
+
+const leadsTo = ({ relationships }: Pick<Row, 'relationships'>, name: string) => relationships?.[name]?.data?.id
+
+/** The passkey that the backup of the account holds, where this is the code of it. */
+async function findPasskey(archive: Archive, code: string): Promise<string | undefined> {
+  const { person, salts } = archive.manifest
+  const [backup] = await archive.list<Sealed & { derivedWith: string | null }>('passkey-backups')
+  if (!backup) return undefined
+  const { derivedWith, ...sealed } = backup.attributes
+  return orNothing(recover(code, derivedWith ?? person.username, sealed, salts))
+}
+
+async function isRight(archive: Archive, key: Key, keychain: readonly KeychainEntry[]): Promise<boolean> {
+  const entry = keychain.find(({ keyType }) => keyType === 'public_key')
+  const [user] = await archive.list<{ publicKey: string | null }>('users')
+  const publicKey = user?.attributes.publicKey
+  return entry !== undefined && publicKey != null && fits(key, { publicKey, validator: entry.value })
+}
+
+async function orNothing<T>(opened: Promise<T>): Promise<T | undefined> {
+  try {
+    return await opened
+  } catch (error) {
+    if (error instanceof CannotOpen || error instanceof Malformed) return undefined
+    throw error
+  }
+}
+
+/** Answers are stored as JSON, beside what the model thought and called. */
+function readText(plain: string): string {
+  try {
+    const { text } = JSON.parse(plain) as { text?: unknown }
+    if (typeof text === 'string') return text
+  } catch {
+    // Nothing but its text.
+  }
+  return plain
+}

@@ -1,0 +1,262 @@
+import { type ReactNode, useEffect, useState } from 'react'
+import type { Archive, Row } from './archive.ts'
+import type { Message, Opener, Room } from './opener.ts'
+import { fill, momentText, sizeText, texts } from './texts.ts'
+
+interface PartProps {
+  archive: Archive
+  opener: Opener
+}
+
+const parts = ['conversations', 'rooms', 'files', 'everything'] as const
+type Part = (typeof parts)[number]
+
+/** What is in an open archive, part by part. */
+export function Parts(props: PartProps) {
+  const [part, setPart] = useState<Part>('conversations')
+  const Content = contents[part]
+  return (
+    <>
+      <nav aria-label={texts.parts}>
+        {parts.map((name) => (
+          <button key={name} type="button" aria-current={name === part} onClick={() => setPart(name)}>
+            {texts[name]}
+          </button>
+        ))}
+      </nav>
+      <section aria-labelledby="part">
+        <h2 id="part">{texts[part]}</h2>
+        <Content {...props} />
+      </section>
+    </>
+  )
+}
+
+const contents: Record<Part, (props: PartProps) => ReactNode> = {
+  conversations: Conversations,
+  rooms: Rooms,
+  files: Files,
+  everything: Everything,
+}
+
+function Conversations({ archive, opener }: PartProps) {
+  return (
+    <Texts
+      read={() => archive.list<{ name: string; updatedAt: string }>('conversations')}
+      describe={({ updatedAt }) => momentText(updatedAt)}
+      open={({ id }) => opener.conversation(id)}
+    />
+  )
+}
+
+function Rooms({ archive, opener }: PartProps) {
+  return (
+    <Texts
+      read={() => archive.list<Room & { createdAt: string }>('rooms')}
+      describe={({ createdAt }) => momentText(createdAt)}
+      open={(room) => opener.room(room)}
+      note={texts.ownOnly}
+    />
+  )
+}
+
+interface TextsProps<Attributes extends { name: string }> {
+  read: () => Promise<Row<Attributes>[]>
+  describe: (attributes: Attributes) => string
+  open: (row: Row<Attributes>) => Promise<Message[]>
+  note?: string
+}
+
+/** A list of conversations or rooms, of which one is open. */
+function Texts<Attributes extends { name: string }>({ read, describe, open, note }: TextsProps<Attributes>) {
+  const [shown, setShown] = useState<Row<Attributes>>()
+  const rows = useRead(read)
+  if (shown)
+    return (
+      <>
+        <p>
+          <button type="button" className="quiet-button" onClick={() => setShown(undefined)}>
+            {texts.back}
+          </button>
+        </p>
+        <h3>{shown.attributes.name}</h3>
+        {note && <p className="hint">{note}</p>}
+        <Messages read={() => open(shown)} />
+      </>
+    )
+  return (
+    <Waiting rows={rows}>
+      {(found) => (
+        <ul className="rows">
+          {found.map((row) => (
+            <li key={row.id}>
+              <button type="button" className="row" onClick={() => setShown(row)}>
+                <strong>{row.attributes.name}</strong>
+                <span className="hint">{describe(row.attributes)}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Waiting>
+  )
+}
+
+function Messages({ read }: { read: () => Promise<Message[]> }) {
+  return (
+    <Waiting rows={useRead(read)}>
+      {(messages) => (
+        <ol className="messages">
+          {messages.map(({ id, author, at, text }) => (
+            <li key={id} className={author}>
+              <p className="hint">
+                {texts[author]} · {momentText(at)}
+              </p>
+              {text === undefined ? <p className="wrong">{texts.locked}</p> : <p className="text">{text}</p>}
+            </li>
+          ))}
+        </ol>
+      )}
+    </Waiting>
+  )
+}
+
+interface StoredFile {
+  name: string
+  bytes: number
+  mime: string
+  clientEncrypted: boolean
+}
+
+function Files({ archive, opener }: PartProps) {
+  const rows = useRead(() => archive.list<StoredFile>('attachments'))
+  const [failed, setFailed] = useState<string>()
+  const save = (row: Row<StoredFile>) => {
+    setFailed(undefined)
+    opener.file(row).then(
+      (content) => download(content, row.attributes.name),
+      () => setFailed(row.id),
+    )
+  }
+  const isDamaged = ({ id }: Row<StoredFile>) =>
+    archive.manifest.damagedFiles.includes(archive.manifest.files[id] ?? '')
+  return (
+    <Waiting rows={rows}>
+      {(files) => (
+        <ul className="rows">
+          {files.map((row) => (
+            <li key={row.id} className="file">
+              <div>
+                <strong>{row.attributes.name}</strong>
+                <p className="hint">{sizeText(row.attributes.bytes)}</p>
+                {isDamaged(row) && <p className="wrong">{texts.damaged}</p>}
+                {failed === row.id && (
+                  <p className="wrong" role="alert">
+                    {texts.failed}
+                  </p>
+                )}
+              </div>
+              <button
+                type="button"
+                className="quiet-button"
+                aria-label={fill(texts.saveFile, { name: row.attributes.name })}
+                onClick={() => save(row)}
+              >
+                {texts.save}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Waiting>
+  )
+}
+
+function download(content: Blob, name: string): void {
+  const address = URL.createObjectURL(content)
+  Object.assign(document.createElement('a'), { href: address, download: name }).click()
+  URL.revokeObjectURL(address)
+}
+
+function Everything({ archive }: PartProps) {
+  return (
+    <>
+      {Object.entries(archive.manifest.types).map(([type, { rows }]) => (
+        <details key={type}>
+          <summary>
+            {type} <span className="hint">{fill(texts.rows, { count: rows })}</span>
+          </summary>
+          <Rows archive={archive} type={type} count={rows} />
+        </details>
+      ))}
+    </>
+  )
+}
+
+const PAGE = 20
+
+function Rows({ archive, type, count }: { archive: Archive; type: string; count: number }) {
+  const [size, setSize] = useState(PAGE)
+  const rows = useRead(async () => {
+    const first: Row[] = []
+    for await (const row of archive.rows<Record<string, unknown>>(type)) {
+      if (first.length === size) break
+      first.push(row)
+    }
+    return first
+  }, size)
+  return (
+    <Waiting rows={rows}>
+      {(found) => (
+        <>
+          {found.map(({ id, attributes }) => (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
+            <pre key={id} tabIndex={0}>
+              {JSON.stringify({ id, ...attributes }, null, 2)}
+            </pre>
+          ))}
+          {found.length < count && (
+            <p>
+              <button type="button" className="quiet-button" onClick={() => setSize(size + PAGE)}>
+                {texts.more}
+              </button>
+            </p>
+          )}
+        </>
+      )}
+    </Waiting>
+  )
+}
+
+/** Reads when it is first shown, and again where `key` changes. */
+function useRead<T>(read: () => Promise<T[]>, key: unknown = 0): T[] | 'failed' | undefined {
+  const [rows, setRows] = useState<T[] | 'failed'>()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when it reads something else.
+  useEffect(() => {
+    let isShown = true
+    read().then(
+      (found) => isShown && setRows(found),
+      () => isShown && setRows('failed'),
+    )
+    return () => {
+      isShown = false
+    }
+  }, [key])
+  return rows
+}
+
+interface WaitingProps<T> {
+  rows: T[] | 'failed' | undefined
+  children: (rows: T[]) => ReactNode
+}
+
+function Waiting<T>({ rows, children }: WaitingProps<T>) {
+  if (rows === undefined) return <p aria-busy="true">{texts.opening}</p>
+  if (rows === 'failed')
+    return (
+      <p className="wrong" role="alert">
+        {texts.failed}
+      </p>
+    )
+  return rows.length === 0 ? <p>{texts.none}</p> : children(rows)
+}

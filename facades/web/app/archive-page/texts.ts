@@ -1,0 +1,86 @@
+const en = {
+  title: 'Your data',
+  madeAt: 'A copy of what :service keeps of :name, as of :time.',
+  choose: 'Choose the archive',
+  chooseIntro:
+    'This page needs no network. Choose the ZIP that it came in, or the folder into which you have unpacked it. Nothing of it leaves this browser.',
+  chooseZip: 'ZIP file',
+  chooseFolder: 'Unpacked folder',
+  noArchive: 'This is no archive of your data, or a part of it is missing.',
+  failed: 'This could not be read.',
+  unlock: 'Open what is encrypted',
+  unlockIntro: 'Messages are encrypted with your passkey. Enter it, or the recovery code that you were given with it.',
+  secret: 'Passkey or recovery code',
+  open: 'Open',
+  opening: 'Opening…',
+  wrongSecret: 'Neither the passkey nor the recovery code of this account.',
+  parts: 'Parts of the archive',
+  conversations: 'Conversations',
+  rooms: 'Rooms',
+  files: 'Files',
+  everything: 'Everything',
+  none: 'There is nothing here.',
+  self: 'You',
+  model: 'Model',
+  locked: 'There is no key for this message.',
+  back: 'Back to the list',
+  save: 'Save',
+  saveFile: 'Save :name',
+  damaged: 'This file was damaged, and is not whole.',
+  ownOnly: 'What you have written in this room. What others have written belongs to them.',
+  rows: ':count entries',
+  more: 'Show more',
+}
+
+export type Texts = typeof en
+
+const de: Texts = {
+  title: 'Ihre Daten',
+  madeAt: 'Eine Kopie dessen, was :service von :name hat, Stand :time.',
+  choose: 'Archiv auswählen',
+  chooseIntro:
+    'Diese Seite braucht kein Netz. Wählen Sie die ZIP-Datei, in der sie lag, oder den Ordner, in den Sie sie entpackt haben. Nichts davon verlässt diesen Browser.',
+  chooseZip: 'ZIP-Datei',
+  chooseFolder: 'Entpackter Ordner',
+  noArchive: 'Das ist kein Archiv Ihrer Daten, oder ein Teil davon fehlt.',
+  failed: 'Das ließ sich nicht lesen.',
+  unlock: 'Verschlüsseltes öffnen',
+  unlockIntro:
+    'Nachrichten sind mit Ihrem Passkey verschlüsselt. Geben Sie ihn ein, oder den Wiederherstellungscode, den Sie mit ihm bekommen haben.',
+  secret: 'Passkey oder Wiederherstellungscode',
+  open: 'Öffnen',
+  opening: 'Wird geöffnet …',
+  wrongSecret: 'Weder der Passkey noch der Wiederherstellungscode dieses Kontos.',
+  parts: 'Teile des Archivs',
+  conversations: 'Unterhaltungen',
+  rooms: 'Räume',
+  files: 'Dateien',
+  everything: 'Alles',
+  none: 'Hier ist nichts.',
+  self: 'Sie',
+  model: 'Modell',
+  locked: 'Für diese Nachricht gibt es keinen Schlüssel.',
+  back: 'Zurück zur Liste',
+  save: 'Speichern',
+  saveFile: ':name speichern',
+  damaged: 'Diese Datei war beschädigt und ist nicht vollständig.',
+  ownOnly: 'Was Sie in diesem Raum geschrieben haben. Was andere geschrieben haben, gehört ihnen.',
+  rows: ':count Einträge',
+  more: 'Mehr anzeigen',
+}
+
+export const locale = navigator.language.startsWith('de') ? 'de' : 'en'
+
+export const texts = { de, en }[locale]
+
+/** A text with what varies in it. */
+export const fill = (text: string, values: Record<string, string | number>) =>
+  text.replace(/:(\w+)/g, (whole, name: string) => String(values[name] ?? whole))
+
+const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+
+export const momentText = (at: string) => moments.format(new Date(at))
+
+const sizes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 0 })
+
+export const sizeText = (bytes: number) => sizes.format(Math.ceil(bytes / 1000))

@@ -1,0 +1,194 @@
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { ZipWriter } from '@zip.js/zip.js/lib/zip-core-custom.js'
+import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { listFilesOf } from '../../entities/rooms/attachment.sql.ts'
+import { wireNames } from '../../facades/http/names.ts'
+import { declaredMembers } from '../../facades/json-api/members.ts'
+import { createContext } from '../../routers/core/context.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import type { Services } from '../../routers/core/services.ts'
+import { createCaller } from '../../routers/index.ts'
+import { contents } from './contents.ts'
+import { type OwnRows, type RowParts, readOwnRows } from './rows.ts'
+
+export interface ArchiveParts {
+  services: Services
+  /** Reads the page that opens an archive. */
+  readPage(): Promise<Uint8Array>
+}
+
+/** As many rows are in one file, which whoever opens the archive reads at once. */
+const ROWS_PER_FILE = 1000
+
+const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
+passkey opens in it what is encrypted. The folder data has everything as JSON, the folder files your files.
+
+Dies ist eine Kopie dessen, was der Dienst von Ihnen hat. Öffnen Sie die Datei open.html in einem Browser: Sie braucht kein
+Netz, und Ihr Passkey öffnet darin, was verschlüsselt ist. Im Ordner data steht alles als JSON, im Ordner files liegen Ihre
+Dateien.
+`
+
+/** Writes all that belongs to a person as a ZIP, and holds little of it at a time. Breaks off where the signal ends. */
+export async function* writeArchive(
+  parts: ArchiveParts,
+  userId: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const passing = new PassThrough()
+  // What is written in UTF-8 is told as such, and the sizes of large archives have room.
+  const zip = new ZipWriter(Writable.toWeb(passing), { useWebWorkers: false, signal })
+  const archive = new PersonArchive(parts, zip)
+  const written = archive.write(userId).then(
+    () => zip.close(),
+    (error: Error) => passing.destroy(error),
+  )
+  try {
+    yield* passing
+  } finally {
+    passing.destroy()
+    await written.catch(() => {})
+  }
+}
+
+interface Manifest {
+  format: 1
+  createdAt: string
+  /** The address of the service, and its version. */
+  service: string
+  version: string
+  /** What keys are derived with, beside the passkey. */
+  salts: Services['settings']['public']['salts']
+  person: { id: number; username: string; displayName: string }
+  /** The files with the rows of each type, and how many rows these are. */
+  types: Record<string, { files: string[]; rows: number }>
+  /** Where each uploaded file is, by the id of its attachment. */
+  files: Record<string, string>
+  /** Those that could not be read to their end. */
+  damagedFiles: string[]
+}
+
+class PersonArchive {
+  readonly #services: Services
+  readonly #readPage: ArchiveParts['readPage']
+  readonly #zip: ZipWriter<unknown>
+
+  constructor({ services, readPage }: ArchiveParts, zip: ZipWriter<unknown>) {
+    this.#services = services
+    this.#readPage = readPage
+    this.#zip = zip
+  }
+
+  async write(userId: number): Promise<void> {
+    const person = await this.#services.em.fork().findOne(User, userId)
+    if (!person || userId === AI_USER_ID) throw new Problem('not_found')
+    const { username, name: displayName, avatar } = person
+    const manifest = this.#begin({ id: userId, username, displayName })
+    await this.#add('README.txt', inOnePiece(README))
+    await this.#add('open.html', inOnePiece(await this.#readPage()))
+    const rows = this.#rowParts(person)
+    for (const content of contents) await this.#addRows(manifest, readOwnRows(content, rows))
+    await this.#addRows(manifest, { type: 'usage-limits', batches: this.#limits(person) })
+    if (avatar) await this.#addFile(manifest, 'picture.webp', this.#picture(avatar))
+    await this.#addFiles(manifest, userId)
+    // The last one, which says that nothing is missing.
+    await this.#add('manifest.json', inOnePiece(JSON.stringify(manifest, null, 2)))
+  }
+
+  #begin(person: Manifest['person']): Manifest {
+    const { baseUrl, version, public: open } = this.#services.settings
+    const facts = { format: 1 as const, createdAt: new Date().toISOString(), service: baseUrl, version }
+    return { ...facts, salts: open.salts, person, types: {}, files: {}, damagedFiles: [] }
+  }
+
+  #rowParts({ id: viewer, groups }: User): RowParts {
+    const { em, readInBatches, resources, settings } = this.#services
+    const { baseUrl: origin, brand, defaultLocale } = settings
+    const names = wireNames(brand)
+    return {
+      services: { readInBatches, resources },
+      metadata: em.getMetadata(),
+      documentContext: {
+        resources: new Map(resources.all.map((resource) => [resource.type, resource])),
+        ...{ members: declaredMembers, names, origin, baseUrl: origin + names.basePath },
+      },
+      viewer: { viewer, usage: 'main', groups, locale: defaultLocale, defaultLocale, brand },
+    }
+  }
+
+  /** Writes a document of JSON:API for each thousand rows, and one where there is none. */
+  async #addRows(manifest: Manifest, { type, batches }: OwnRows): Promise<void> {
+    const told = { files: [] as string[], rows: 0 }
+    manifest.types[type] = told
+    const batch = batches[Symbol.asyncIterator]()
+    try {
+      let next = await batch.next()
+      do {
+        const path = `data/${type}${told.files.length > 0 ? `-${told.files.length + 1}` : ''}.json`
+        told.files.push(path)
+        await this.#add(path, document())
+      } while (!next.done)
+      async function* document() {
+        yield '{"jsonapi":{"version":"1.1"},"data":['
+        for (let rows = 0; !next.done && rows < ROWS_PER_FILE; next = await batch.next()) {
+          yield `${rows > 0 ? ',' : ''}\n${next.value.map((row) => JSON.stringify(row)).join(',\n')}`
+          rows += next.value.length
+          told.rows += next.value.length
+        }
+        yield '\n]}\n'
+      }
+    } finally {
+      await batch.return?.()
+    }
+  }
+
+  /** The limits that hold for the person, as they are told of them. */
+  async *#limits({ id, username, name, email, role, groups }: User): OwnRows['batches'] {
+    const caller = { type: 'user' as const, person: { id, username, name, email, role, groups } }
+    const limits = await createCaller(createContext(this.#services, { caller, requestId: 'export' })).usage.limits()
+    if (limits.length > 0)
+      yield limits.map((attributes, at) => ({
+        type: 'usage-limits',
+        id: String(at + 1),
+        attributes: { ...attributes },
+      }))
+  }
+
+  async *#picture(key: string) {
+    yield await this.#services.storage.get(key)
+  }
+
+  async #addFiles(manifest: Manifest, userId: number): Promise<void> {
+    const { readInBatches, files } = this.#services
+    for await (const rows of readInBatches(listFilesOf, [userId]))
+      for (const { id, uuid, name, bytes, sealedKey, clientEncrypted } of rows) {
+        const path = `files/${id}${clientEncrypted ? '.sealed' : extensionOf(name)}`
+        manifest.files[id] = path
+        await this.#addFile(manifest, path, files.read({ name: uuid, bytes, sealedKey }))
+      }
+  }
+
+  /** A file that is damaged keeps nobody from the others; where nobody can be asked for it, all is tried again. */
+  async #addFile(manifest: Manifest, path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    async function* asFarAsPossible() {
+      try {
+        yield* content
+      } catch (error) {
+        if (error instanceof Problem) throw error
+        manifest.damagedFiles.push(path)
+      }
+    }
+    // What is encrypted, or packed already, gets no smaller.
+    await this.#add(path, asFarAsPossible(), 0)
+  }
+
+  async #add(path: string, content: AsyncIterable<Uint8Array | string>, level = 6): Promise<void> {
+    const bytes = Readable.toWeb(Readable.from(content, { objectMode: false }))
+    await this.#zip.add(path, bytes as ReadableStream<Uint8Array>, { level })
+  }
+}
+
+async function* inOnePiece(content: Uint8Array | string) {
+  yield content
+}
+
+const extensionOf = (name: string) => /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? ''

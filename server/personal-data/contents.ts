@@ -1,0 +1,126 @@
+import type { EntityMetadata, EntityProperty, MetadataStorage } from '@mikro-orm/core'
+import { UsageBill } from '../../entities/ai/usage-closing.ts'
+import { UsageRecord } from '../../entities/ai/usage-record.ts'
+import { UsageRollup } from '../../entities/ai/usage-rollup.ts'
+import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
+import { AuditEntry } from '../../entities/events/audit-entry.ts'
+import { AccessToken } from '../../entities/identity/access-token.ts'
+import { AccountInvitation } from '../../entities/identity/account-invitation.ts'
+import { AppliedFrontendMigration } from '../../entities/identity/applied-frontend-migration.ts'
+import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
+import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
+import { PersonExport } from '../../entities/identity/person-export.ts'
+import { Session } from '../../entities/identity/session.ts'
+import { User } from '../../entities/identity/user.ts'
+import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { Attachment } from '../../entities/rooms/attachment.ts'
+import { Conversation } from '../../entities/rooms/conversation.ts'
+import { ConversationMessage } from '../../entities/rooms/conversation-message.ts'
+import { joinedRooms, Room } from '../../entities/rooms/room.ts'
+import { RoomDisclosure } from '../../entities/rooms/room-disclosure.ts'
+import { RoomKey, RoomKeyEpoch } from '../../entities/rooms/room-key.ts'
+import { RoomMember } from '../../entities/rooms/room-member.ts'
+import { RoomMessage } from '../../entities/rooms/room-message.ts'
+import { RoomReadMark } from '../../entities/rooms/room-read-mark.ts'
+import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
+import { isoTime } from '../../entities/sql/statement.ts'
+import { AnnouncementReceipt, AnnouncementTarget } from '../../entities/system/announcement.ts'
+import { DeprecatedCall } from '../../entities/system/deprecated-call.ts'
+
+/** A table in which something belongs to a person. */
+export interface Content {
+  entity: object
+  /** How its rows lead to the person, by properties. */
+  path?: readonly string[]
+  /** Which rows are theirs, where no property says so. */
+  own?: SqlPredicate
+  /** SQL for what is told of a row, where that is not all of its columns. */
+  told?: Readonly<Record<string, SqlPredicate>>
+}
+
+const isViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
+
+/** What the audit log calls a person. */
+const auditName = (sql: ParameterBinder) => `concat('user:', ${sql.param('viewer')})`
+
+/** What the person did, and what was done to them: who else was in it is not told, and from where only of themselves. */
+const auditColumns: Content['told'] = {
+  at: (row) => isoTime(`${row}.at`),
+  act: (row) => `${row}.act`,
+  outcome: (row) => `${row}.outcome`,
+  actor: (row, sql) => withoutOthers(`${row}.actor`, sql),
+  subject: (row, sql) => withoutOthers(`${row}.subject`, sql),
+  origin: (row, sql) => `case when ${row}.actor = ${auditName(sql)} then ${row}.origin::jsonb - 'salt' end`,
+  change: (row, sql) => `case when ${row}.subject = ${auditName(sql)} then ${row}.change::jsonb - 'salt' end`,
+}
+
+const withoutOthers = (column: string, sql: ParameterBinder) =>
+  `case when ${column} like 'user:%' and ${column} <> ${auditName(sql)} then 'user' else ${column} end`
+
+/** The tables that an archive is made of, in its order. */
+export const contents: readonly Content[] = [
+  { entity: User, own: (row, sql) => isViewer(`${row}.id`, sql) },
+  { entity: UserKeychainValue, path: ['user'] },
+  { entity: PasskeyBackup, path: ['user'] },
+  { entity: Session, path: ['user'] },
+  { entity: AccessToken, path: ['user'] },
+  { entity: AccountInvitation, path: ['user'] },
+  { entity: AppliedFrontendMigration, path: ['user'] },
+  { entity: FrontendMigrationUserdata, path: ['user'] },
+  { entity: PersonExport, path: ['user'] },
+  { entity: Conversation, path: ['user'] },
+  { entity: ConversationMessage, path: ['conversation', 'user'] },
+  { entity: Room, own: joinedRooms },
+  { entity: RoomMember, path: ['user'] },
+  {
+    entity: RoomKeyEpoch,
+    own: (row, sql) => `${row}.room_id in (select j.id from rooms j where ${joinedRooms('j', sql)})`,
+  },
+  { entity: RoomKey, path: ['user'] },
+  { entity: RoomMessage, path: ['member', 'user'] },
+  { entity: RoomReadMark, path: ['user'] },
+  { entity: RoomDisclosure, path: ['user'] },
+  { entity: Attachment, path: ['uploader'] },
+  { entity: ExtAppLink, path: ['user'] },
+  { entity: AnnouncementTarget, path: ['user'] },
+  { entity: AnnouncementReceipt, path: ['user'] },
+  { entity: UsageRecord, path: ['user'] },
+  { entity: UsageRollup, path: ['user'] },
+  { entity: UsageBill, path: ['user'] },
+  { entity: DeprecatedCall, path: ['user'] },
+  {
+    entity: AuditEntry,
+    own: (row, sql) => `(${row}.actor = ${auditName(sql)} or ${row}.subject = ${auditName(sql)})`,
+    told: auditColumns,
+  },
+]
+
+/** Columns that lead to a person and are in no archive, and why. */
+export const leftOut: Readonly<Record<string, string>> = {
+  'ext_app_connect_requests.user_id': 'a request that somebody has opened, which is gone within minutes',
+  'room_members.inviter_id': 'an invitation of somebody else, whose name it has',
+}
+
+type Metadata = Pick<EntityMetadata, 'properties' | 'tableName' | 'className'>
+
+/** SQL for the rows of a table that are the person's, who is the viewer. */
+export function ownRowsOf({ entity, path = [], own }: Content, metadata: MetadataStorage): SqlPredicate {
+  if (own) return own
+  const meta = metadata.get(entity as never) as Metadata
+  return (row, sql) => followPath(meta, path, row, sql)
+}
+
+function followPath(
+  meta: Metadata,
+  [name = '', ...rest]: readonly string[],
+  row: string,
+  sql: ParameterBinder,
+): string {
+  const property = (meta.properties as Record<string, EntityProperty | undefined>)[name]
+  const [column] = property?.fieldNames ?? []
+  const target = property?.targetMeta
+  if (!column || !target) throw new Error(`${meta.className}.${name} leads to no table`)
+  if (rest.length === 0) return isViewer(`${row}.${column}`, sql)
+  const next = sql.alias()
+  return `${row}.${column} in (select ${next}.id from ${target.tableName} ${next} where ${followPath(target as Metadata, rest, next, sql)})`
+}

@@ -1,0 +1,99 @@
+import { type EntityMetadata, type EntityProperty, type MetadataStorage, ReferenceKind } from '@mikro-orm/core'
+import { compile, type ParameterBinder, type SqlPredicate, type Viewer } from '../../entities/sql/scope.ts'
+import { isoTime } from '../../entities/sql/statement.ts'
+import { type ResourceObject, writeRecord } from '../../facades/json-api/document.ts'
+import type { DocumentContext } from '../../facades/json-api/members.ts'
+import type { Services } from '../../routers/core/services.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
+import { plainShape } from '../../routers/resource/query-shape.ts'
+import { ResourceStatements } from '../../routers/resource/statements.ts'
+import { type Content, ownRowsOf } from './contents.ts'
+
+export interface RowParts {
+  services: Pick<Services, 'readInBatches' | 'resources'>
+  metadata: MetadataStorage
+  documentContext: DocumentContext
+  viewer: Viewer
+}
+
+/** What a person has in one table, as resource objects of JSON:API, some at a time. */
+export interface OwnRows {
+  type: string
+  batches: AsyncIterable<Pick<ResourceObject, 'type' | 'id' | 'attributes'>[]>
+}
+
+/** The rows of a declared type are written as JSON:API writes them; those of other tables by their columns. */
+export function readOwnRows(content: Content, parts: RowParts): OwnRows {
+  const own = ownRowsOf(content, parts.metadata)
+  const of = parts.services.resources.all.find(({ entity }) => entity === content.entity)
+  if (of) return { type: of.type, batches: readResources(of, own, parts) }
+  const meta = parts.metadata.get(content.entity as never) as EntityMetadata
+  return { type: typeOf(meta), batches: readColumns(meta, { ...content, own }, parts) }
+}
+
+const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
+
+const ALL = 2 ** 31 - 1
+
+/** How many are held at a time: a message may have 180 KB. */
+const BATCH = 100
+
+async function* readResources(of: Resource, own: SqlPredicate, { services, documentContext, viewer }: RowParts) {
+  const { total: _, coalesced: __, ...declared } = of
+  const statements = new ResourceStatements({ ...declared, scope: own, listed: () => 'true' }, services.resources)
+  const { statement, values } = statements.page(plainShape(false))
+  for await (const rows of services.readInBatches(statement, values({ ...viewer, limit: ALL, offset: 0 }), BATCH))
+    yield rows.map((row) => writeRecord(documentContext, of, (statement.read?.(row) ?? row).record))
+}
+
+async function* readColumns(meta: EntityMetadata, content: Content, { services, viewer }: RowParts) {
+  const { statement, values } = compile<{ object: ResourceObject }>(
+    { unrestricted: false, plannedOnce: false },
+    (sql) => selectObjects(meta, content, sql),
+  )
+  for await (const rows of services.readInBatches(statement, values(viewer), BATCH))
+    yield rows.map(({ object }) => object)
+}
+
+/** SQL for resource objects of a table that is no declared type: hidden columns are in none, and references are relationships. */
+function selectObjects(meta: EntityMetadata, { own = () => 'true', told }: Content, sql: ParameterBinder): string {
+  const columns = meta.props.filter(isShown)
+  const keys = meta.props.filter(({ primary }) => primary).map(({ fieldNames: [column] }) => `t.${column}`)
+  const attributes = told
+    ? Object.entries(told).map(([name, value]) => `'${name}', ${value('t', sql)}`)
+    : columns.filter((property) => !isReference(property) && !property.primary).map(writeAttribute)
+  const relationships = told ? [] : columns.filter(isReference).map(writeRelationship)
+  const members = [
+    `'type', '${typeOf(meta)}'`,
+    `'id', ${keysOf(meta, keys)}`,
+    `'attributes', json_build_object(${attributes.join(', ')})`,
+    ...(relationships.length > 0 ? [`'relationships', json_build_object(${relationships.join(', ')})`] : []),
+  ]
+  return `select json_build_object(${members.join(', ')}) as object from ${meta.tableName} t
+    where ${own('t', sql)} order by ${keys.join(', ')}`
+}
+
+/** A key that is hidden is a secret: its rows are numbered. */
+const keysOf = ({ props }: EntityMetadata, keys: readonly string[]) =>
+  props.some(({ primary, hidden }) => primary && hidden)
+    ? `(row_number() over (order by ${keys.join(', ')}))::text`
+    : `concat_ws('-', ${keys.join(', ')})`
+
+const isReference = ({ kind }: EntityProperty) =>
+  kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE
+
+const isShown = ({ kind, hidden, persist, fieldNames }: EntityProperty) =>
+  !hidden && persist !== false && fieldNames?.length === 1 && kind !== ReferenceKind.ONE_TO_MANY
+
+function writeAttribute({
+  name,
+  fieldNames: [column = ''],
+  runtimeType,
+  columnTypes: [type = ''],
+}: EntityProperty): string {
+  const isTime = runtimeType === 'Date' && type.startsWith('timestamp')
+  return `'${name}', ${isTime ? isoTime(`t.${column}`) : `t.${column}`}`
+}
+
+const writeRelationship = ({ name, fieldNames: [column = ''], targetMeta }: EntityProperty) =>
+  `'${name}', json_build_object('data', case when t.${column} is not null then json_build_object('type', '${typeOf({ tableName: targetMeta?.tableName ?? '' })}', 'id', t.${column}::text) end)`
