@@ -19,7 +19,7 @@ export const PersonExport = defineEntity({
     /** The archive goes then, with this row. */
     expiresAt: moment().index(),
     /** The rest is of the archive, once it is ready: its name in the file store, its size, and its key, sealed. */
-    file: p.uuid().nullable(),
+    file: p.uuid().nullable().hidden(),
     bytes: p.bigint('number').nullable(),
     sealedKey: p.string().nullable().hidden(),
   },

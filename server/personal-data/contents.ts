@@ -30,6 +30,8 @@ import { DeprecatedCall } from '../../entities/system/deprecated-call.ts'
 /** A table in which something belongs to a person. */
 export interface Content {
   entity: object
+  /** How its rows are called, where that is not the name of the table or of the declared type. */
+  type?: string
   /** How its rows lead to the person, by properties. */
   path?: readonly string[]
   /** Which rows are theirs, where no property says so. */
@@ -39,6 +41,15 @@ export interface Content {
 }
 
 const isViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
+
+/** What is known of a person beside what others see of them. */
+const accountColumns: Content['told'] = {
+  subject: (row) => `${row}.subject`,
+  groups: (row) => `${row}.groups`,
+  disabled: (row) => `${row}.disabled`,
+  signedInAt: (row) => isoTime(`${row}.signed_in_at`),
+  passwordChangedAt: (row) => isoTime(`${row}.password_changed_at`),
+}
 
 /** What the audit log calls a person. */
 const auditName = (sql: ParameterBinder) => `concat('user:', ${sql.param('viewer')})`
@@ -60,6 +71,7 @@ const withoutOthers = (column: string, sql: ParameterBinder) =>
 /** The tables that an archive is made of, in its order. */
 export const contents: readonly Content[] = [
   { entity: User, own: (row, sql) => isViewer(`${row}.id`, sql) },
+  { type: 'accounts', entity: User, own: (row, sql) => isViewer(`${row}.id`, sql), told: accountColumns },
   { entity: UserKeychainValue, path: ['user'] },
   { entity: PasskeyBackup, path: ['user'] },
   { entity: Session, path: ['user'] },

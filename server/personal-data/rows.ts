@@ -25,10 +25,11 @@ export interface OwnRows {
 /** The rows of a declared type are written as JSON:API writes them; those of other tables by their columns. */
 export function readOwnRows(content: Content, parts: RowParts): OwnRows {
   const own = ownRowsOf(content, parts.metadata)
-  const of = parts.services.resources.all.find(({ entity }) => entity === content.entity)
+  const of = content.told ? undefined : parts.services.resources.all.find(({ entity }) => entity === content.entity)
   if (of) return { type: of.type, batches: readResources(of, own, parts) }
   const meta = parts.metadata.get(content.entity as never) as EntityMetadata
-  return { type: typeOf(meta), batches: readColumns(meta, { ...content, own }, parts) }
+  const type = content.type ?? typeOf(meta)
+  return { type, batches: readColumns(meta, { ...content, type, own }, parts) }
 }
 
 const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
@@ -56,7 +57,11 @@ async function* readColumns(meta: EntityMetadata, content: Content, { services, 
 }
 
 /** SQL for resource objects of a table that is no declared type: hidden columns are in none, and references are relationships. */
-function selectObjects(meta: EntityMetadata, { own = () => 'true', told }: Content, sql: ParameterBinder): string {
+function selectObjects(
+  meta: EntityMetadata,
+  { type, own = () => 'true', told }: Content,
+  sql: ParameterBinder,
+): string {
   const columns = meta.props.filter(isShown)
   const keys = meta.props.filter(({ primary }) => primary).map(({ fieldNames: [column] }) => `t.${column}`)
   const attributes = told
@@ -64,7 +69,7 @@ function selectObjects(meta: EntityMetadata, { own = () => 'true', told }: Conte
     : columns.filter((property) => !isReference(property) && !property.primary).map(writeAttribute)
   const relationships = told ? [] : columns.filter(isReference).map(writeRelationship)
   const members = [
-    `'type', '${typeOf(meta)}'`,
+    `'type', '${type}'`,
     `'id', ${keysOf(meta, keys)}`,
     `'attributes', json_build_object(${attributes.join(', ')})`,
     ...(relationships.length > 0 ? [`'relationships', json_build_object(${relationships.join(', ')})`] : []),

@@ -1,0 +1,256 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eraseRules } from '../../entities/identity/erasure.ts'
+import { contents, leftOut } from '../../server/personal-data/contents.ts'
+import { openBrowser, signIn } from '../kit/browser.ts'
+import { metadata } from '../kit/catalogue.ts'
+import { run } from '../kit/command-line.ts'
+import { clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
+import { currentExport, fetchExport, makeExport, requestExport, unpack } from '../kit/person-export.ts'
+import { sendWith, upload } from '../kit/rooms/attachments.ts'
+import { join as joinRoom } from '../kit/rooms/messages.ts'
+import { text } from '../kit/rooms/older.ts'
+
+let svc: JsonApiApp
+beforeAll(async () => {
+  svc = await startJsonApi()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const seal = (canary: string) => ['iv', 'tag', canary].map((part) => Buffer.from(part).toString('base64')).join('|')
+
+/** Somebody in a browser, who also calls by a token, and has written and uploaded something that names them. */
+async function personWithData(name: string) {
+  const { browser, id } = await signIn(svc, name)
+  const abilities = ['ai', 'user', 'read', 'write', 'keychain'] as const
+  const { token } = await svc.host.tokens.createFor({ user: { id }, name: `of ${name}`, abilities: [...abilities] })
+  const client = clientOf(svc, token)
+  const keychain = [{ key: 'aiConvKey', keyType: 'ai_conv', value: seal(`key of ${name}`) }]
+  expect((await client.post('/user-keychain-values/actions/batch-update', { set: keychain })).status).toBe(200)
+  const { body } = await browser.send('POST', '/req/conv/createChat', { body: { conv_name: `talk of ${name}` } })
+  const { slug } = body['conv'] as { slug: string }
+  const message = { isAi: false, threadId: 0, content: { text: text(`question of ${name}`) }, completion: true }
+  expect((await browser.send('POST', `/req/conv/sendMessage/${slug}`, { body: message })).status).toBe(200)
+  await svc.rows(
+    `insert into usage_records (user_id, context, provider, model, input_tokens, outcome, duration_ms, request_id)
+     values ($1, 'api', 'demo', $2, 7, 'completed', 5, 'r')`,
+    [id, `model of ${name}`],
+  )
+  return { browser, id, name, token, client }
+}
+
+const fetchArchive = async (person: Awaited<ReturnType<typeof personWithData>>) => {
+  const { id } = await makeExport(person.browser)
+  const { status, bytes } = await fetchExport(svc, person.browser, id)
+  expect(status).toBe(200)
+  return unpack(bytes)
+}
+
+test('every column that leads to a person is in an archive, or says why it is not', () => {
+  const told = contents.flatMap(({ entity, path: [name] = [] }) => {
+    const meta = metadata.get(entity as never)
+    const property = (meta.properties as Record<string, { fieldNames: string[] }>)[name ?? '']
+    return property ? `${meta.tableName}.${property.fieldNames[0]}` : []
+  })
+
+  const leading = eraseRules(metadata).map(({ table, column }) => `${table}.${column}`)
+  expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(leftOut).sort())
+})
+
+test('an archive has all that a person wrote, uploaded and used, and nothing of others', async () => {
+  const ada = await personWithData('fay')
+  const bob = await personWithData('gus')
+  const room = (await ada.client.create('rooms', { name: 'Chess' })).one.id
+  await joinRoom(svc, room, 'editor', { ...bob, ...bob.client } as never)
+  const file = (await upload(svc, ada.token, 'file of fay')).one.id
+  await sendWith(ada.client, room, [file], { content: seal('room message of fay') })
+  await bob.client.create('room-messages', { content: seal('room message of gus') }, { room: to('rooms', room) })
+  await upload(svc, bob.token, 'file of gus')
+
+  const archive = await fetchArchive(ada)
+
+  expect(archive.paths).toEqual(expect.arrayContaining(['README.txt', 'open.html', `files/${file}.txt`]))
+  expect(archive.text(`files/${file}.txt`)).toBe('file of fay')
+  expect(archive.rows('users')).toMatchObject([{ id: `${ada.id}`, attributes: { email: 'fay@example.org' } }])
+  expect(archive.rows('conversations')).toMatchObject([{ attributes: { name: 'talk of fay' } }])
+  expect(archive.rows('conversation-messages')).toMatchObject([{ attributes: { role: 'user' } }])
+  expect(archive.rows('room-messages')).toMatchObject([{ attributes: { content: seal('room message of fay') } }])
+  expect(archive.rows('room-members')).toMatchObject([{ attributes: { role: 'admin', username: 'fay' } }])
+  expect(archive.rows('user-keychain-values')).toMatchObject([{ attributes: { value: seal('key of fay') } }])
+  expect(archive.rows('usage-records')).toMatchObject([{ attributes: { model: 'model of fay', inputTokens: 7 } }])
+  expect(archive.rows('access-tokens').map(({ attributes }) => attributes['name'])).toEqual(['test', 'of fay'])
+  expect(archive.rows('audit-entries')[0]).toMatchObject({ attributes: { act: 'sessions.login' } })
+  expect(archive.manifest.damagedFiles).toEqual([])
+  const canaries = ['gus@example', 'The gus', 'of gus', Buffer.from('room message of gus').toString('base64')]
+  expect(canaries.filter((canary) => archive.whole.includes(canary))).toEqual([])
+})
+
+test('an archive holds no secret that would open a door', async () => {
+  const person = await personWithData('hal')
+
+  const { whole } = await fetchArchive(person)
+
+  const [session] = await svc.rows<{ hash: string; csrf: string }>(
+    'select hash, csrf_token as csrf from sessions where user_id = $1',
+    [person.id],
+  )
+  const tokens = await svc.rows<{ hash: string }>('select hash from access_tokens where user_id = $1', [person.id])
+  for (const secret of [session?.hash, session?.csrf, person.token, ...tokens.map(({ hash }) => hash)]) {
+    expect(secret).toBeTruthy()
+    expect(whole.includes(secret ?? '')).toBe(false)
+  }
+})
+
+test('nobody but the person fetches an archive, neither another one, an administrator, a guest nor a token', async () => {
+  const person = await personWithData('ida')
+  const { browser: other } = await signIn(svc, 'jon')
+  const { browser: root, id: rootId } = await signIn(svc, 'kim')
+  await svc.host.admin.setRole({ user: { id: rootId }, role: 'admin' })
+  await root.login('kim')
+  const { id } = await makeExport(person.browser)
+
+  const statuses = [other, root, openBrowser(svc.url)].map(async (who) => (await fetchExport(svc, who, id)).status)
+  expect(await Promise.all(statuses)).toEqual([404, 404, 401])
+  const { status } = await svc.send('GET', `/req/profile/export/${id}`, { token: person.token })
+  expect(status).toBe(403)
+  expect((await fetchExport(svc, person.browser, id)).status).toBe(200)
+})
+
+test('a person has one export made at a time, and three within a day', async () => {
+  const { browser } = await personWithData('lea')
+
+  const [first, second] = await Promise.all([requestExport(browser), requestExport(browser)])
+  expect([first.status, second.status].sort()).toEqual([200, 409])
+  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+  for (let more = 0; more < 2; more++) await makeExport(browser)
+
+  expect((await requestExport(browser)).status).toBe(429)
+})
+
+const sealedExports = async () => {
+  const names: string[] = []
+  for await (const { name } of svc.services.exportFiles.list()) names.push(name)
+  return names
+}
+
+const fileOf = async (exportId: number) =>
+  (await svc.rows<{ file: string }>('select file from person_exports where id = $1', [exportId]))[0]?.file ?? ''
+
+test('an export whose time is over is fetched by nobody, and goes with its file', async () => {
+  const { browser } = await personWithData('mia')
+  const { id, expiresAt } = await makeExport(browser)
+  const file = await fileOf(id)
+  expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(47 * 3_600_000)
+  expect(await sealedExports()).toContain(file)
+
+  await svc.rows(`update person_exports set expires_at = now() where id = $1`, [id])
+  expect((await fetchExport(svc, browser, id)).status).toBe(404)
+  expect(await currentExport(browser)).toBe(null)
+  await svc.host.personExports.deleteExpired()
+
+  expect(await sealedExports()).not.toContain(file)
+  expect(await svc.rows('select id from person_exports where id = $1', [id])).toEqual([])
+})
+
+test('an export goes with its person, whose removal stays in the audit log in numbers alone', async () => {
+  const { browser, id: userId } = await personWithData('nat')
+  const { id } = await makeExport(browser)
+  const file = await fileOf(id)
+
+  await svc.host.admin.removeUser({ user: { id: userId } })
+
+  expect(await sealedExports()).not.toContain(file)
+  expect(await svc.rows('select id from person_exports where id = $1', [id])).toEqual([])
+  expect(await svc.rows(`select user_id, model from usage_records where model = 'model of nat'`)).toEqual([
+    { user_id: null, model: 'model of nat' },
+  ])
+})
+
+test('asking for an export and fetching it stand in the audit log', async () => {
+  const { browser, id: userId } = await personWithData('oda')
+  const { id } = await makeExport(browser)
+  await fetchExport(svc, browser, id)
+  await svc.services.audit.flush()
+
+  const { entries } = await svc.host.audit.list({ actor: `user:${userId}`, act: 'personExports.' })
+  expect(entries.map(({ act, subject, outcome }) => [act, subject, outcome])).toEqual([
+    ['personExports.download', `user:${userId}`, 'ok'],
+    ['personExports.request', `user:${userId}`, 'ok'],
+  ])
+})
+
+test('an export that could not be made says so, and another one may be asked for', async () => {
+  const { browser, id: userId } = await personWithData('pia')
+  const [waiting] = await svc.rows<{ id: number }>(
+    `insert into person_exports (user_id, expires_at) values ($1, now() + interval '1 day') returning id`,
+    [userId],
+  )
+
+  await svc.host.personExports.giveUp({ exportId: waiting?.id ?? 0 })
+
+  expect(await currentExport(browser)).toMatchObject({ state: 'failed' })
+  expect((await makeExport(browser)).state).toBe('ready')
+})
+
+test('an export whose job was lost is made all the same', async () => {
+  const { browser, id: userId } = await personWithData('quin')
+  await svc.rows(`insert into person_exports (user_id, expires_at) values ($1, now() + interval '1 day')`, [userId])
+
+  await svc.host.personExports.deleteExpired()
+
+  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+})
+
+test('many rows come in several files, and none of them is missing', async () => {
+  const person = await personWithData('rob')
+  await svc.rows(
+    `insert into usage_records (user_id, context, provider, model, input_tokens, outcome, duration_ms, request_id)
+     select $1, 'api', 'demo', 'demo', n, 'completed', 5, 'r' from generate_series(1, 2499) n`,
+    [person.id],
+  )
+
+  const archive = await fetchArchive(person)
+
+  const { files, rows } = archive.manifest.types['usage-records'] ?? {}
+  expect(files).toEqual([1, 2, 3].map((n) => `data/usage-records${n > 1 ? `-${n}` : ''}.json`))
+  expect(rows).toBe(2500)
+  expect(new Set(archive.rows('usage-records').map(({ id }) => id)).size).toBe(2500)
+})
+
+test('a damaged file keeps nobody from the others', async () => {
+  const person = await personWithData('sue')
+  const [damaged, gone, whole] = await Promise.all(
+    ['one', 'two', 'three'].map((name) => upload(svc, person.token, name)),
+  )
+  const pathOf = (attachment: typeof damaged) => {
+    const name = String(attachment?.one.attributes['uuid'])
+    return join(svc.folder, 'files/sealed', name.slice(0, 2), name)
+  }
+  await writeFile(pathOf(damaged), 'something else')
+  await svc.services.files.remove([String(gone?.one.attributes['uuid'])])
+
+  const archive = await fetchArchive(person)
+
+  const pathsOf = (...attachments: (typeof damaged)[]) => attachments.map((each) => `files/${each?.one.id}.txt`)
+  expect(archive.manifest.damagedFiles).toEqual(pathsOf(damaged, gone))
+  expect(archive.text(pathsOf(whole)[0] ?? '')).toBe('three')
+})
+
+test('the host has an export made for somebody, or writes it into a file', async () => {
+  const { browser, id } = await personWithData('tom')
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  const env = { DATABASE_URL, DATA_DIR }
+  const file = join(svc.folder, 'tom.zip')
+
+  const asked = await run(['export-user', '--username', 'tom'], { env })
+  expect(asked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('tom is being made') })
+  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+
+  const written = await run(['export-user', '--username', 'tom', '--file', file], { env })
+  expect(written).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(unpack(await readFile(file)).rows('conversations')).toMatchObject([{ attributes: { name: 'talk of tom' } }])
+  expect(await run(['export-user', '--username', 'tom', '--file', file], { env })).toMatchObject({ exitCode: 2 })
+  const { entries } = await svc.host.audit.list({ actor: 'host', subject: `user:${id}`, act: 'personExports.' })
+  expect(entries.map(({ act }) => act)).toEqual(['personExports.write', 'personExports.requestFor'])
+})
