@@ -149,6 +149,7 @@ async function bundleArchivePage(outDir: string): Promise<void> {
     logLevel: 'error',
     build: {
       write: false,
+      cssCodeSplit: false,
       modulePreload: false,
       target: 'es2022',
       reportCompressedSize: false,

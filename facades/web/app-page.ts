@@ -11,7 +11,7 @@ import { colorSchemeOf } from './scheme.ts'
 import type { SiteView } from './site.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
-const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'sessions', 'appearance']
+const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'data', 'sessions', 'appearance']
 const admin = ['/admin', '/admin/:section', '/admin/:section/:id']
 const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', ...admin]
 const addresses = [...subjects, ...settings.map((section) => `/settings/${section}`)]

@@ -102,7 +102,7 @@ describeWith('chromium')('with labels that give their keys', () => {
       await page.goto(path)
       expect(await foreignWords(page), path).toEqual([])
     }
-    for (const section of ['profile', 'security', 'apps', 'usage', 'sessions', 'appearance', 'tokens']) {
+    for (const section of ['profile', 'security', 'apps', 'usage', 'data', 'sessions', 'appearance', 'tokens']) {
       await showSettings(page, section)
       expect(await foreignWords(page), section).toEqual([])
     }

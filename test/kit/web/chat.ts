@@ -10,10 +10,10 @@ export async function openChat(svc: TestApp, account: string, options: BrowserCo
   const chromium = await openPage(svc.url, options)
   const { page } = chromium
   await signIn(page, account)
-  await makeKeys(page)
+  const code = await makeKeys(page)
   await page.click('#on')
   await composer(page).waitFor()
-  return { ...chromium, ...controls(page) }
+  return { ...chromium, ...controls(page), /** The recovery code. */ code }
 }
 
 const composer = (page: Page) => page.getByRole('textbox', { name: /^(Message|Nachricht)$/ })

@@ -181,21 +181,35 @@ function download(content: Blob, name: string): void {
 function Everything({ archive }: PartProps) {
   return (
     <>
-      {Object.entries(archive.manifest.types).map(([type, { rows }]) => (
-        <details key={type}>
-          <summary>
-            {type} <span className="hint">{fill(texts.rows, { count: rows })}</span>
-          </summary>
-          <Rows archive={archive} type={type} count={rows} />
-        </details>
-      ))}
+      {Object.entries(archive.manifest.types).map(
+        ([type, { rows }]) => rows > 0 && <Type key={type} archive={archive} type={type} count={rows} />,
+      )}
     </>
+  )
+}
+
+interface TypeProps {
+  archive: Archive
+  type: string
+  count: number
+}
+
+/** Reads the rows once somebody wants to see them. */
+function Type({ archive, type, count }: TypeProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        {type} <span className="hint">{fill(texts.rows, { count })}</span>
+      </summary>
+      {isOpen && <Rows archive={archive} type={type} count={count} />}
+    </details>
   )
 }
 
 const PAGE = 20
 
-function Rows({ archive, type, count }: { archive: Archive; type: string; count: number }) {
+function Rows({ archive, type, count }: TypeProps) {
   const [size, setSize] = useState(PAGE)
   const rows = useRead(async () => {
     const first: Row[] = []

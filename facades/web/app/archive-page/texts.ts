@@ -28,7 +28,7 @@ const en = {
   saveFile: 'Save :name',
   damaged: 'This file was damaged, and is not whole.',
   ownOnly: 'What you have written in this room. What others have written belongs to them.',
-  rows: ':count entries',
+  rows: 'Entries: :count',
   more: 'Show more',
 }
 
@@ -65,7 +65,7 @@ const de: Texts = {
   saveFile: ':name speichern',
   damaged: 'Diese Datei war beschädigt und ist nicht vollständig.',
   ownOnly: 'Was Sie in diesem Raum geschrieben haben. Was andere geschrieben haben, gehört ihnen.',
-  rows: ':count Einträge',
+  rows: 'Einträge: :count',
   more: 'Mehr anzeigen',
 }
 

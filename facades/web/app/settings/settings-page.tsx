@@ -5,6 +5,7 @@ import { t } from '../shared/text/labels.ts'
 import { usePageTitle } from '../shared/ui/page-title.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
 import { AppearanceSettings } from './appearance-settings.tsx'
+import { DataSettings } from './data-settings.tsx'
 import { LinkedAppSettings } from './linked-app-settings.tsx'
 import { ProfileSettings } from './profile-settings.tsx'
 import { SecuritySettings } from './security-settings.tsx'
@@ -25,6 +26,7 @@ const sections: Record<string, Section> = {
   tokens: { label: 'app.settings.tokens', Content: TokenSettings },
   apps: { label: 'app.settings.apps', Content: LinkedAppSettings },
   usage: { label: 'app.settings.usage', Content: UsageSettings },
+  data: { label: 'app.settings.data', Content: DataSettings },
   sessions: { label: 'app.settings.sessions', Content: SessionSettings },
   appearance: { label: 'app.settings.appearance', Content: AppearanceSettings },
 }

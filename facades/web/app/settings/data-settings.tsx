@@ -1,0 +1,85 @@
+import { useQuery } from '@tanstack/react-query'
+import { SvcError } from '../../../client/index.ts'
+import { api, queryClient } from '../shared/api/client.ts'
+import { errorText, InputError } from '../shared/api/error-text.ts'
+import { language, t } from '../shared/text/labels.ts'
+import { minuteText } from '../shared/text/moments.ts'
+import { Outcome } from './outcome.tsx'
+import { SettingsSection } from './settings-section.tsx'
+import { useStep } from './use-step.ts'
+
+const key = ['person-export']
+
+const readCurrent = (signal: AbortSignal) => api.personExports.current.query(undefined, { signal })
+type PersonExport = NonNullable<Awaited<ReturnType<typeof readCurrent>>>
+
+/** How often a page looks at an export that is being made, in milliseconds. */
+const LOOK_AGAIN_MS = 2000
+
+/** A copy of all that belongs to the person, for them to keep. */
+export function DataSettings() {
+  const { data, error } = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => readCurrent(signal),
+    refetchInterval: ({ state }) => (state.data?.state === 'waiting' ? LOOK_AGAIN_MS : false),
+  })
+  const { run, outcome, isWrong, isBusy } = useStep()
+  const isWaiting = data?.state === 'waiting'
+  return (
+    <SettingsSection title={t('app.settings.dataTitle')}>
+      <p>{t('app.settings.dataIntro')}</p>
+      <p className="hint">{t('app.settings.dataLimits')}</p>
+      {error ? (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      ) : (
+        <div aria-busy={data === undefined} role="status">
+          {data && <ExportState made={data} />}
+        </div>
+      )}
+      <p className="settings-buttons">
+        {data?.state === 'ready' && (
+          <a className="button" href={`/req/profile/export/${data.id}`} download>
+            {t('app.settings.dataFetch')}
+          </a>
+        )}
+        {/* `disabled` would take the focus away. */}
+        <button
+          type="button"
+          className={data?.state === 'ready' ? 'quiet-button' : 'button'}
+          aria-disabled={isWaiting || isBusy}
+          onClick={() => isWaiting || run(requestExport)}
+        >
+          {t(data ? 'app.settings.dataAgain' : 'app.settings.dataRequest')}
+        </button>
+      </p>
+      <Outcome outcome={outcome} isWrong={isWrong} />
+    </SettingsSection>
+  )
+}
+
+async function requestExport(): Promise<undefined> {
+  try {
+    await api.personExports.request.mutate()
+  } catch (error) {
+    throw error instanceof SvcError && error.status === 429 ? new InputError(t('app.settings.dataTooMany')) : error
+  } finally {
+    await queryClient.invalidateQueries({ queryKey: key })
+  }
+}
+
+const sizes = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 })
+
+function ExportState({ made: { state, requestedAt, endedAt, expiresAt, bytes } }: { made: PersonExport }) {
+  if (state === 'waiting') return <p>{t('app.settings.dataWaiting', { time: minuteText(requestedAt) })}</p>
+  if (state === 'failed')
+    return <p className="wrong">{t('app.settings.dataFailed', { time: minuteText(endedAt ?? requestedAt) })}</p>
+  return (
+    <>
+      <p>{t('app.settings.dataReady', { time: minuteText(requestedAt), size: sizes.format((bytes ?? 0) / 1e6) })}</p>
+      <p>{t('app.settings.dataExpires', { time: minuteText(expiresAt) })}</p>
+      <p className="hint">{t('app.settings.dataOpen')}</p>
+    </>
+  )
+}

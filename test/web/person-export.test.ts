@@ -1,0 +1,166 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { unzipSync } from 'fflate'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AppFiles } from '../../facades/web/app-files.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { openSettings, PASSKEY, showSettings } from '../kit/web/pages.ts'
+import { openRooms } from '../kit/web/rooms.ts'
+
+let svc: TestApp
+beforeAll(async () => {
+  svc = await startApp()
+})
+afterAll(() => svc[Symbol.asyncDispose]())
+
+const CANARY = 'a canary in a question'
+
+/** Asks for a copy in the settings, and saves it. */
+async function saveCopy(page: Page, folder: string): Promise<string> {
+  await showSettings(page, 'data')
+  await page.getByRole('button', { name: 'Make a copy' }).click()
+  const link = page.getByRole('link', { name: 'Download' })
+  await link.waitFor()
+  await page.getByText(/is ready\. It has [\d.]+ MB\./).waitFor()
+  const [download] = await Promise.all([page.waitForEvent('download'), link.click()])
+  const path = join(folder, download.suggestedFilename())
+  await download.saveAs(path)
+  return path
+}
+
+async function unpackInto(folder: string, archive: string): Promise<void> {
+  for (const [path, content] of Object.entries(unzipSync(await readFile(archive)))) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), content)
+  }
+}
+
+async function temporaryFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'svc-export-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}
+
+describeWith('chromium')('a copy of a person’s data', () => {
+  test('is made and saved in the settings, and its page opens it offline with the passkey or the recovery code', async () => {
+    await using folder = await temporaryFolder()
+    await using chat = await openChat(svc, 'ada')
+    await chat.ask(CANARY)
+    await chat.answered()
+    await expect.poll(() => svc.rows('select id from conversation_messages')).toHaveLength(2)
+    const archive = await saveCopy(chat.page, folder.path)
+    await expectAccessible(chat.page)
+    expect(chat.complaints).toEqual([])
+    await unpackInto(join(folder.path, 'copy'), archive)
+
+    await using offline = await openPage('about:blank', { offline: true, locale: 'en-US' })
+    const { page, requests, complaints } = offline
+    await page.goto(pathToFileURL(join(folder.path, 'copy/open.html')).href)
+    await page.getByLabel('ZIP file').setInputFiles(archive)
+    await page.getByLabel('Passkey or recovery code').fill('wrong')
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByText('Neither the passkey nor the recovery code').waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('Passkey or recovery code').fill(PASSKEY)
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.locator('.row').first().click()
+    await page.getByText(CANARY, { exact: true }).waitFor()
+    await expectAccessible(page)
+    for (const part of ['Rooms', 'Files', 'Everything']) {
+      await page.getByRole('button', { name: part }).click()
+      await page.getByRole('heading', { name: part, level: 2 }).waitFor()
+      await expectAccessible(page)
+    }
+
+    expect(
+      requests
+        .map(({ url }) => new URL(url).protocol)
+        .filter((protocol) => protocol !== 'file:' && protocol !== 'blob:'),
+    ).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('has rooms and files, which the unpacked folder opens with the recovery code on a narrow dark German page', async () => {
+    await using folder = await temporaryFolder()
+    await using room = await openRooms(svc, 'bea')
+    await room.createRoom('Chess')
+    await room.page
+      .locator('.room-foot input[type=file]')
+      .setInputFiles({ name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('the plan') })
+    await room.page.getByText('plan.txt').waitFor()
+    await room.say(CANARY)
+    await room.said(CANARY).waitFor()
+    await expect.poll(() => svc.rows('select id from attachments where message_id is not null')).toHaveLength(1)
+    const copy = join(folder.path, 'copy')
+    await unpackInto(copy, await saveCopy(room.page, folder.path))
+
+    await using offline = await openPage('about:blank', {
+      ...{ offline: true, locale: 'de-DE', colorScheme: 'dark' },
+      viewport: { width: 360, height: 740 },
+    })
+    const { page, complaints } = offline
+    await page.goto(pathToFileURL(join(copy, 'open.html')).href)
+    await page.getByLabel('Entpackter Ordner').setInputFiles(copy)
+    await page.getByLabel('Passkey oder Wiederherstellungscode').fill(room.code.toUpperCase())
+    await page.getByRole('button', { name: 'Öffnen' }).click()
+    await page.getByRole('button', { name: 'Räume' }).click()
+    await page.getByRole('button', { name: /Chess/ }).click()
+    await page.getByText(CANARY, { exact: true }).waitFor()
+    await expectAccessible(page)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await page.getByRole('button', { name: 'Dateien' }).click()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'plan.txt speichern' }).click(),
+    ])
+    expect(await readFile(await download.path(), 'utf8')).toBe('the plan')
+    await page.getByRole('button', { name: 'Alles' }).click()
+    await page.getByText('room-messages').click()
+    await page.getByText('"keyEpoch": 0').first().waitFor()
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
+  test('says what is wrong where a file is no archive', async () => {
+    await using folder = await temporaryFolder()
+    const { readArchivePage } = new AppFiles()
+    await writeFile(join(folder.path, 'open.html'), await readArchivePage())
+    await writeFile(join(folder.path, 'other.zip'), 'no archive')
+    await using offline = await openPage('about:blank', { offline: true, locale: 'en-US' })
+    const { page } = offline
+
+    await page.goto(pathToFileURL(join(folder.path, 'open.html')).href)
+    await expectAccessible(page)
+    await page.getByLabel('ZIP file').setInputFiles(join(folder.path, 'other.zip'))
+
+    await page.getByText('This is no archive of your data').waitFor()
+  })
+
+  test('shows in the settings that it is being made, that it failed, and that there were too many', async () => {
+    await using person = await openSettings(svc, 'cleo', { section: 'data', locale: 'de-DE' })
+    const { page, id } = person
+    const add = (state: string) =>
+      svc.rows(`insert into person_exports (user_id, state, expires_at) values ($1, $2, now() + interval '1 day')`, [
+        id,
+        state,
+      ])
+    await page.getByRole('button', { name: 'Kopie erstellen' }).waitFor()
+
+    await add('waiting')
+    await showSettings(page, 'data')
+    await page.getByText('Die Kopie wird erstellt.').waitFor()
+    expect(await page.getByRole('button', { name: 'Neue Kopie erstellen' }).getAttribute('aria-disabled')).toBe('true')
+    await svc.rows(`update person_exports set state = 'failed', ended_at = now() where user_id = $1`, [id])
+    await page.getByText('konnte nicht erstellt werden').waitFor()
+    await expectAccessible(page)
+    for (let more = 0; more < 2; more++) await add('failed')
+    await page.getByRole('button', { name: 'Neue Kopie erstellen' }).click()
+
+    await page.getByText('innerhalb eines Tages drei Kopien').waitFor()
+  })
+})
