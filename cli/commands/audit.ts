@@ -60,13 +60,19 @@ const verify = (context: CommandContext) =>
 
 const MAX_ANCHORS = 10_000
 
+interface Anchor {
+  seq: number
+  hash: string
+  seal?: string
+}
+
 /** The last anchors among the lines of a log. */
 async function readAnchors(path: string) {
-  const anchors: { seq: number; hash: string }[] = []
+  const anchors: Anchor[] = []
   for await (const line of createInterface({ input: createReadStream(path) })) {
     if (!line.includes('"audit anchor"')) continue
-    const { seq, hash } = JSON.parse(line) as { seq: number; hash: string }
-    anchors.push({ seq, hash })
+    const { seq, hash, seal } = JSON.parse(line) as Anchor
+    anchors.push({ seq, hash, ...(seal !== undefined && { seal }) })
     if (anchors.length > MAX_ANCHORS) anchors.shift()
   }
   return anchors

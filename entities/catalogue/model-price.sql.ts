@@ -24,11 +24,12 @@ export const listCurrentPrices = statement<CurrentPrice>(
 )
 
 /** Values: a JSON list of models with their prices. Each new price becomes a version of its own. */
-export const setPrices = statement<{ id: number; model: string }>(
+export const setPrices = statement<{ id: number; model: string; before: Pricing | null; after: Pricing }>(
   'set-prices',
   `update ai_models m set pricing = w.pricing, updated_at = now()
-    from jsonb_to_recordset($1::jsonb) as w(model text, pricing jsonb)
-   where m.model_id = w.model and m.pricing is distinct from w.pricing returning m.id, m.model_id as model`,
+    from jsonb_to_recordset($1::jsonb) as w(model text, pricing jsonb) join ai_models o on o.model_id = w.model
+   where m.id = o.id and m.pricing is distinct from w.pricing
+   returning m.id, m.model_id as model, o.pricing as before, m.pricing as after`,
 )
 
 /** Values: the day of the price list, a JSON list of the models in it. */

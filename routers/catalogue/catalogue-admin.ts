@@ -167,6 +167,7 @@ async function importModels(
       if (step.id) await em.nativeUpdate(AiModel, { id }, toValues(step))
       changes.add(['all'], step.id ? 'updated' : 'created', 'ai-models', id)
     }
+    ctx.act?.note({ imported: steps.map(told) })
     return steps.map(told)
   })
 }

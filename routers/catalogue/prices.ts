@@ -28,6 +28,8 @@ export const pricesRouter = router({
     const { changed, known } = await changing(ctx, async (em, changes) => {
       const changed = await runStatement(em, setPrices, [JSON.stringify(prices)])
       for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
+      const byModel = (when: 'before' | 'after') => Object.fromEntries(changed.map((one) => [one.model, one[when]]))
+      ctx.act?.note({ before: byModel('before'), after: byModel('after') })
       const listed = [input.asOf ?? dayBefore(0), JSON.stringify(prices)]
       return { changed, known: await runStatement(em, confirmPrices, listed) }
     })

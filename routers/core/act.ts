@@ -5,6 +5,8 @@ export interface ActCall {
   isMutation: boolean
   /** Whether administrators call it, or the host. */
   isOffice: boolean
+  /** Whether the service does it by itself, and only what it changes is told. */
+  isByItself?: boolean
   input: unknown
 }
 
@@ -16,14 +18,18 @@ export class Act {
   subject: string | undefined
   /** Whether it is known who acts only once it is over, so that no transaction of it writes the entry. */
   readonly isSignIn: boolean
-  /** Whether a transaction of it has written the entry. */
-  isWritten = false
+  readonly isByItself: boolean
+  /** Whether the rows that it writes are its change, as it brings them to what a file or a server says. */
+  readonly isObserved: boolean
+  #isWritten = false
   readonly #input: unknown
   #change: Input | undefined
 
-  constructor({ path, isOffice, input }: ActCall) {
+  constructor({ path, isOffice, isByItself = false, input }: ActCall) {
     this.path = path
     this.isOffice = isOffice
+    this.isByItself = isByItself
+    this.isObserved = observedPaths.includes(path)
     this.isSignIn = path.startsWith('sessions.')
     this.#input = isOffice ? input : undefined
   }
@@ -33,26 +39,45 @@ export class Act {
     return this
   }
 
-  /** Records this in place of the input. */
+  /** Records this in place of the input. What is noted after an entry was written gets another one. */
   note(change: Input): void {
     this.#change = { ...this.#change, ...change }
+    this.#isWritten = false
+  }
+
+  /** Whether there is something for an entry that none has yet. */
+  get needsEntry(): boolean {
+    return !this.#isWritten && (!this.isByItself || this.#change !== undefined)
+  }
+
+  /** Its transaction, if it has several the last one, has written the entry. */
+  settle(): void {
+    this.#isWritten = true
+    this.#change = undefined
   }
 
   /** What changed, or what was asked for, without secrets, and without the person, who is the subject. */
   get change(): Input | undefined {
     if (this.#change) return redact(this.#change) as Input
-    if (typeof this.#input !== 'object' || this.#input === null) return undefined
+    if (this.isByItself || typeof this.#input !== 'object' || this.#input === null) return undefined
     const { user: _, id: __, ifVersion: ___, ...input } = this.#input as Input
     return Object.keys(input).length > 0 ? { input: redact(input) } : undefined
   }
 }
+
+/** What brings rows to what a file or a server says: the rows themselves tell what that changed. */
+const syncPaths = ['extApps.sync', 'limits.sync', 'models.sync']
+const observedPaths = [...syncPaths, 'mcp.approve', 'mcp.sync']
+
+/** Whether the audit log tells of what the service does by itself at a start. */
+export const isStartAct = (path: string): boolean => syncPaths.includes(path)
 
 const MAX_TEXT = 4096
 const MAX_ITEMS = 100
 const MAX_DEPTH = 6
 
 const secretName =
-  /(password|passkey|secret|token|key|credential|authorization|cookie|headers|env|hash|cipher(text)?|backup|code|image|avatar|logo|content|query)$/i
+  /(password|passkey|secret|token|key|credential|authorization|cookie|headers|env|hash|cipher(text)?|backup|code|image|avatar|logo|content|query|config)$/i
 
 /** A copy without secrets, bytes and long texts. */
 function redact(value: unknown, depth = 0): unknown {

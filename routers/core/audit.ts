@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import type { ChangeSet } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import ipaddr from 'ipaddr.js'
 import { appendToAudit, type NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
-import { Act, type ActCall } from './act.ts'
+import { Act, type ActCall, isStartAct } from './act.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
 
@@ -44,18 +45,42 @@ export function beginAct({ origin, operator }: Context, call: ActCall): Act | un
   const own = ownActs[call.path]
   const input = (call.input ?? {}) as Input
   const isTold = own ? own(input) : call.isMutation && call.isOffice
-  return isTold && (origin !== 'host' || operator !== undefined) ? new Act(call) : undefined
+  const isByItself = origin === 'host' && operator === undefined
+  if (!isTold || (isByItself && !isStartAct(call.path))) return undefined
+  return new Act({ ...call, isByItself })
+}
+
+/** Columns that nobody reads. */
+const unread = ['id', 'synced', 'createdAt', 'updatedAt']
+
+type Values = Record<string, unknown>
+
+/** Notes the rows that a transaction writes from here on, by their entities: what they were and what they are. */
+export function observeWrites(em: EntityManager, act: Act): void {
+  const written = { created: [] as string[], updated: {} as Values, deleted: [] as string[] }
+  const observe = ({ meta: { tableName }, type, entity, originalEntity = {}, payload }: ChangeSet<object>) => {
+    const row = `${tableName.replaceAll('_', '-')}:${(entity as { id?: unknown }).id}`
+    if (type === 'create') written.created.push(row)
+    else if (type === 'delete') written.deleted.push(row)
+    else {
+      const names = Object.keys(payload).filter((name) => !unread.includes(name))
+      const read = (from: object) => Object.fromEntries(names.map((name) => [name, (from as Values)[name]]))
+      if (names.length === 0) return
+      written.updated[row] = { before: read(originalEntity), after: read(payload) }
+    }
+    act.note(written)
+  }
+  em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => uow.getChangeSets().forEach(observe) })
 }
 
 /** Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log. */
 export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<void> {
-  await em.flush()
   await runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
 }
 
 /** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */
 export async function recordDone(ctx: Context, act: Act): Promise<void> {
-  if (act.isWritten) return
+  if (!act.needsEntry) return
   const entry = toEntry(ctx, act)
   const { audit, sql } = ctx.services
   if (!act.isOffice) return audit.append(entry)
@@ -67,7 +92,7 @@ const signInFailures = ['login_failed', 'too_many_requests', 'wrong_password']
 
 /** Writes down behind the answer that an act was refused, without what was asked for. */
 export function recordRefused(ctx: Context, act: Act, code: string): void {
-  if (!act.isOffice && !signInFailures.includes(code)) return
+  if (act.isByItself || (!act.isOffice && !signInFailures.includes(code))) return
   const entry = { ...toEntry(ctx, act, code), change: null }
   const network = ctx.address && shorten(ctx.address, 'network')
   ctx.services.audit.appendFailure([act.path, code, entry.actor, entry.subject, network].join(' '), entry)

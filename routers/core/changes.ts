@@ -3,7 +3,7 @@ import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { bePatient } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
-import { recordInTransaction } from './audit.ts'
+import { observeWrites, recordInTransaction } from './audit.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
@@ -46,11 +46,14 @@ export async function transact<T>(
   const act = ctx.act?.isSignIn ? undefined : ctx.act
   const result = await ctx.em().transactional(async (em) => {
     if (ctx.origin === 'host') await runStatement(em, bePatient, [])
+    if (act?.isObserved) observeWrites(em, act)
     const result = await work(em)
-    if (act && !act.isWritten) await recordInTransaction(ctx, em, act)
+    // What it still has to write belongs to its entry.
+    if (act) await em.flush()
+    if (act?.needsEntry) await recordInTransaction(ctx, em, act)
     return result
   })
-  if (act) act.isWritten = true
+  act?.settle()
   return result
 }
 

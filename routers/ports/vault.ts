@@ -4,6 +4,7 @@ export const FURTHER_API_KEY = 'provider_servers.api_key'
 export const SERVER_KEY = 'mcp_servers.api_key'
 export const SERVER_CONFIG = 'mcp_servers.additional_config'
 export const FILE_KEY = 'files.key'
+export const AUDIT_ANCHOR = 'audit_heads.hash'
 export const USERDATA = 'frontend_migration_userdata.data'
 
 /** Seals secrets with the application key. The purpose is bound in: what was sealed for one opens for no other. */

@@ -12,6 +12,7 @@ import {
 import type { Context } from '../core/context.ts'
 import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 import { day } from '../ports/days.ts'
+import { AUDIT_ANCHOR, type Vault } from '../ports/vault.ts'
 import { untilFewer } from '../verbs/until-fewer.ts'
 
 const filters = {
@@ -43,7 +44,10 @@ const BATCH = 1000
 const anchor = z.strictObject({
   seq: z.int().min(1),
   hash: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'),
+  /** Proves that this installation wrote it. Earlier versions did not. */
+  seal: z.string().max(500).optional(),
 })
+type Anchor = z.output<typeof anchor>
 
 /** Who did what, as rows that nobody changes. */
 export const auditRouter = router({
@@ -68,6 +72,7 @@ export const auditRouter = router({
     .query(async ({ ctx, input: { anchors } }) => {
       const ends = await findEnds(ctx)
       const walk = new ChainWalk(ends, anchors)
+      walk.proveAnchors(ctx.services.vault, anchors)
       for await (const entries of ctx.services.readInBatches(readAuditChain, [ends.seq]))
         for (const e of entries) walk.visit(e)
       return walk.finish()
@@ -75,17 +80,20 @@ export const auditRouter = router({
 
   /** Removes what is older than the setting says, and writes an anchor to the log. */
   upkeep: host.mutation(async ({ ctx }) => {
-    const { settings, sql, log } = ctx.services
+    const { settings, sql, log, vault } = ctx.services
     const before = new Date()
     before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
     const [removed] = await sql(noteRemovedAudit, [before])
     if (removed) log.info(removed, 'entries of the audit log were removed up to this one')
     await untilFewer(BATCH, () => sql(deleteRemovedAudit, [BATCH]))
     const { seq, hash } = await findEnds(ctx)
-    if (seq > 0) log.info({ seq, hash }, 'audit anchor')
+    if (seq > 0) log.info({ seq, hash, seal: vault.seal(textOfAnchor({ seq, hash }), AUDIT_ANCHOR) }, 'audit anchor')
     return { seq, hash }
   }),
 })
+
+/** What is sealed of an anchor. */
+const textOfAnchor = ({ seq, hash }: Pick<Anchor, 'seq' | 'hash'>) => `${seq} ${hash}`
 
 const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` : act)
 
@@ -125,10 +133,17 @@ class ChainWalk {
   #entries = 0
   #erased = 0
 
-  constructor(ends: AuditEnds, anchors: readonly z.output<typeof anchor>[]) {
+  constructor(ends: AuditEnds, anchors: readonly Anchor[]) {
     this.#ends = ends
     this.#anchors = new Map(anchors.map(({ seq, hash }) => [seq, hash]))
     this.#last = { seq: ends.removedSeq, hash: ends.removedHash }
+  }
+
+  /** Whoever can write into the log has no application key, and so no seal. */
+  proveAnchors(vault: Vault, anchors: readonly Anchor[]): void {
+    for (const { seq, hash, seal } of anchors)
+      if (seal !== undefined && openSeal(vault, seal) !== textOfAnchor({ seq, hash }))
+        this.#report(seq, 'has an anchor in the log that no known application key has sealed')
   }
 
   visit(entry: ChainedEntry): void {
@@ -170,6 +185,14 @@ class ChainWalk {
 
   #report(seq: number, problem: string): void {
     if (this.#findings.length < MAX_FINDINGS) this.#findings.push({ seq, problem })
+  }
+}
+
+function openSeal(vault: Vault, seal: string): string | undefined {
+  try {
+    return vault.open(seal, AUDIT_ANCHOR)
+  } catch {
+    return undefined
   }
 }
 

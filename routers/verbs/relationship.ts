@@ -46,12 +46,15 @@ async function changeLinks(
   await changing(ctx, async (em, changes) => {
     // Who changes the same links waits here.
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
-    const before = kind === 'replace' ? await linked(em, path, Number(id)) : []
-    await lockAll(ctx, em, to, [...wanted, ...before], kind === 'remove' ? [] : ids.map(Number))
+    const before = await linked(em, path, Number(id))
+    const lost = kind === 'replace' ? before : []
+    await lockAll(ctx, em, to, [...wanted, ...lost], kind === 'remove' ? [] : ids.map(Number))
     await write(em, path, Number(id), wanted, kind)
     // Both sides show the links.
     await runStatement(em, touchRows(own.table), [[Number(id)]])
-    await runStatement(em, touchRows(other.table), [[...wanted, ...before]])
+    await runStatement(em, touchRows(other.table), [[...wanted, ...lost]])
+    const after = await linked(em, path, Number(id))
+    ctx.act?.concern(`${of.type}:${id}`).note({ before: { [name]: before }, after: { [name]: after } })
     changes.addRow(of, 'updated', { id: Number(id) })
   }).catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
@@ -61,7 +64,7 @@ async function changeLinks(
 async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
   const query = statement<{ id: number }>(
     `linked-${pivot}-${from}`,
-    `select ${to} as id from ${pivot} where ${from} = $1`,
+    `select ${to} as id from ${pivot} where ${from} = $1 order by 1`,
   )
   const rows = await runStatement(em, query, [id])
   return rows.map(({ id }) => id)

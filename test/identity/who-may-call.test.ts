@@ -62,6 +62,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'a user in a browser', to: 'announcements.markSeen announcements.accept migrations.markApplied' },
   { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
   { open: 'a user in a browser', to: 'password.state password.change' },
+  { open: 'a user in a browser', to: 'personExports.current personExports.request personExports.download' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   {
     open: 'a user',
@@ -191,6 +192,10 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'the host', to: 'audit.export audit.upkeep changeLog.restored extApps.sync conversations.deleteDiscarded' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
   { open: 'the host', to: 'backups.create backups.verify' },
+  {
+    open: 'the host',
+    to: 'personExports.requestFor personExports.write personExports.make personExports.giveUp personExports.deleteExpired',
+  },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.sweep' },
   { open: 'the host', to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired' },
 ]

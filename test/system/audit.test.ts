@@ -1,11 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Act } from '../../routers/core/act.ts'
 import { ownActPaths } from '../../routers/core/audit.ts'
+import { transact } from '../../routers/core/changes.ts'
+import { createContext } from '../../routers/core/context.ts'
 import { appRouter } from '../../routers/index.ts'
+import { configFor } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn } from '../kit/browser.ts'
 import { ada, host } from '../kit/command-line.ts'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { cloneDatabase } from '../kit/database.ts'
+import { type JsonApiApp, startJsonApi, toMany } from '../kit/json-api/client.ts'
 
 interface Entry {
   seq: number
@@ -112,6 +118,65 @@ describe('the audit log tells', () => {
     expect(entry).toMatchObject({ change: { after: { prompt: `${'x'.repeat(4096)}…` } } })
   })
 
+  test('what a start brought from a file, and nothing where it brought nothing', async () => {
+    await using config = await configFor('http://127.0.0.1:1', {})
+    await using database = await cloneDatabase()
+    const entriesOfStart = async (label: string) => {
+      const model = { id: 'audited', label }
+      await config.write({
+        providers: [{ id: 'p', adapter: 'openai-compatible', apiUrl: 'http://127.0.0.1:1', models: [model] }],
+      })
+      await using own = await startApp({ AI_CONFIG: config.file, DATABASE_URL: database.url })
+      return (await own.host.audit.list({ act: 'models.sync' })).entries
+    }
+
+    const [first] = await entriesOfStart('One')
+    expect(first).toMatchObject({ actor: 'host', origin: null, outcome: 'ok' })
+    expect(first?.change).toMatchObject({ created: expect.arrayContaining([expect.stringMatching(/^ai-models:\d+$/)]) })
+    expect(await entriesOfStart('One')).toHaveLength(1)
+    const [changed, ...before] = await entriesOfStart('Two')
+    expect(before).toHaveLength(1)
+    const [[row, values] = []] = Object.entries(changed?.change?.['updated'] as object)
+    expect([row, values]).toEqual([
+      expect.stringMatching(/^ai-models:\d+$/),
+      { before: { label: 'One' }, after: { label: 'Two' } },
+    ])
+  })
+
+  test('each transaction of one act that changed something', async () => {
+    const ctx = createContext(svc.services, { origin: 'host', operator: 'tester', requestId: 'two-transactions' })
+    const act = new Act({ path: 'admin.addUser', isMutation: true, isOffice: true, input: {} })
+    ctx.act = act
+    const steps = [{ step: 1 }, { step: 2 }, undefined]
+
+    for (const step of steps) await transact(ctx, undefined, async () => void (step && act.note(step)))
+
+    const written = await svc.rows<{ change: string }>(
+      `select change from audit_entries where request_id = 'two-transactions' order by seq`,
+    )
+    expect(written.map(({ change }) => JSON.parse(change))).toMatchObject([{ step: 1 }, { step: 2 }])
+  })
+
+  test('what a relation led to, before and after', async () => {
+    const tool = await svc.rows<{ id: number }>(
+      `insert into ai_tools (name, description, tool_type) values ('audited', '', 'function') returning id`,
+    )
+    const [provider] = await svc.rows<{ id: number }>(
+      `insert into ai_providers (provider_id, name, adapter) values ('audited-p', 'P', 'demo') returning id`,
+    )
+    const [model] = await svc.rows<{ id: number }>(
+      `insert into ai_models (model_id, label, provider_id) values ('audited-m', 'M', $1) returning id`,
+      [provider?.id],
+    )
+    const id = tool[0]?.id ?? 0
+    const added = await svc.admin.post(`/ai-tools/${id}/relationships/models`, toMany('ai-models', [model?.id ?? 0]))
+    expect(added.status).toBe(200)
+
+    expect(await listed({ act: 'aiTools.', subject: `ai-tools:${id}` })).toMatchObject([
+      { change: { before: { models: [] }, after: { models: [model?.id] } } },
+    ])
+  })
+
   test('that somebody has read it', async () => {
     await listed({ act: 'audit.list', limit: 1 })
 
@@ -142,6 +207,7 @@ test('erasing a person empties what the audit log has of them, and leaves the ch
 
   const entries = await listed({ subject: `user:${id}` })
   expect(entries.map(({ act }) => act)).toEqual(['users.delete', 'sessions.login'])
+  expect(entries[0]?.change).toMatchObject({ erased: { users: { deleted: 1 }, sessions: { deleted: 1 } } })
   expect(entries[1]).toMatchObject({ origin: null, change: null })
   expect(JSON.stringify(await svc.rows('select * from audit_entries'))).not.toContain('lovelace')
   expect(await verified()).toMatchObject({ isWhole: true, findings: [] })
@@ -164,15 +230,17 @@ test('old entries go by the setting, and the chain begins anew behind them', asy
     await own.admin.create('ai-providers', given)
   }
   await own.rows('alter table audit_entries disable trigger refuse')
-  await own.rows(`update audit_entries set at = at - interval '13 months' where seq <= 2`)
+  await own.rows(`update audit_entries set at = at - interval '13 months' where seq <= 3`)
   await own.rows('alter table audit_entries enable trigger refuse')
 
   await own.host.audit.upkeep()
 
-  expect(await own.rows('select seq::int from audit_entries')).toEqual([{ seq: 3 }])
+  // The first entry is that of the start.
+  expect(await own.rows('select seq::int from audit_entries')).toEqual([{ seq: 4 }])
   expect(await own.host.audit.verify()).toMatchObject({ isWhole: true, entries: 1 })
   expect(own.log.filter((line) => line.includes('"audit anchor"')).map((line) => JSON.parse(line))).toMatchObject([
-    { seq: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    { seq: 1 },
+    { seq: 4, hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
   ])
 })
 
@@ -223,6 +291,38 @@ test('svc audit verify finds a log that was cut and made anew by the anchors of 
   const ended = await machine.run(['audit', 'verify', '--log', log, '--json'])
 
   expect(JSON.parse(ended.stdout).findings).toEqual([{ seq: 1, problem: 'is not what its anchor in the log says' }])
+})
+
+test('svc audit verify finds an anchor that nobody with the application key wrote', async () => {
+  await using machine = await host()
+  const log = join(machine.folder, 'svc.log')
+  await machine.run(['add-user', ...ada])
+  await using own = await startApp({ DATABASE_URL: machine.env.DATABASE_URL, DATA_DIR: machine.folder })
+  const anchor = own.log.find((line) => line.includes('"audit anchor"')) ?? ''
+  await writeFile(log, anchor)
+  expect(await machine.json('audit', 'verify', '--log', log)).toMatchObject({ isWhole: true, anchors: 1 })
+
+  const { hash, ...forged } = JSON.parse(anchor)
+  await writeFile(log, JSON.stringify({ ...forged, seq: forged.seq - 1, hash }))
+  const ended = await machine.run(['audit', 'verify', '--log', log, '--json'])
+
+  expect(ended.exitCode).toBe(1)
+  expect(JSON.parse(ended.stdout).findings).toContainEqual({
+    seq: forged.seq - 1,
+    problem: 'has an anchor in the log that no known application key has sealed',
+  })
+})
+
+test('prices that a list changes are told, before and after', async () => {
+  await using machine = await host()
+  await machine.rows(`insert into ai_providers (provider_id, name, adapter) values ('p', 'P', 'demo')`)
+  await machine.rows(`insert into ai_models (model_id, label, provider_id) values ('m', 'M', 1)`)
+  const list = join(machine.folder, 'prices.yaml')
+  await writeFile(list, 'currency: EUR\nprices: []\nfree: [m]\n')
+  expect(await machine.run(['prices', 'import', list])).toMatchObject({ exitCode: 0 })
+
+  const { entries } = await machine.json('audit', 'list', '--act', 'prices.import')
+  expect(entries).toMatchObject([{ change: { before: { m: null }, after: { m: { free: true } } } }])
 })
 
 test('commands are told with the user of the host and no password', async () => {
