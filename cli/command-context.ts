@@ -25,6 +25,8 @@ export interface CommandContext {
    * somebody may take an hour to answer.
    */
   open<T>(task: (core: CoreService) => Promise<T>, use?: ClusterUse): Promise<T>
+  /** Runs a task that ends by itself, and puts away what it opened, once the signal says so, as after Ctrl-C. */
+  interruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T>
   /** What was piped in, without the line end. */
   piped(): Promise<string>
   /** Prints the result, as JSON with --json. */
@@ -53,6 +55,7 @@ export const createCommandContext = ({ terminal, json, env }: CommandContextOpti
     return (await text(terminal.input)).replace(/\r?\n$/, '')
   },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
+  interruptible,
   json,
   write: (chunks) => writeAll(terminal.stdout, chunks),
   print: (outcome) => void terminal.stdout.write(`${json ? JSON.stringify(outcome.record) : outcome.text}\n`),
@@ -82,6 +85,15 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
     } finally {
       await core.close()
     }
+  } finally {
+    interruption.release()
+  }
+}
+
+async function interruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const interruption = catchInterruption()
+  try {
+    return await task(interruption.signal)
   } finally {
     interruption.release()
   }

@@ -39,7 +39,8 @@ const restore = (context: CommandContext) =>
     args: { folder: folder('The folder of the backup'), json },
     async run({ args }) {
       const { restoreBackup } = await import('../../server/backup/restore.ts')
-      const record = await restoreBackup(resolve(args.folder), readEnv(context.env))
+      const env = readEnv(context.env)
+      const record = await context.interruptible((signal) => restoreBackup(resolve(args.folder), env, signal))
       // Brings it to the newest schema, and leaves an entry in the audit log.
       await context.open(({ host }) => host.changeLog.restored(), 'migration')
       print(context, record, 'It is restored. Start the service, then run `npx svc files verify`.')

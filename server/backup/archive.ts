@@ -87,9 +87,12 @@ function openSeal(vault: Vault, seal: string): { manifest: string; salts: string
 }
 
 /** Reads all parts of a copy; throws a sentence about the first one that is not as it was written. */
-export async function verifyBackup(folder: string, keys: SealingKeys): Promise<Manifest> {
+export async function verifyBackup(folder: string, keys: SealingKeys, signal?: AbortSignal): Promise<Manifest> {
   const content = await readManifest(folder, keys)
-  for (const each of partsOf(content)) await verifyPart(folder, each)
+  for (const each of partsOf(content)) {
+    signal?.throwIfAborted()
+    await verifyPart(folder, each)
+  }
   return content
 }
 

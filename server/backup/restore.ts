@@ -21,13 +21,13 @@ import { statePlaces } from './state.ts'
 
 /**
  * Puts a backup into an empty installation whose keys are in place. All of it is read and proved first; the rows come in
- * one transaction, after the files. Throws a sentence where that cannot be, and has then put no row anywhere.
+ * one transaction, after the files. Throws a sentence where that cannot be, or once the signal ends, and has then put no row anywhere.
  */
-export async function restoreBackup(folder: string, env: Env): Promise<BackupSummary> {
-  const content = await verifyBackup(folder, { env, vault: await openVault(env) })
+export async function restoreBackup(folder: string, env: Env, signal: AbortSignal): Promise<BackupSummary> {
+  const content = await verifyBackup(folder, { env, vault: await openVault(env) }, signal)
   await assertNoState(env, content)
   await mkdir(env.DATA_DIR, { recursive: true })
-  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, 'service')
+  const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, 'service', { signal })
   try {
     const database = await connect({ url: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? embedded?.url ?? '' })
     const blobs = await openBlobs(env)
@@ -36,8 +36,8 @@ export async function restoreBackup(folder: string, env: Env): Promise<BackupSum
       await assertNoFiles(blobs, content)
       await makeSchema(database, content.schema)
       try {
-        await copyFiles(blobs, folder, content)
-        await fill(database.pool, folder, content)
+        await copyFiles(blobs, folder, content, signal)
+        await fill(database.pool, folder, content, signal)
       } catch (error) {
         await removeFiles(blobs, content)
         throw error
@@ -110,8 +110,9 @@ async function makeSchema({ orm }: Database, schema: string): Promise<void> {
 }
 
 /** Puts the files where the service looks for them. */
-async function copyFiles(blobs: Blobs, folder: string, { files }: Manifest): Promise<void> {
+async function copyFiles(blobs: Blobs, folder: string, { files }: Manifest, signal: AbortSignal): Promise<void> {
   for (const { key, sha256 } of files) {
+    signal.throwIfAborted()
     if (sha256 === null) continue
     await blobs.put(key, createReadStream(join(folder, filePath(key))))
   }
@@ -126,7 +127,7 @@ const listForeignKeys = `select conrelid::regclass::text as table, quote_ident(c
     from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace and conparentid = 0`
 
 /** Fills all tables in one transaction. References are dropped meanwhile and proved when they are made again; triggers rest. */
-async function fill(pool: pg.Pool, folder: string, { tables, sequences }: Manifest): Promise<void> {
+async function fill(pool: pg.Pool, folder: string, { tables, sequences }: Manifest, signal: AbortSignal) {
   const client = await pool.connect()
   try {
     await client.query('begin')
@@ -135,12 +136,13 @@ async function fill(pool: pg.Pool, folder: string, { tables, sequences }: Manife
     for (const { table, name } of references) await client.query(`alter table ${table} drop constraint ${name}`)
     for (const { name } of tables) await client.query(`alter table ${quote(name)} disable trigger user`)
     await client.query(`truncate ${tables.map(({ name }) => quote(name)).join(', ')}`)
-    for (const each of tables) await fillTable(client, folder, each)
+    for (const each of tables) await fillTable(client, folder, each, signal)
     for (const { name } of tables) await client.query(`alter table ${quote(name)} enable trigger user`)
     for (const { table, name, definition } of references)
       await client.query(`alter table ${table} add constraint ${name} ${definition}`)
     for (const { name, value } of sequences) await client.query('select setval($1::regclass, $2)', [quote(name), value])
     await client.query(beginEpoch.text)
+    signal.throwIfAborted()
     await client.query('commit')
   } finally {
     client.release(true)
@@ -151,9 +153,10 @@ async function fillTable(
   client: pg.PoolClient,
   folder: string,
   { name, columns, path, rows }: Manifest['tables'][number],
+  signal: AbortSignal,
 ) {
   const target = client.query(copyFrom(`copy ${quote(name)} (${columns.map(quote).join(', ')}) from stdin`))
-  await pipeline(createReadStream(join(folder, path)), createGunzip(), target)
+  await pipeline(createReadStream(join(folder, path)), createGunzip(), target, { signal })
   if (target.rowCount !== rows)
     throw new Error(`${path} of the backup holds ${target.rowCount} rows, not the ${rows} that were written.`)
 }

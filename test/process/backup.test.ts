@@ -1,15 +1,19 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { send as sendTo, startApp, type TestApp } from '../kit/app.ts'
 import { run } from '../kit/command-line.ts'
 import { emptyDatabase } from '../kit/database.ts'
 import { base, startJsonApi } from '../kit/json-api/client.ts'
+import { startPostgres } from '../kit/parts/postgres.ts'
+import { startS3 } from '../kit/parts/s3.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
 import { download, PNG, upload } from '../kit/rooms/attachments.ts'
 import { newPerson } from '../kit/rooms/messages.ts'
+import { dataFolder, root, startProcess } from '../kit/service-process.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { PASSKEY, signIn } from '../kit/web/pages.ts'
@@ -72,10 +76,13 @@ test('what people had is there again in an empty installation, and clients read 
   const { one: file } = await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   await mkdir(join(svc.folder, 'announcements/rules'), { recursive: true })
   await writeFile(join(svc.folder, 'announcements/rules/en_US.md'), 'Be kind.')
+  // Of somebody who has asked for a copy of their data: it is made anew, and not kept.
+  await svc.services.exportFiles.write(Readable.from([PNG]))
   const before = await svc.host.audit.verify({ anchors: [] })
 
   const created = await command(old(), 'create', place('whole'), '--json')
   expect(JSON.parse(created.stdout)).toMatchObject({ files: 1, createdAt: expect.stringMatching(/^20.*Z$/) })
+  expect(await readdir(join(place('whole'), 'tables'))).not.toContain('person_exports.copy.gz')
   expect(await command(old(), 'verify', place('whole'))).toMatchObject({ exitCode: 0, stderr: '' })
   await using fresh = await newInstallation()
   expect(await fresh.restore(place('whole'))).toMatchObject({ exitCode: 0, stderr: '' })
@@ -267,4 +274,84 @@ test('an installation with people, files or accounts keeps what it has', async (
     stderr: expect.stringContaining('has people already'),
   })
   expect(await used.rows(`select username from users where id > 1`)).toEqual([{ username: 'ada' }])
+})
+
+test.for(['SIGINT', 'SIGTERM'] as const)(
+  'a restore that %s ends leaves no database running, and is tried again',
+  async (signal) => {
+    const copy = join(fixtures, 'earlier-installation')
+    await using data = await dataFolder()
+    const env = { DATA_DIR: data.path, APP_KEY }
+    const command = [process.execPath, join(root, 'cli/svc.ts'), 'backup', 'restore', copy]
+    await using restoring = startProcess(env, command)
+    await expect.poll(data.postgres, { interval: 5 }).toBeGreaterThan(0)
+    restoring.signalAll(signal)
+
+    expect(await restoring.ended).toBe(128 + constants.signals[signal])
+    expect(await data.postgres()).toBe(undefined)
+    expect(await run(['backup', 'restore', copy], { env })).toMatchObject({ exitCode: 0, stderr: '' })
+  },
+)
+
+test('files in a bucket are named by a backup, and missed by a restore where they are not there', async () => {
+  await using s3 = await startS3()
+  await using source = await startJsonApi({ APP_KEY, ...s3.settings })
+  const person = await newPerson(source)
+  const { one: file } = await upload(source, person.token, PNG, { name: 'dot.png', type: 'image/png' })
+  const env = { ...s3.settings, DATABASE_URL: source.env.DATABASE_URL ?? '', DATA_DIR: source.folder, APP_KEY }
+
+  expect(await command(env, 'create', place('bucket'))).toMatchObject({ exitCode: 0, stderr: '' })
+  const { files } = JSON.parse(await readFile(join(place('bucket'), 'manifest.json'), 'utf8'))
+  const key = `sealed/${String(file.attributes['uuid']).slice(0, 2)}/${file.attributes['uuid']}`
+  expect(files).toEqual([{ key, bytes: expect.any(Number), sha256: null }])
+  expect(await readdir(place('bucket'))).not.toContain('files')
+
+  await using fresh = await newInstallation(s3.settings)
+  expect(await fresh.restore(place('bucket'))).toMatchObject({ exitCode: 0, stderr: '' })
+  await using again = await startApp(fresh.env)
+  expect((await download(again, person.token, file.id)).bytes).toEqual(PNG)
+
+  await source.services.files.remove([String(file.attributes['uuid'])])
+  await using late = await newInstallation(s3.settings)
+  expect(await late.restore(place('bucket'))).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining(`1 of 1 files are not in the bucket, ${key} among them`),
+  })
+})
+
+describeWith('postgres')('between majors of PostgreSQL', () => {
+  test('what was kept by that of Debian is restored into the embedded one, and back', async () => {
+    await using debian = await startPostgres('svc', 'secret', 'svc')
+    const url = `postgresql://svc:secret@${debian.address}/svc`
+    await using source = await startJsonApi({ APP_KEY, DATABASE_URL: url })
+    const person = await newPerson(source)
+    const { one: room } = await person.create('rooms', { name: 'Chess' })
+    const { one: file } = await upload(source, person.token, PNG, { name: 'dot.png', type: 'image/png' })
+    const env = { DATABASE_URL: url, DATA_DIR: source.folder, APP_KEY }
+    expect(await command(env, 'create', place('debian'))).toMatchObject({ exitCode: 0, stderr: '' })
+    const { postgres } = JSON.parse(await readFile(join(place('debian'), 'manifest.json'), 'utf8'))
+
+    await using data = await dataFolder()
+    const embedded = { DATA_DIR: data.path, APP_KEY }
+    expect(await command(embedded, 'restore', place('debian'))).toMatchObject({ exitCode: 0, stderr: '' })
+    await using moved = startProcess({ ...embedded, PORT: '0', NODE_ENV: 'development' })
+    const send: TestApp['send'] = async (...request) => sendTo(await moved.ready(), ...request)
+    expect((await send('GET', `${base}/rooms/${room.id}`, { token: person.token })).status).toBe(200)
+    expect((await download({ send }, person.token, file.id)).bytes).toEqual(PNG)
+    expect(await command(embedded, 'create', place('embedded'))).toMatchObject({ exitCode: 0, stderr: '' })
+    await moved.stop()
+    const copied = JSON.parse(await readFile(join(place('embedded'), 'manifest.json'), 'utf8'))
+    expect(Number.parseInt(copied.postgres, 10)).toBeGreaterThan(Number.parseInt(postgres, 10))
+
+    await using other = await startPostgres('svc', 'secret', 'back')
+    const back = {
+      DATABASE_URL: `postgresql://svc:secret@${other.address}/back`,
+      DATA_DIR: await mkdtemp(join(folder, 'data-')),
+      APP_KEY,
+    }
+    expect(await command(back, 'restore', place('embedded'))).toMatchObject({ exitCode: 0, stderr: '' })
+    await using again = await startApp(back)
+    expect((await again.send('GET', `${base}/rooms/${room.id}`, { token: person.token })).status).toBe(200)
+    expect(await again.host.audit.verify({ anchors: [] })).toMatchObject({ isWhole: true, findings: [] })
+  })
 })
