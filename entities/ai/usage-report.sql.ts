@@ -1,5 +1,6 @@
 import { User } from '../identity/user.ts'
 import { unboundedStatement } from '../sql/statement.ts'
+import { UsageClosing } from './usage-closing.ts'
 import type { Outcome, UsageCounts } from './usage-record.ts'
 
 export interface UsageSum extends UsageCounts {
@@ -72,15 +73,23 @@ export const oldestUsageDay = unboundedStatement<{ day: string }>(
     where created_at < ${selectStart('$1')} order by created_at limit 1`,
 )
 
-/** Turns the records of a day into sums, in one statement: no call is ever in both or in neither. Values: the day. */
+/** SQL: the month behind the last one that is closed, for calls of closed months that were recorded since. */
+const billedMonth = `(select (c.month + interval '1 month')::date from ${UsageClosing.tableName} c
+     where gone.id > c.last_record and $1::date < (c.month + interval '1 month')
+       and c.month = (select max(month) from ${UsageClosing.tableName}))`
+
+/**
+ * Turns the records of a day into sums, in one statement: no call is ever in both or in neither. What bills have still to count is
+ * apart from what they have counted; no month is closed meanwhile. Values: the day.
+ */
 export const rollUpUsage = unboundedStatement<never>(
   `with gone as (
      delete from usage_records where created_at >= ${selectStart('$1')} and created_at < ${selectStart('($1::date + 1)')} returning *
    )
-   insert into usage_rollups (day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
+   insert into usage_rollups (day, billed, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
                               ${counts}, cost_micros)
-   select $1::date, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
+   select $1::date, ${billedMonth}, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
           count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
           sum(cache_write_tokens), sum(reasoning_tokens), sum(web_searches), sum(web_fetches), sum(cost_micros)
-     from gone group by 2, 3, 4, 5, 6, 7, 8, 9`,
+     from gone group by 2, 3, 4, 5, 6, 7, 8, 9, 10`,
 )

@@ -13,6 +13,8 @@ export const UsageRollup = defineEntity({
     id: p.bigint('number').primary(),
     /** In UTC. */
     day: p.date().index(),
+    /** The first day of the month on whose bill the calls stand, where theirs was closed before they were recorded. */
+    billed: p.date().nullable().index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
     roomId: p.integer().nullable(),
     appId: p.integer().nullable(),

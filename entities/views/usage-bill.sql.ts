@@ -30,7 +30,9 @@ const start = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 const calls = `(
     select ${ofRecord} from ${UsageRecord.tableName}
      where created_at >= ${start('$1')} and created_at < ${start('($2::date + 1)')} and id <= $4::bigint
-    union all select ${columns}, requests, ${counts} from ${UsageRollup.tableName} where day between $1::date and $2::date
+    union all select ${columns}, requests, ${counts} from ${UsageRollup.tableName}
+     where day between $1::date and $2::date and billed is null
+    union all select ${columns}, requests, ${counts} from ${UsageRollup.tableName} where billed between $1::date and $2::date
     union all select ${ofRecord} from ${UsageRecord.tableName}
      where id > $3::bigint and id <= $4::bigint and created_at < ${start('$1')}
   )`

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
+import { locks, waitForTurn } from '../../entities/sql/locks.ts'
 import { usageBy, usageGroupings, usagePage } from '../../entities/views/usage-by.sql.ts'
+import { transact } from '../core/changes.ts'
+import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, adminWith, host, router, userWith } from '../core/trpc.ts'
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, inOrder, notInOrder } from '../ports/days.ts'
@@ -84,7 +87,8 @@ export const usageRouter = router({
   close,
 
   /** Keeps only sums of what is older than records are kept. Several replicas may do so at once. */
-  rollUp: host.mutation(async ({ ctx: { services } }) => {
+  rollUp: host.mutation(async ({ ctx }) => {
+    const { services } = ctx
     const months = services.settings.usageRetentionMonths
     if (months === undefined) return { days: 0 }
     const before = firstOfMonth(months)
@@ -92,7 +96,11 @@ export const usageRouter = router({
     for (;;) {
       const [oldest] = await services.sql(oldestUsageDay, [before])
       if (!oldest) return { days }
-      await services.sql(rollUpUsage, [oldest.day])
+      await transact(ctx, undefined, async (em) => {
+        // A month that is being closed has all of the day, or none.
+        await runStatement(em, waitForTurn, [locks.closeUsage])
+        await runStatement(em, rollUpUsage, [oldest.day])
+      })
       days += 1
     }
   }),

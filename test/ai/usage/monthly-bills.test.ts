@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp } from '../../kit/app.ts'
 import { host } from '../../kit/command-line.ts'
 
 let machine: Awaited<ReturnType<typeof host>>
@@ -59,6 +60,33 @@ test('a month that is closed keeps its sums, and what comes later counts in the 
   await machine.run(['usage', 'close', '2026-02'])
   expect(await bill('2026-02', 'model')).toEqual([['m', 2, 5]])
   expect(await bill('2026-03', 'model')).toEqual([])
+})
+
+test('a late call of a closed month counts once, however soon it is kept as a sum', async () => {
+  await using own = await startApp({ RETENTION_USAGE_MONTHS: '1' })
+  const recorded = (at: string, count = 1) =>
+    own.rows(
+      `insert into usage_records (context, provider, model, input_tokens, output_tokens, outcome, duration_ms, cost_micros, currency, request_id, created_at)
+       select 'api', 'p', 'm', 10, 5, 'completed', 1, 1000000, 'EUR', 'r', $1 from generate_series(1, $2::int)`,
+      [at, count],
+    )
+  const sums = async (month: string) =>
+    (await own.host.usage.bill({ month, by: 'model' })).rows.map(({ requests }) => requests)
+  await recorded('2026-01-10T00:00:00Z', 2)
+  await own.host.usage.rollUp()
+  await own.host.usage.close({ month: '2026-01' })
+
+  await recorded('2026-01-10T00:00:00Z', 3)
+  await own.host.usage.rollUp()
+  await recorded('2026-02-10T00:00:00Z', 10)
+  await own.host.usage.rollUp()
+
+  expect([await sums('2026-01'), await sums('2026-02'), await sums('2026-03')]).toEqual([[2], [13], []])
+  await own.host.usage.close({ month: '2026-02' })
+  await recorded('2026-01-10T00:00:00Z', 100)
+  await own.host.usage.rollUp()
+  expect([await sums('2026-01'), await sums('2026-02'), await sums('2026-03')]).toEqual([[2], [13], [100]])
+  expect(await own.rows('select sum(requests)::int as calls from usage_rollups')).toEqual([{ calls: 115 }])
 })
 
 test('months are closed once, in their order, and when they are over', async () => {
