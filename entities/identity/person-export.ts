@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment } from '../sql/columns.ts'
 import { User } from './user.ts'
 
-export const exportStates = ['waiting', 'ready', 'failed'] as const
+const exportStates = ['waiting', 'ready', 'failed'] as const
 export type ExportState = (typeof exportStates)[number]
 
 /** A copy of a person's data, which they have asked for. Its archive lies in a file store of its own until it expires. */
