@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
+import { rename, rm, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { defineCommand } from 'citty'
@@ -28,11 +28,14 @@ async function writeArchive(context: CommandContext, user: Awaited<ReturnType<ty
   if (await stat(path).catch(() => undefined)) throw new UsageError(`${path} is there already.`)
   const record = await context.open(async ({ host }) => {
     const { username, content } = await host.personExports.write({ user })
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true })
+    // What breaks off has another name than what is whole.
+    const draft = `${path}.part`
+    const file = createWriteStream(draft, { mode: 0o600, flush: true })
     await pipeline(content, file).catch(async (error: unknown) => {
-      await rm(path, { force: true })
+      await rm(draft, { force: true })
       throw error
     })
+    await rename(draft, path)
     return { username, file: path, bytes: file.bytesWritten }
   })
   context.print({ record, text: `The data of ${record.username} is in ${path}.` })

@@ -81,6 +81,20 @@ export const deleteExportsOf = statement<{ file: string | null }>(
   'delete from person_exports where user_id = $1 returning file',
 )
 
+/** The sealed keys of archives: they last for two days, so there are few. */
+export const listExportKeys = statement<{ id: number; sealed: string }>(
+  'list-export-keys',
+  `select id, sealed_key as sealed from person_exports where sealed_key is not null`,
+)
+
+/** Values: ids, and their keys as they were and as they are now. */
+export const replaceExportKeys = statement<{ id: number }>(
+  'replace-export-keys',
+  `update person_exports e set sealed_key = renewed.key
+     from unnest($1::int[], $2::text[], $3::text[]) as renewed(id, before, key)
+    where e.id = renewed.id and e.sealed_key = renewed.before returning e.id`,
+)
+
 /** Those that are still to be made. */
 export const listWaitingExports = statement<{ id: number }>(
   'list-waiting-exports',

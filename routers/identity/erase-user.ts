@@ -6,7 +6,7 @@ import { deleteUser, lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
 import { statement } from '../../entities/sql/statement.ts'
 import { changing } from '../core/changes.ts'
-import type { Context } from '../core/context.ts'
+import { type Context, describeActor } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
@@ -52,6 +52,8 @@ export async function eraseUser(
     await localAccounts.remove(user.username)
     ctx.act?.note({ erased: report })
   })
+  // A backup from before has them still: the log says who is to be removed again after its restore.
+  log.info({ ...describeActor(ctx), userId: user.id }, 'a person was removed')
   // Only once nothing refers to them any more.
   await deletePictures(ctx.services, files)
   // What stays is found by the hourly sweep.

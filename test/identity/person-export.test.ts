@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { contents, leftOut } from '../../server/personal-data/contents.ts'
+import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 import { metadata } from '../kit/catalogue.ts'
 import { run } from '../kit/command-line.ts'
+import { KEY, NEWER } from '../kit/files/upkeep.ts'
 import { clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
 import { currentExport, fetchExport, makeExport, requestExport, unpack } from '../kit/person-export.ts'
 import { sendWith, upload } from '../kit/rooms/attachments.ts'
@@ -153,18 +155,44 @@ test('an export whose time is over is fetched by nobody, and goes with its file'
   expect(await svc.rows('select id from person_exports where id = $1', [id])).toEqual([])
 })
 
-test('an export goes with its person, whose removal stays in the audit log in numbers alone', async () => {
+test('an export goes with its person, of whom their usage stays, and the number in the log', async () => {
   const { browser, id: userId } = await personWithData('nat')
   const { id } = await makeExport(browser)
   const file = await fileOf(id)
 
   await svc.host.admin.removeUser({ user: { id: userId } })
 
+  expect(svc.log.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ msg: 'a person was removed', userId }),
+  )
+
   expect(await sealedExports()).not.toContain(file)
   expect(await svc.rows('select id from person_exports where id = $1', [id])).toEqual([])
   expect(await svc.rows(`select user_id, model from usage_records where model = 'model of nat'`)).toEqual([
     { user_id: null, model: 'model of nat' },
   ])
+})
+
+test('an archive opens with the application key that took the place of the one before', async () => {
+  await using own = await startApp({ APP_KEY: KEY })
+  const { browser } = await signIn(own, 'uma')
+  await makeExport(browser)
+  const { DATABASE_URL = '', DATA_DIR } = own.env
+  const sealedBy = async () => (await own.rows<{ key: string }>('select sealed_key as key from person_exports'))[0]?.key
+
+  const before = await sealedBy()
+  const rotated = await run(['files', 'rotate', '--json'], {
+    env: { DATABASE_URL, DATA_DIR, APP_KEY: NEWER, APP_PREVIOUS_KEYS: KEY },
+  })
+
+  expect(JSON.parse(rotated.stdout)).toMatchObject({ renewed: 1, unknown: 0 })
+  expect(await sealedBy()).not.toBe(before)
+  await using later = await startApp({ APP_KEY: NEWER, DATABASE_URL, DATA_DIR })
+  const again = openBrowser(later.url)
+  await again.login('uma')
+  const { status, bytes } = await fetchExport(later, again, 1)
+  expect(status).toBe(200)
+  expect(unpack(bytes).rows('accounts')).toHaveLength(1)
 })
 
 test('asking for an export and fetching it stand in the audit log', async () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { replaceUserdata, userdataAfter } from '../../../entities/identity/frontend-migration.sql.ts'
+import { listExportKeys, replaceExportKeys } from '../../../entities/identity/person-export.sql.ts'
 import {
   countFiles,
   type FileCount,
@@ -79,6 +80,7 @@ async function rotateKeys(services: Pick<Services, 'sql' | 'storage' | 'vault'>)
   await rotateAttachments(services, rotation)
   await rotatePictures(services, rotation)
   await rotateUserdata(services, rotation)
+  await rotateExports(services, rotation)
   return rotation
 }
 
@@ -128,6 +130,14 @@ async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, r
     if (!last || rows.length < USERDATA_BATCH) return
     after = last
   }
+}
+
+/** Seals the keys of people's archives anew, which are counted with all others. */
+async function rotateExports({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
+  const { changed, unknown } = resealRows(vault, FILE_KEY, await sql(listExportKeys))
+  const values = [changed.map(({ id }) => id), changed.map(({ sealed }) => sealed), changed.map(({ anew }) => anew)]
+  rotation.renewed += (await sql(replaceExportKeys, values)).length
+  rotation.unknown += unknown
 }
 
 interface Sealed {
