@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, rmSync } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -27,6 +27,9 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
   await assertFree(folder)
   await mkdir(dirname(folder), { recursive: true })
   const draft = await mkdtemp(`${folder}.draft-`)
+  // Whoever interrupts a command ends it before anything else could.
+  const removeDraft = () => rmSync(draft, { recursive: true, force: true })
+  process.once('exit', removeDraft)
   try {
     const files = new Map<string, Manifest['files'][number]>()
     await copyFiles(parts, draft, files)
@@ -42,6 +45,8 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
     throw error
+  } finally {
+    process.off('exit', removeDraft)
   }
 }
 

@@ -10,7 +10,7 @@ import { base, startJsonApi } from '../kit/json-api/client.ts'
 import { startPostgres } from '../kit/parts/postgres.ts'
 import { startS3 } from '../kit/parts/s3.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { rowsOf } from '../kit/postgres-client.ts'
+import { openClient, rowsOf } from '../kit/postgres-client.ts'
 import { download, PNG, upload } from '../kit/rooms/attachments.ts'
 import { newPerson } from '../kit/rooms/messages.ts'
 import { dataFolder, root, startProcess } from '../kit/service-process.ts'
@@ -292,6 +292,25 @@ test.for(['SIGINT', 'SIGTERM'] as const)(
     expect(await run(['backup', 'restore', copy], { env })).toMatchObject({ exitCode: 0, stderr: '' })
   },
 )
+
+test('a backup that is interrupted leaves nothing of itself', async () => {
+  await using blocker = await openClient(svc.env.DATABASE_URL ?? '')
+  await blocker.query('begin')
+  await blocker.query('lock table usage_bills in access exclusive mode')
+  const drafts = async () => (await readdir(folder)).filter((name) => name.startsWith('interrupted'))
+  await using creating = startProcess(old(), [
+    process.execPath,
+    join(root, 'cli/svc.ts'),
+    'backup',
+    'create',
+    place('interrupted'),
+  ])
+  await expect.poll(drafts).toHaveLength(1)
+  creating.signalAll('SIGINT')
+
+  expect(await creating.ended).toBe(128 + constants.signals.SIGINT)
+  expect(await drafts()).toEqual([])
+})
 
 test('files in a bucket are named by a backup, and missed by a restore where they are not there', async () => {
   await using s3 = await startS3()
