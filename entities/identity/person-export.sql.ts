@@ -95,7 +95,7 @@ export const replaceExportKeys = statement<{ id: number }>(
     where e.id = renewed.id and e.sealed_key = renewed.before returning e.id`,
 )
 
-/** Those that are still to be made. */
+/** Exports that are still to be made. */
 export const listWaitingExports = statement<{ id: number }>(
   'list-waiting-exports',
   `select id from person_exports where state = 'waiting' order by id limit 1000`,

@@ -5,7 +5,7 @@ export interface ActCall {
   isMutation: boolean
   /** Whether administrators call it, or the host. */
   isOffice: boolean
-  /** Whether the service does it by itself, and only what it changes is told. */
+  /** The service does it by itself, and the log tells only of what it changes. */
   isByItself?: boolean
   input: unknown
 }
@@ -19,7 +19,7 @@ export class Act {
   /** Whether it is known who acts only once it is over, so that no transaction of it writes the entry. */
   readonly isSignIn: boolean
   readonly isByItself: boolean
-  /** Whether the rows that it writes are its change, as it brings them to what a file or a server says. */
+  /** The rows that it writes are its change, as it brings them to what a file or a server says. */
   readonly isObserved: boolean
   #isWritten = false
   readonly #input: unknown
@@ -45,7 +45,7 @@ export class Act {
     this.#isWritten = false
   }
 
-  /** Whether there is something for an entry that none has yet. */
+  /** There is something for an entry that none has yet. */
   get needsEntry(): boolean {
     return !this.#isWritten && (!this.isByItself || this.#change !== undefined)
   }
@@ -65,11 +65,11 @@ export class Act {
   }
 }
 
-/** What brings rows to what a file or a server says: the rows themselves tell what that changed. */
+/** These bring rows to what a file says; the rows themselves tell what that changed. */
 const syncPaths = ['extApps.sync', 'limits.sync', 'models.sync']
 const observedPaths = [...syncPaths, 'mcp.approve', 'mcp.sync']
 
-/** Whether the audit log tells of what the service does by itself at a start. */
+/** Tells if the audit log has what the service does by itself at a start. */
 export const isStartAct = (path: string): boolean => syncPaths.includes(path)
 
 const MAX_TEXT = 4096

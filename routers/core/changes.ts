@@ -48,7 +48,7 @@ export async function transact<T>(
     if (ctx.origin === 'host') await runStatement(em, bePatient, [])
     if (act?.isObserved) observeWrites(em, act)
     const result = await work(em)
-    // What it still has to write belongs to its entry.
+    // The rows that it still has to write belong to its entry.
     if (act) await em.flush()
     if (act?.needsEntry) await recordInTransaction(ctx, em, act)
     return result

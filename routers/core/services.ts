@@ -85,7 +85,7 @@ export interface Services {
   connectRequests: ConnectRequests
   storage: Storage
   files: FileStore
-  /** Of the archives of people's data. */
+  /** Keeps the archives of people's data. */
   exportFiles: FileStore
   personArchive: WritePersonArchive
   promptFiles: PromptFiles

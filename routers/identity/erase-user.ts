@@ -56,7 +56,7 @@ export async function eraseUser(
   log.info({ ...describeActor(ctx), userId: user.id }, 'a person was removed')
   // Only once nothing refers to them any more.
   await deletePictures(ctx.services, files)
-  // What stays is found by the hourly sweep.
+  // The hourly sweep finds what stays.
   await exportFiles.remove(archives).catch((error: unknown) => log.warn({ error }, 'an export could not be removed'))
   return report
 }

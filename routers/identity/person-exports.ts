@@ -21,13 +21,13 @@ import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
 import { findUser, resourceId, userChoice } from './user-selector.ts'
 
-/** How long an archive can be fetched. */
+/** An archive can be fetched for so long. */
 const KEPT_HOURS = 48
 
-/** How many somebody may ask for within a day. */
+/** Somebody may ask for so many within a day. */
 const PER_DAY = 3
 
-/** How many rows one statement deletes, and how many archives one looks at. */
+/** One statement deletes so many rows, or looks at so many archives. */
 const BATCH = 100
 
 /** Archives without a row that are older were left by a process that was killed, in milliseconds. */

@@ -92,7 +92,7 @@ export const auditRouter = router({
   }),
 })
 
-/** What is sealed of an anchor. */
+/** The text of an anchor that is sealed. */
 const textOfAnchor = ({ seq, hash }: Pick<Anchor, 'seq' | 'hash'>) => `${seq} ${hash}`
 
 const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` : act)
@@ -139,7 +139,7 @@ class ChainWalk {
     this.#last = { seq: ends.removedSeq, hash: ends.removedHash }
   }
 
-  /** Whoever can write into the log has no application key, and so no seal. */
+  /** Finds anchors that somebody wrote who can write into the log, and has no application key. */
   proveAnchors(vault: Vault, anchors: readonly Anchor[]): void {
     for (const { seq, hash, seal } of anchors)
       if (seal !== undefined && openSeal(vault, seal) !== textOfAnchor({ seq, hash }))

@@ -27,7 +27,7 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
   await assertFree(folder)
   await mkdir(dirname(folder), { recursive: true })
   const draft = await mkdtemp(`${folder}.draft-`)
-  // Whoever interrupts a command ends it before anything else could.
+  // An interrupted command ends before anything else could.
   const removeDraft = () => rmSync(draft, { recursive: true, force: true })
   process.once('exit', removeDraft)
   try {

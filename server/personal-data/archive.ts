@@ -17,7 +17,7 @@ export interface ArchiveParts {
   readPage(): Promise<Uint8Array>
 }
 
-/** As many rows are in one file, which whoever opens the archive reads at once. */
+/** One file has so many rows: the page that opens the archive reads it at once. */
 const ROWS_PER_FILE = 1000
 
 const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
@@ -35,7 +35,6 @@ export async function* writeArchive(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
   const passing = new PassThrough()
-  // What is written in UTF-8 is told as such, and the sizes of large archives have room.
   const zip = new ZipWriter(Writable.toWeb(passing), { useWebWorkers: false, signal })
   const archive = new PersonArchive(parts, zip)
   const written = archive.write(userId).then(
@@ -56,14 +55,14 @@ interface Manifest {
   /** The address of the service, and its version. */
   service: string
   version: string
-  /** What keys are derived with, beside the passkey. */
+  /** Keys are derived with them, and the passkey. */
   salts: Services['settings']['public']['salts']
   person: { id: number; username: string; displayName: string }
   /** The files with the rows of each type, and how many rows these are. */
   types: Record<string, { files: string[]; rows: number }>
-  /** Where each uploaded file is, by the id of its attachment. */
+  /** The paths of uploaded files, by the ids of their attachments. */
   files: Record<string, string>
-  /** Those that could not be read to their end. */
+  /** The paths of files that could not be read to their end. */
   damagedFiles: string[]
 }
 
@@ -177,7 +176,7 @@ class PersonArchive {
         manifest.damagedFiles.push(path)
       }
     }
-    // What is encrypted, or packed already, gets no smaller.
+    // A file that is encrypted, or packed already, gets no smaller.
     await this.#add(path, asFarAsPossible(), 0)
   }
 

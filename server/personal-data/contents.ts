@@ -30,9 +30,9 @@ import { DeprecatedCall } from '../../entities/system/deprecated-call.ts'
 /** A table in which something belongs to a person. */
 export interface Content {
   entity: object
-  /** How its rows are called, where that is not the name of the table or of the declared type. */
+  /** The type of its rows, where that is not the name of the table or of the declared type. */
   type?: string
-  /** How its rows lead to the person, by properties. */
+  /** The properties that lead from a row to the person. */
   path?: readonly string[]
   /** Which rows are theirs, where no property says so. */
   own?: SqlPredicate
@@ -42,7 +42,7 @@ export interface Content {
 
 const isViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
 
-/** What is known of a person beside what others see of them. */
+/** The facts about a person that others do not see. */
 const accountColumns: Content['told'] = {
   subject: (row) => `${row}.subject`,
   groups: (row) => `${row}.groups`,
@@ -51,10 +51,10 @@ const accountColumns: Content['told'] = {
   passwordChangedAt: (row) => isoTime(`${row}.password_changed_at`),
 }
 
-/** What the audit log calls a person. */
+/** SQL for the name of a person in the audit log. */
 const auditName = (sql: ParameterBinder) => `concat('user:', ${sql.param('viewer')})`
 
-/** What the person did, and what was done to them: who else was in it is not told, and from where only of themselves. */
+/** The acts of a person, and those that were done to them: nobody else is named, and the origin is told of their own alone. */
 const auditColumns: Content['told'] = {
   at: (row) => isoTime(`${row}.at`),
   act: (row) => `${row}.act`,

@@ -16,7 +16,7 @@ export interface RowParts {
   viewer: Viewer
 }
 
-/** What a person has in one table, as resource objects of JSON:API, some at a time. */
+/** The rows of a person in one table, as resource objects of JSON:API, some at a time. */
 export interface OwnRows {
   type: string
   batches: AsyncIterable<Pick<ResourceObject, 'type' | 'id' | 'attributes'>[]>
@@ -36,7 +36,7 @@ const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.r
 
 const ALL = 2 ** 31 - 1
 
-/** How many are held at a time: a message may have 180 KB. */
+/** So many are held at a time: a message may have 180 KB. */
 const BATCH = 100
 
 async function* readResources(of: Resource, own: SqlPredicate, { services, documentContext, viewer }: RowParts) {

@@ -14,7 +14,7 @@ const resultOf = ({ body }: { body: Record<string, unknown> }) => (body['result'
 
 export const requestExport = (browser: TestBrowser) => browser.send('POST', '/trpc/personExports.request', { body: {} })
 
-/** What the person is told of the export that they have asked for last. */
+/** Reads what the person is told of their last export. */
 export const currentExport = async (browser: TestBrowser) =>
   resultOf(await browser.send('GET', '/trpc/personExports.current'))
 

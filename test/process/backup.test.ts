@@ -76,7 +76,7 @@ test('what people had is there again in an empty installation, and clients read 
   const { one: file } = await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   await mkdir(join(svc.folder, 'announcements/rules'), { recursive: true })
   await writeFile(join(svc.folder, 'announcements/rules/en_US.md'), 'Be kind.')
-  // Of somebody who has asked for a copy of their data: it is made anew, and not kept.
+  // Somebody has asked for a copy of their data, which no backup has.
   await svc.services.exportFiles.write(Readable.from([PNG]))
   const before = await svc.host.audit.verify({ anchors: [] })
 

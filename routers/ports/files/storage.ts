@@ -3,7 +3,7 @@ import type { BlobEntry } from './blob-entry.ts'
 /** Where bytes wait to be put in the place of others; what a process leaves there that is killed, no row names. */
 export const DRAFTS = 'drafts/'
 
-/** Where archives of people's data lie until they expire; no backup has them. */
+/** The folder of the archives of people's data, which lie there until they expire; no backup has them. */
 export const EXPORTS = 'exports/'
 
 /** There is none, its key was sealed with an unknown application key, or it cannot be read as it was written. */

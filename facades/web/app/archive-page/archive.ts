@@ -1,7 +1,7 @@
 import { BlobReader, BlobWriter, ZipReader } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import type { Salts } from '../../browser/crypto.ts'
 
-/** What stands in `manifest.json`, as `server/personal-data/archive.ts` writes it. */
+/** The content of `manifest.json`, as `server/personal-data/archive.ts` writes it. */
 interface Manifest {
   createdAt: string
   service: string
@@ -82,7 +82,7 @@ async function readZip(file: File): Promise<ReadEntry> {
   }
 }
 
-/** Of each file, the path below the folder that was chosen. */
+/** Finds a file by its path below the folder that was chosen. */
 function readFolder(files: readonly File[]): ReadEntry {
   const byPath = new Map(files.map((file) => [file.webkitRelativePath.split('/').slice(1).join('/'), file]))
   return async (path) => {

@@ -21,14 +21,14 @@ import {
 } from '../../browser/crypto.ts'
 import type { Archive, Row } from './archive.ts'
 
-/** What was typed opens nothing. */
+/** The text that was typed opens nothing. */
 export class WrongSecret extends Error {
   override readonly name = 'WrongSecret'
 }
 
 export interface Message {
   id: string
-  /** Who wrote it: the person, or a model. */
+  /** The person, or a model. */
   author: 'self' | 'model'
   at: string
   /** Undefined where there is no key that opens it. */
@@ -98,7 +98,7 @@ export class Opener {
     )
   }
 
-  /** What the person wrote in a room, in its order. */
+  /** Reads the person's messages in a room, in their order. */
   async room({ id, attributes: room }: Row<Room>): Promise<Message[]> {
     const keys = await this.#keysOf(id, room.slug)
     const messages: Message[] = []
@@ -146,7 +146,7 @@ export class Opener {
     return known
   }
 
-  /** Those in the keychain, and those that were wrapped for the person since. */
+  /** Reads the keys in the keychain, and those that were wrapped for the person since. */
   async #readKeys(id: string, slug: string): Promise<RoomKeys> {
     const kept = await roomKeysIn(this.#passkeyKey, slug, this.#keychain)
     const entry = this.#keychain.find(({ keyType }) => keyType === 'private_key')

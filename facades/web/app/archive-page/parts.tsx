@@ -11,7 +11,7 @@ interface PartProps {
 const parts = ['conversations', 'rooms', 'files', 'everything'] as const
 type Part = (typeof parts)[number]
 
-/** What is in an open archive, part by part. */
+/** Shows an open archive, part by part. */
 export function Parts(props: PartProps) {
   const [part, setPart] = useState<Part>('conversations')
   const Content = contents[part]

@@ -13,7 +13,7 @@ const key = ['person-export']
 const readCurrent = (signal: AbortSignal) => api.personExports.current.query(undefined, { signal })
 type PersonExport = NonNullable<Awaited<ReturnType<typeof readCurrent>>>
 
-/** How often a page looks at an export that is being made, in milliseconds. */
+/** A page looks so often at an export that is being made, in milliseconds. */
 const LOOK_AGAIN_MS = 2000
 
 /** A copy of all that belongs to the person, for them to keep. */
