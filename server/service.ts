@@ -174,7 +174,9 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => explainPort(error, env))
-    await core.jobQueue.work(createJobHandlers(core.services), env.FILE_TEXT_WORKERS)
+    // An export keeps one of the few connections for what takes long.
+    const concurrency = { 'extract-text': env.FILE_TEXT_WORKERS, 'export-person': 1 }
+    await core.jobQueue.work(createJobHandlers(core.services), concurrency)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, firstRunMs })
     const stop = async () => {
       await drainAll({ env, services: core.services, app, drain, realtime })

@@ -147,10 +147,10 @@ interface OwnFile {
   clientEncrypted: boolean
 }
 
-/** All files that a person has uploaded. Values: their id. */
+/** The files that a person has uploaded. Values: their id, the attachment behind which to begin, and how many at most. */
 export const listFilesOf = unboundedStatement<OwnFile>(
   `select id, uuid, name, bytes, sealed_key as "sealedKey", client_encrypted as "clientEncrypted"
-     from attachments where uploader_id = $1 order by id`,
+     from attachments where uploader_id = $1 and id > $2 order by id limit $3`,
 )
 
 /** Values: names of files. Selects those that nothing refers to. */

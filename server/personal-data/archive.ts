@@ -20,6 +20,9 @@ export interface ArchiveParts {
 /** One file has so many rows: the page that opens the archive reads it at once. */
 const ROWS_PER_FILE = 1000
 
+/** One statement names so many files. */
+const FILES_AT_ONCE = 100
+
 const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
 passkey opens in it what is encrypted. The folder data has everything as JSON, the folder files your files.
 
@@ -37,15 +40,15 @@ export async function* writeArchive(
   const passing = new PassThrough()
   const zip = new ZipWriter(Writable.toWeb(passing), { useWebWorkers: false, signal })
   const archive = new PersonArchive(parts, zip)
-  const written = archive.write(userId).then(
-    () => zip.close(),
-    (error: Error) => passing.destroy(error),
-  )
+  const written = archive
+    .write(userId)
+    .then(() => zip.close())
+    .catch((error: Error) => passing.destroy(error))
   try {
     yield* passing
   } finally {
     passing.destroy()
-    await written.catch(() => {})
+    await written
   }
 }
 
@@ -157,13 +160,18 @@ class PersonArchive {
   }
 
   async #addFiles(manifest: Manifest, userId: number): Promise<void> {
-    const { readInBatches, files } = this.#services
-    for await (const rows of readInBatches(listFilesOf, [userId]))
+    const { sql, files } = this.#services
+    // No cursor: its connection would be taken for as long as the files are read.
+    for (let after = 0; ; ) {
+      const rows = await sql(listFilesOf, [userId, after, FILES_AT_ONCE])
       for (const { id, uuid, name, bytes, sealedKey, clientEncrypted } of rows) {
         const path = `files/${id}${clientEncrypted ? '.sealed' : extensionOf(name)}`
         manifest.files[id] = path
         await this.#addFile(manifest, path, files.read({ name: uuid, bytes, sealedKey }))
       }
+      if (rows.length < FILES_AT_ONCE) return
+      after = rows.at(-1)?.id ?? 0
+    }
   }
 
   /** A file that is damaged keeps nobody from the others; where nobody can be asked for it, all is tried again. */

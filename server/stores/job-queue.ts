@@ -60,9 +60,9 @@ export class DatabaseJobQueue implements JobQueue {
   }
 
   /** Begins to take jobs, so many of each name at a time. */
-  async work(handlers: JobHandlers, concurrency: number): Promise<void> {
+  async work(handlers: JobHandlers, concurrency: Readonly<Record<JobName, number>>): Promise<void> {
     await this.prepare()
-    for (const name of names) await this.#take(name, handlers, concurrency)
+    for (const name of names) await this.#take(name, handlers, concurrency[name])
   }
 
   /** Takes no more jobs and waits for the end of those under way, which is soon: another replica does them anew. */

@@ -31,7 +31,7 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
   return {
     done,
     givenUp,
-    work: () => queue.work(handlers, 2),
+    work: () => queue.work(handlers, { 'extract-text': 2, 'export-person': 1 }),
     enqueue: (ids: readonly number[], end: () => void = () => {}) =>
       database.em.fork().transactional(async (em) => {
         for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { input: { attachmentId } })
