@@ -49,7 +49,7 @@ const fetchArchive = async (person: Awaited<ReturnType<typeof personWithData>>) 
   return unpack(bytes)
 }
 
-test('every column that leads to a person is in an archive, or says why it is not', () => {
+test('every column that leads to a person is archived, or says why not', () => {
   const told = contents.flatMap(({ entity, path: [name] = [] }) => {
     const meta = metadata.get(entity as never)
     const property = (meta.properties as Record<string, { fieldNames: string[] }>)[name ?? '']
@@ -60,7 +60,7 @@ test('every column that leads to a person is in an archive, or says why it is no
   expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(leftOut).sort())
 })
 
-test('an archive has all that a person wrote, uploaded and used, and nothing of others', async () => {
+test('an archive has what a person wrote, uploaded and used, and nothing of others', async () => {
   const ada = await personWithData('fay')
   const bob = await personWithData('gus')
   const room = (await ada.client.create('rooms', { name: 'Chess' })).one.id
@@ -104,7 +104,7 @@ test('an archive holds no secret that would open a door', async () => {
   }
 })
 
-test('nobody but the person fetches an archive, neither another one, an administrator, a guest nor a token', async () => {
+test('another person, an administrator, a guest and a token fetch no archive', async () => {
   const person = await personWithData('ida')
   const { browser: other } = await signIn(svc, 'jon')
   const { browser: root, id: rootId } = await signIn(svc, 'kim')
@@ -139,7 +139,7 @@ const sealedExports = async () => {
 const fileOf = async (exportId: number) =>
   (await svc.rows<{ file: string }>('select file from person_exports where id = $1', [exportId]))[0]?.file ?? ''
 
-test('an export whose time is over is fetched by nobody, and goes with its file', async () => {
+test('an export whose time is over goes with its file', async () => {
   const { browser } = await personWithData('mia')
   const { id, expiresAt } = await makeExport(browser)
   const file = await fileOf(id)
@@ -155,7 +155,7 @@ test('an export whose time is over is fetched by nobody, and goes with its file'
   expect(await svc.rows('select id from person_exports where id = $1', [id])).toEqual([])
 })
 
-test('an export goes with its person, of whom their usage stays, and the number in the log', async () => {
+test('an export goes with its person, whose usage stays without them', async () => {
   const { browser, id: userId } = await personWithData('nat')
   const { id } = await makeExport(browser)
   const file = await fileOf(id)
@@ -173,7 +173,7 @@ test('an export goes with its person, of whom their usage stays, and the number 
   ])
 })
 
-test('an archive opens with the application key that took the place of the one before', async () => {
+test('an archive opens with the next application key once keys are rotated', async () => {
   await using own = await startApp({ APP_KEY: KEY })
   const { browser } = await signIn(own, 'uma')
   await makeExport(browser)
@@ -208,7 +208,7 @@ test('asking for an export and fetching it stand in the audit log', async () => 
   ])
 })
 
-test('an export that could not be made says so, and another one may be asked for', async () => {
+test('an export that failed says so, and another one may be asked for', async () => {
   const { browser, id: userId } = await personWithData('pia')
   const [waiting] = await svc.rows<{ id: number }>(
     `insert into person_exports (user_id, expires_at) values ($1, now() + interval '1 day') returning id`,

@@ -312,7 +312,7 @@ test('a backup that is interrupted leaves nothing of itself', async () => {
   expect(await drafts()).toEqual([])
 })
 
-test('files in a bucket are named by a backup, and missed by a restore where they are not there', async () => {
+test('a backup names the files in a bucket, and a restore misses them', async () => {
   await using s3 = await startS3()
   await using source = await startJsonApi({ APP_KEY, ...s3.settings })
   const person = await newPerson(source)
@@ -339,7 +339,7 @@ test('files in a bucket are named by a backup, and missed by a restore where the
 })
 
 describeWith('postgres')('between majors of PostgreSQL', () => {
-  test('what was kept by that of Debian is restored into the embedded one, and back', async () => {
+  test('what that of Debian kept is restored into the embedded one, and back', async () => {
     await using debian = await startPostgres('svc', 'secret', 'svc')
     const url = `postgresql://svc:secret@${debian.address}/svc`
     await using source = await startJsonApi({ APP_KEY, DATABASE_URL: url })

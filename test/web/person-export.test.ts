@@ -47,7 +47,7 @@ async function temporaryFolder() {
 }
 
 describeWith('chromium')('a copy of a person’s data', () => {
-  test('is made and saved in the settings, and its page opens it offline with the passkey or the recovery code', async () => {
+  test('is made in the settings, and its page opens it offline with the passkey', async () => {
     await using folder = await temporaryFolder()
     await using chat = await openChat(svc, 'ada')
     await chat.ask(CANARY)
@@ -85,7 +85,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
     expect(complaints).toEqual([])
   })
 
-  test('has rooms and files, which the unpacked folder opens with the recovery code on a narrow dark German page', async () => {
+  test('opens rooms and files with the recovery code, from the unpacked folder, in German', async () => {
     await using folder = await temporaryFolder()
     await using room = await openRooms(svc, 'bea')
     await room.createRoom('Chess')
@@ -141,7 +141,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
     await page.getByText('This is no archive of your data').waitFor()
   })
 
-  test('shows in the settings that it is being made, that it failed, and that there were too many', async () => {
+  test('shows that it is being made, that it failed, and that there were too many', async () => {
     await using person = await openSettings(svc, 'cleo', { section: 'data', locale: 'de-DE' })
     const { page, id } = person
     const add = (state: string) =>

@@ -62,7 +62,7 @@ test('a month that is closed keeps its sums, and what comes later counts in the 
   expect(await bill('2026-03', 'model')).toEqual([])
 })
 
-test('a late call of a closed month counts once, however soon it is kept as a sum', async () => {
+test('a late call of a closed month that was rolled up counts once', async () => {
   await using own = await startApp({ RETENTION_USAGE_MONTHS: '1' })
   const recorded = (at: string, count = 1) =>
     own.rows(
