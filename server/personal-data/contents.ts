@@ -37,7 +37,7 @@ export interface Content {
   /** Which rows are theirs, where no property says so. */
   own?: SqlPredicate
   /** SQL for what is told of a row, where that is not all of its columns. */
-  told?: Readonly<Record<string, SqlPredicate>>
+  told?: Readonly<Record<string, SqlPredicate>> | undefined
 }
 
 const isViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
@@ -86,7 +86,7 @@ export const contents: readonly Content[] = [
   { entity: RoomMember, path: ['user'] },
   {
     entity: RoomKeyEpoch,
-    own: (row, sql) => `${row}.room_id in (select j.id from rooms j where ${joinedRooms('j', sql)})`,
+    own: (row, sql) => `${row}.room_id in (select j.id from ${Room.tableName} j where ${joinedRooms('j', sql)})`,
   },
   { entity: RoomKey, path: ['user'] },
   { entity: RoomMessage, path: ['member', 'user'] },

@@ -29,7 +29,7 @@ export function readOwnRows(content: Content, parts: RowParts): OwnRows {
   if (of) return { type: of.type, batches: readResources(of, own, parts) }
   const meta = parts.metadata.get(content.entity as never) as EntityMetadata
   const type = content.type ?? typeOf(meta)
-  return { type, batches: readColumns(meta, { ...content, type, own }, parts) }
+  return { type, batches: readColumns(meta, { type, own, told: content.told }, parts) }
 }
 
 const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
@@ -47,21 +47,22 @@ async function* readResources(of: Resource, own: SqlPredicate, { services, docum
     yield rows.map((row) => writeRecord(documentContext, of, (statement.read?.(row) ?? row).record))
 }
 
-async function* readColumns(meta: EntityMetadata, content: Content, { services, viewer }: RowParts) {
+interface Columns extends Pick<Content, 'told'> {
+  type: string
+  own: SqlPredicate
+}
+
+async function* readColumns(meta: EntityMetadata, columns: Columns, { services, viewer }: RowParts) {
   const { statement, values } = compile<{ object: ResourceObject }>(
     { unrestricted: false, plannedOnce: false },
-    (sql) => selectObjects(meta, content, sql),
+    (sql) => selectObjects(meta, columns, sql),
   )
   for await (const rows of services.readInBatches(statement, values(viewer), BATCH))
     yield rows.map(({ object }) => object)
 }
 
 /** SQL for resource objects of a table that is no declared type: hidden columns are in none, and references are relationships. */
-function selectObjects(
-  meta: EntityMetadata,
-  { type, own = () => 'true', told }: Content,
-  sql: ParameterBinder,
-): string {
+function selectObjects(meta: EntityMetadata, { type, own, told }: Columns, sql: ParameterBinder): string {
   const columns = meta.props.filter(isShown)
   const keys = meta.props.filter(({ primary }) => primary).map(({ fieldNames: [column] }) => `t.${column}`)
   const attributes = told

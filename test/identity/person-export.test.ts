@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
+import { resources } from '../../routers/index.ts'
 import { contents, leftOut } from '../../server/personal-data/contents.ts'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
@@ -58,6 +59,22 @@ test('every column that leads to a person is archived, or says why not', () => {
 
   const leading = eraseRules(metadata).map(({ table, column }) => `${table}.${column}`)
   expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(leftOut).sort())
+})
+
+test('no column of an archive sounds like a secret, but for those that only the person opens', () => {
+  const declared = new Set(resources.map(({ entity }) => entity))
+  const shown = contents.flatMap(({ entity, told }) => {
+    const { tableName, props } = metadata.get(entity as never)
+    const columns = declared.has(entity) || told ? [] : props.filter(({ hidden, fieldNames }) => !hidden && fieldNames)
+    return columns.flatMap(({ fieldNames }) => fieldNames.map((column) => `${tableName}.${column}`))
+  })
+
+  const sounding = shown.filter((name) => /\..*(hash|secret|csrf|password|sealed|key|cipher|credential)/.test(name))
+  expect(sounding.sort()).toEqual([
+    'passkey_backups.ciphertext',
+    'room_key_epochs.previous_key',
+    'room_keys.wrapped_key',
+  ])
 })
 
 test('an archive has what a person wrote, uploaded and used, and nothing of others', async () => {
