@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { bePatient } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
+import { traced } from '../ports/traces.ts'
 import type { Resource } from '../resource/declare.ts'
 import { recordInTransaction } from './audit.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
@@ -44,12 +45,14 @@ export async function transact<T>(
 ): Promise<T> {
   using _turn = stream && (await ctx.services.turns.change.take(stream))
   const act = ctx.act?.isSignIn ? undefined : ctx.act
-  const result = await ctx.em().transactional(async (em) => {
-    if (ctx.origin === 'host') await runStatement(em, bePatient, [])
-    const result = await work(em)
-    if (act && !act.isWritten) await recordInTransaction(ctx, em, act)
-    return result
-  })
+  const result = await traced('transaction', {}, () =>
+    ctx.em().transactional(async (em) => {
+      if (ctx.origin === 'host') await runStatement(em, bePatient, [])
+      const result = await work(em)
+      if (act && !act.isWritten) await recordInTransaction(ctx, em, act)
+      return result
+    }),
+  )
   if (act) act.isWritten = true
   return result
 }

@@ -2,6 +2,7 @@ import { type AnyTRPCProcedure, initTRPC, type TRPCDefaultErrorShape, type TRPCE
 import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { BrowserSession } from '../ports/session.ts'
+import { traced } from '../ports/traces.ts'
 import type { Exposure } from '../resource/exposure.ts'
 import type { Act } from './act.ts'
 import { beginAct, recordDone, recordRefused } from './audit.ts'
@@ -166,21 +167,23 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
   const isOffice = callers === 'administrators' || callers === 'the host'
-  return t.procedure.meta({ access }).use(async ({ ctx, meta, path, type, getRawInput, next }) => {
-    using _turn = await takeTurn(ctx, access, meta)
-    assertMayCall(ctx, access)
-    const input = await getRawInput()
-    assertRawInput(input)
-    if (isActing) await announceActing(ctx)
-    const { current } = ctx.callerContext
-    // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
-    const act = beginAct(ctx, { path, isMutation: type === 'mutation', isOffice, input })
-    const known = current === ctx.caller && !act ? undefined : { caller: current, act }
-    const result = await next({ ctx: known as unknown as Known })
-    if (act) await recordEnd({ ...ctx, caller: current }, act, result)
-    if (!result.ok) throw unavailableOr(result.error)
-    return result
-  })
+  return t.procedure.meta({ access }).use(({ ctx, meta, path, type, getRawInput, next }) =>
+    traced(path, {}, async () => {
+      using _turn = await takeTurn(ctx, access, meta)
+      assertMayCall(ctx, access)
+      const input = await getRawInput()
+      assertRawInput(input)
+      if (isActing) await announceActing(ctx)
+      const { current } = ctx.callerContext
+      // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
+      const act = beginAct(ctx, { path, isMutation: type === 'mutation', isOffice, input })
+      const known = current === ctx.caller && !act ? undefined : { caller: current, act }
+      const result = await next({ ctx: known as unknown as Known })
+      if (act) await recordEnd({ ...ctx, caller: current }, act, result)
+      if (!result.ok) throw unavailableOr(result.error)
+      return result
+    }),
+  )
 }
 
 type Ended = { ok: true } | { ok: false; error: TRPCError }

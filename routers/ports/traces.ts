@@ -1,0 +1,104 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** Numbers, words of fixed lists and names that administrators gave: never a word that a person wrote. */
+export type SpanAttributes = Record<string, string | number | boolean | undefined>
+
+export interface SpanOptions {
+  /** Where it waits for another program, or is asked by one. */
+  kind?: 'client' | 'server'
+  attributes?: SpanAttributes
+}
+
+/** How the lines of the log name a span. */
+export interface SpanIds {
+  traceId: string
+  spanId: string
+  requestId?: string
+}
+
+/** A piece of work in a trace. */
+export interface Span {
+  readonly ids: SpanIds
+  /** Whether the trace is over: what goes on in its name after that, such as a timer, is no part of it. */
+  readonly isOver: boolean
+  /** Begins a part of it; nothing where the trace is over or has too many parts. */
+  begin(name: string, options?: SpanOptions): Span | undefined
+  set(attributes: SpanAttributes): void
+  addEvent(name: string): void
+  /** Says that the work failed, by the code of the error or its kind: a message may quote what somebody wrote. */
+  fail(error: unknown): void
+  end(): void
+  /** The header `traceparent` for a server that the operator lets know of traces. */
+  findTraceparent(url: URL): string | undefined
+}
+
+/** What a trace begins with. */
+export interface TraceOptions extends SpanOptions {
+  requestId?: string
+  /** The header `traceparent` of whoever asks, whose trace is linked and not continued. */
+  traceparent?: string | undefined
+}
+
+/** Begins traces, where an operator collects them. */
+export interface Traces {
+  /** Nothing where this one is not among those that are sent. */
+  begin(name: string, options?: TraceOptions): Span | undefined
+}
+
+/**
+ * The span of the work under way, which no signature has to carry: statements and connections belong to the process, and know
+ * nothing of who needs them. Without traces nothing is ever stored here.
+ */
+const current = new AsyncLocalStorage<Span>()
+
+export function currentSpan(): Span | undefined {
+  const span = current.getStore()
+  return span?.isOver ? undefined : span
+}
+
+/** Does it as a part of the span. */
+export const within = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work())
+
+/** Does it as a part of the span under way; where there is none, it is only done. */
+export const traced = <T>(name: string, options: SpanOptions, work: (span?: Span) => Promise<T>): Promise<T> =>
+  recorded(currentSpan()?.begin(name, options), work)
+
+/** A statement of the database by its name, without its values. */
+export const tracedStatement = <T>(name: string, run: () => Promise<T>): Promise<T> => {
+  const span = currentSpan()
+  if (!span) return run()
+  const summary = name || 'statement without a name'
+  return recorded(
+    span.begin(summary, { kind: 'client', attributes: { ...postgres, 'db.query.summary': summary } }),
+    run,
+  )
+}
+
+const postgres = { 'db.system.name': 'postgresql' }
+
+/** Does it as the work of the span, which ends with it. */
+export async function recorded<T>(span: Span | undefined, work: (span?: Span) => Promise<T>): Promise<T> {
+  if (!span) return work()
+  try {
+    return await current.run(span, () => work(span))
+  } catch (error) {
+    span.fail(error)
+    throw error
+  } finally {
+    span.end()
+  }
+}
+
+/** Reads each step as a part of the span, whoever asks for it. */
+export function eachWithin<T>(span: Span | undefined, steps: AsyncIterable<T>): AsyncIterable<T> {
+  if (!span) return steps
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = within(span, () => steps[Symbol.asyncIterator]())
+      return {
+        next: () => within(span, () => iterator.next()),
+        return: async () => (await within(span, () => iterator.return?.())) ?? { done: true, value: undefined },
+      }
+    },
+  }
+}

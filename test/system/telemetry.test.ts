@@ -1,0 +1,274 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { readEnv } from '../../server/config/env.ts'
+import { createTelemetry } from '../../server/ops/telemetry.ts'
+import { answers, callsTool, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { startToolServer, tool } from '../kit/mcp/hostile.ts'
+import { readAttributes, startCollector } from '../kit/parts/collector.ts'
+import { upload } from '../kit/rooms/attachments.ts'
+import { pdf } from '../kit/sample-files/pdf.ts'
+
+const SOON = { timeout: 30_000, interval: 50 }
+const SERVER = 2
+const FAILED = 2
+
+const resources = new AsyncDisposableStack()
+let collector: Awaited<ReturnType<typeof startCollector>>
+let upstream: Awaited<ReturnType<typeof startProvider>>
+let server: Awaited<ReturnType<typeof startToolServer>>
+let svc: TestApp
+let ada: TestUser
+
+beforeAll(async () => {
+  collector = resources.use(await startCollector())
+  upstream = resources.use(await startProvider())
+  server = resources.use(await startToolServer([tool('echo')]))
+  const mcpServers = [{ label: 'Foe', url: server.url, requireApproval: 'never' }]
+  const config = resources.use(await configFor(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }))
+  svc = resources.use(
+    await startApp({
+      AI_CONFIG: config.file,
+      LOG_LEVEL: 'trace',
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-collector',
+      TRACEPARENT_HOSTS: new URL(upstream.url).host,
+    }),
+  )
+  await svc.host.mcp.sync()
+  const { hash = '' } = (await svc.host.mcp.tools()).find(({ name }) => name === 'foe_echo') ?? {}
+  await svc.host.mcp.approve({ name: 'foe_echo', hash })
+  ada = await svc.user({ abilities: ['ai', 'read', 'write'] })
+})
+afterAll(() => resources.disposeAsync())
+
+const ask = (options: { text?: string; headers?: Record<string, string> } = {}) =>
+  svc.send('POST', '/api/ai-req', {
+    token: ada.token,
+    body: question(options.text),
+    headers: options.headers ?? {},
+  })
+
+const ofRequest = (id: string | null) =>
+  collector.spans().find(({ attributes }) => readAttributes(attributes)['svc.request.id'] === id)
+
+/** The spans of the trace of a request, which is sent when it is over. */
+async function traceOf(response: Response) {
+  await response.text()
+  const id = response.headers.get('x-request-id')
+  const root = await vi.waitUntil(() => ofRequest(id), SOON)
+  const spans = collector.spans().filter(({ traceId }) => traceId === root.traceId)
+  const parentOf = ({ parentSpanId }: (typeof spans)[number]) =>
+    spans.find(({ spanId }) => spanId === parentSpanId)?.name
+  const named = (name: string) => spans.find((span) => span.name === name)
+  return { root, spans, named, parents: Object.fromEntries(spans.map((span) => [span.name, parentOf(span)])) }
+}
+
+describe('a trace', () => {
+  test.for([
+    ['application/json', 'ai.ask'],
+    ['text/event-stream', 'ai.stream'],
+  ])('an answer as %s has its procedure, statements, call of a model and tool', async ([accept, procedure = '']) => {
+    upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
+    const { root, parents, named } = await traceOf(await ask({ headers: { accept: accept ?? '' } }))
+
+    expect(root).toMatchObject({ name: 'POST /api/ai-req', kind: SERVER, status: { code: 0 } })
+    expect(readAttributes(root.attributes)).toMatchObject({
+      'http.response.status_code': 200,
+      'http.route': '/api/ai-req',
+    })
+    expect(parents).toMatchObject({
+      'find-token-owners': 'POST /api/ai-req',
+      [procedure]: 'POST /api/ai-req',
+      'reserve-usage': procedure,
+      'chat mock-1': procedure,
+      'execute_tool foe_echo': 'chat mock-1',
+    })
+    expect(readAttributes(named('chat mock-1')?.attributes ?? [])).toMatchObject({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'local',
+      'gen_ai.request.model': 'mock-1',
+      'gen_ai.usage.input_tokens': 14,
+      'gen_ai.usage.output_tokens': 6,
+      'svc.outcome': 'completed',
+    })
+  })
+
+  test('what fails is told by the code of its error, and each further try as an event', async () => {
+    upstream.behave = refuses(500)
+    const { root, named } = await traceOf(await ask())
+    const call = named('chat mock-1')
+
+    expect([root.status.code, named('ai.ask')?.status.code, call?.status.code]).toEqual([FAILED, FAILED, FAILED])
+    expect(readAttributes(call?.attributes ?? [])).toMatchObject({
+      'error.type': 'provider_failed',
+      'svc.outcome': 'failed',
+    })
+    expect(call?.events.map(({ name }) => name)).toEqual(['retry', 'retry'])
+  })
+
+  test('a trace from outside is linked and not continued, and its baggage is passed on to nobody', async () => {
+    upstream.behave = answers('Good day.')
+    const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+    const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'a=canary', baggage: 'who=canary' }
+    const { root } = await traceOf(await ask({ headers }))
+
+    expect(root.traceId).not.toBe(traceId)
+    expect(root.parentSpanId).toBeUndefined()
+    expect(root.links).toMatchObject([{ traceId, spanId }])
+    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('baggage')
+    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('tracestate')
+  })
+
+  test('no header is taken for a trace that is none', async () => {
+    const { root } = await traceOf(await ask({ headers: { traceparent: '00-canary-canary-01' } }))
+
+    expect(root.links).toEqual([])
+  })
+
+  test('the hosts in TRACEPARENT_HOSTS are sent the trace, and no others', async () => {
+    upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
+    const traceparents: unknown[] = []
+    server.behave = ({ request }) => traceparents.push(request.headers['traceparent']) === 0
+    const { root, named } = await traceOf(await ask())
+
+    const call = named('chat mock-1')
+    expect(upstream.asked.at(-1)?.headers['traceparent']).toBe(`00-${root.traceId}-${call?.spanId}-01`)
+    expect(traceparents.length).toBeGreaterThan(0)
+    expect(traceparents.filter(Boolean)).toEqual([])
+  })
+
+  test('a job is a trace of its own', async () => {
+    await upload(svc, ada.token, pdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
+    const job = await vi.waitUntil(() => collector.spans().find(({ name }) => name === 'job extract-text'), SOON)
+    const parts = collector.spans().filter(({ parentSpanId }) => parentSpanId === job.spanId)
+
+    expect(job.parentSpanId).toBeUndefined()
+    expect(parts.map(({ name }) => name)).toContain('attachments.readText')
+  })
+})
+
+test('lines of the log carry the trace and the request, here and at the collector', async () => {
+  upstream.behave = refuses(400)
+  const response = await ask()
+  const { root, spans } = await traceOf(response)
+  const requestId = response.headers.get('x-request-id')
+  const own = svc.log.map((line) => JSON.parse(line)).filter(({ traceId }) => traceId === root.traceId)
+
+  expect(own.map(({ msg }) => msg)).toEqual(
+    expect.arrayContaining(['request', expect.stringMatching(/^the AI provider failed/)]),
+  )
+  expect(own.filter((line) => line.requestId !== requestId)).toEqual([])
+  await expect
+    .poll(() => collector.lines().filter(({ traceId }) => traceId === root.traceId).length, SOON)
+    .toBe(own.length)
+  const sent = collector.lines().filter(({ traceId }) => traceId === root.traceId)
+  expect(sent.map(({ body }) => body.stringValue)).toEqual(own.map(({ msg }) => msg))
+  expect(spans.map(({ spanId }) => spanId)).toEqual(expect.arrayContaining(sent.map(({ spanId }) => spanId)))
+})
+
+test('the collector is sent nothing that a person wrote, and no secret', async () => {
+  const canary = (of: string) => `canary-${of}`
+  const words = [
+    'prompt',
+    'answer',
+    'argument',
+    'result',
+    'file',
+    'content',
+    'mail',
+    'password',
+    'query',
+    'path',
+    'header',
+  ]
+  const before = collector.spans().filter(({ kind }) => kind === SERVER).length
+  const eve = await svc.user({ username: canary('mail'), abilities: ['ai', 'read', 'write'] })
+  server.behave = ({ rpc, reply }) =>
+    rpc.method === 'tools/call' && (reply({ content: [{ type: 'text', text: canary('result') }], isError: true }), true)
+  const requests: Promise<Response>[] = []
+  const send: typeof svc.send = async (...given) => {
+    const sent = svc.send(...given)
+    requests.push(sent)
+    const response = await sent
+    await response.text()
+    return response
+  }
+  const by = { token: eve.token }
+  const body = question(canary('prompt'))
+  const behaviours = [answers(canary('answer')), callsTool('foe_echo', `{"text":"${canary('argument')}"}`)]
+  for (const behave of [...behaviours, refuses(400, canary('answer')), refuses(500, canary('answer'))]) {
+    upstream.behave = behave
+    for (const accept of ['application/json', 'text/event-stream'])
+      await send('POST', '/api/ai-req', { ...by, body, headers: { accept, 'x-custom': canary('header') } })
+  }
+  await send('POST', '/v1/chat/completions', { ...by, body: { model: canary('prompt'), messages: canary('prompt') } })
+  await send('POST', '/req/login', { body: { account: canary('mail'), password: canary('password') } })
+  await send('GET', `/api/svc/v1/users?filter[${canary('query')}]=${canary('query')}`, by)
+  await send('GET', `/api/svc/v1/rooms/${canary('path')}?include=${canary('query')}`, by)
+  await send('GET', `/${canary('path')}?${canary('query')}=1`)
+  await send('GET', `/trpc/${canary('path')}?input=${encodeURIComponent(JSON.stringify(canary('query')))}`, by)
+  await send('POST', '/api/svc/v1/rooms', { ...by, body: `{"${canary('content')}` })
+  requests.push(upload(svc, eve.token, pdf({ lines: [canary('content')] }), { name: `${canary('file')}.pdf` }) as never)
+
+  const all = (await Promise.all(requests)).length
+  await expect.poll(() => collector.spans().filter(({ kind }) => kind === SERVER).length, SOON).toBe(before + all)
+  await vi.waitUntil(
+    () => collector.lines().filter(({ body }) => body.stringValue === 'request').length >= before + all,
+    SOON,
+  )
+  const text = collector.sent.map((sent) => sent.text).join('\n')
+  expect(words.filter((word) => text.includes(canary(word)))).toEqual([])
+  expect([eve.token, eve.email, ada.token].filter((secret) => text.includes(secret))).toEqual([])
+  expect(new Set(collector.sent.map(({ authorization }) => authorization))).toEqual(
+    new Set(['Bearer of-the-collector']),
+  )
+})
+
+describe('a collector that takes nothing', () => {
+  const hangs = () => {}
+  const refusesAll = (response: ServerResponse) => void response.writeHead(503).end()
+  const resets = (response: ServerResponse) => void response.destroy()
+
+  test.for([
+    ['hangs', hangs],
+    ['refuses', refusesAll],
+    ['resets connections', resets],
+  ] as const)('requests are answered and the service stops where the collector %s', async ([, answer]) => {
+    await using collector = await startCollector()
+    collector.answer = answer
+    const app = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    const { token } = await app.user()
+    await expect.poll(() => collector.sent.length, SOON).toBeGreaterThan(0)
+
+    const [{ model_id } = { model_id: '' }] = await app.rows<{ model_id: string }>(
+      'select model_id from ai_models limit 1',
+    )
+    const answer1 = await app.send('POST', '/api/ai-req', { token, body: question('Hello', model_id) })
+
+    expect(answer1.status).toBe(200)
+    await app[Symbol.asyncDispose]()
+    const told = app.log.filter((line) => line.includes('OTEL_EXPORTER_OTLP_ENDPOINT'))
+    expect(told).toHaveLength(1)
+  })
+
+  test('what waits for a collector that hangs is bounded', async () => {
+    await using collector = await startCollector()
+    const waiting: ServerResponse[] = []
+    collector.answer = (response) => void waiting.push(response)
+    const telemetry = createTelemetry(readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }))
+    const lines = telemetry.copyLines({ write() {} })
+    for (let each = 0; each < 10_000; each++) {
+      telemetry.traces.begin('work')?.end()
+      lines.write(JSON.stringify({ level: 30, time: each, msg: 'work' }))
+    }
+    await expect.poll(() => waiting.length, SOON).toBe(2)
+
+    collector.answer = (response) => void response.writeHead(200).end('{}')
+    for (const response of waiting) collector.answer(response)
+    await telemetry.close()
+
+    const [spans, records] = [collector.spans().length, collector.lines().length]
+    expect([spans > 1000, spans <= 2048 + 512, records > 1000, records <= 2048 + 512]).toEqual([true, true, true, true])
+  })
+})
