@@ -85,7 +85,9 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       await patiently(database?.close(), log)
       await embedded?.release()
     }
-    return { ...composition, migrated, host, periodicTasks: createPeriodicTasks({ env, database, host }), close }
+    const { services, jobQueue } = composition
+    const periodicTasks = createPeriodicTasks({ env, database, host, metrics: services.metrics, jobQueue })
+    return { ...composition, migrated, host, periodicTasks, close }
   } catch (error) {
     await database?.close()
     await embedded?.release()

@@ -167,24 +167,25 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
   const isOffice = callers === 'administrators' || callers === 'the host'
-  return t.procedure.meta({ access }).use(({ ctx, meta, path, type, getRawInput, next }) =>
-    traced(path, {}, async () => {
-      using _turn = await takeTurn(ctx, access, meta)
-      assertMayCall(ctx, access)
-      const input = await getRawInput()
-      assertRawInput(input)
-      if (isActing) await announceActing(ctx)
-      const { current } = ctx.callerContext
-      // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
-      const act = beginAct(ctx, { path, isMutation: type === 'mutation', isOffice, input })
-      const known = current === ctx.caller && !act ? undefined : { caller: current, act }
-      const result = await next({ ctx: known as unknown as Known })
-      if (act) await recordEnd({ ...ctx, caller: current }, act, result)
-      if (!result.ok) throw unavailableOr(result.error)
-      return result
-    }),
-  )
+  const carryOut = async ({ ctx, meta, path, type, getRawInput, next }: MiddlewareOptions) => {
+    using _turn = await takeTurn(ctx, access, meta)
+    assertMayCall(ctx, access)
+    const input = await getRawInput()
+    assertRawInput(input)
+    if (isActing) await announceActing(ctx)
+    const { current } = ctx.callerContext
+    // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
+    const act = beginAct(ctx, { path, isMutation: type === 'mutation', isOffice, input })
+    const known = current === ctx.caller && !act ? undefined : { caller: current, act }
+    const result = await next({ ctx: known as unknown as Known })
+    if (act) await recordEnd({ ...ctx, caller: current }, act, result)
+    if (!result.ok) throw unavailableOr(result.error)
+    return result
+  }
+  return t.procedure.meta({ access }).use((options) => traced(options.path, {}, () => carryOut(options)))
 }
+
+type MiddlewareOptions = Parameters<Parameters<typeof t.middleware>[0]>[0]
 
 type Ended = { ok: true } | { ok: false; error: TRPCError }
 

@@ -38,12 +38,12 @@ export interface Telemetry {
 }
 
 /** What waits at most for a collector, and what goes in one request; more is dropped. */
-const queue = { maxQueueSize: 2048, maxExportBatchSize: 512 }
-const SPANS_EVERY_MS = 2000
-const LINES_EVERY_MS = 1000
+const queue = { maxQueueSize: 2048, maxExportBatchSize: 512, scheduledDelayMillis: 1000 }
 const CLOSING_MS = 2000
 /** Longer than any name that the service makes. */
 const MAX_VALUE = 200
+/** Of a value in a line of the log. */
+const MAX_TEXT = 1000
 
 export function createTelemetry(env: Env): Telemetry {
   const collector = new Collector({
@@ -56,11 +56,11 @@ export function createTelemetry(env: Env): Telemetry {
     'service.instance.id': randomUUID(),
   })
   const spans = new BatchSpanProcessor({
-    ...{ ...queue, scheduledDelayMillis: SPANS_EVERY_MS },
+    ...queue,
     exporter: collector.sender('traces', JsonTraceSerializer),
   })
   const lines = new BatchLogRecordProcessor({
-    ...{ ...queue, scheduledDelayMillis: LINES_EVERY_MS },
+    ...queue,
     exporter: collector.sender('logs', JsonLogsSerializer),
   })
   const tracers = new TracerProvider({
@@ -68,7 +68,11 @@ export function createTelemetry(env: Env): Telemetry {
     sampler: new TraceIdRatioBasedSampler(env.OTEL_TRACES_SAMPLER_ARG),
     spanLimits: { attributeValueLengthLimit: MAX_VALUE, attributeCountLimit: 64, eventCountLimit: 32 },
   })
-  const logger = new LoggerProvider({ resource, processors: [lines] }).getLogger('svc')
+  const loggers = new LoggerProvider({
+    ...{ resource, processors: [lines] },
+    logRecordLimits: { attributeValueLengthLimit: MAX_TEXT, attributeCountLimit: 64 },
+  })
+  const logger = loggers.getLogger('svc')
   return {
     traces: createTraces(tracers.getTracer('svc', manifest.version), new Set(env.TRACEPARENT_HOSTS)),
     copyLines: (output) => ({

@@ -5,6 +5,7 @@ import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
 import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import type { MetricsSample } from '../../routers/ports/metrics.ts'
 import { recorded, type Traces } from '../../routers/ports/traces.ts'
 
 interface JobQueueOptions {
@@ -59,6 +60,17 @@ export class DatabaseJobQueue implements JobQueue {
     const jobs = lost.map(({ input }) => ({ ...this.#queueOptions(name), data: input }))
     if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: within(em, '') })
     return jobs.length
+  }
+
+  /** How many jobs of each name there are at all replicas, as one of them counted them a moment ago. */
+  async count(): Promise<MetricsSample['jobs']> {
+    await this.prepare()
+    const queues = await this.#boss.getQueues([...names])
+    return queues.flatMap(({ name: queue, queuedCount, activeCount, failedCount }) => [
+      { queue, state: 'waiting' as const, count: queuedCount },
+      { queue, state: 'running' as const, count: activeCount },
+      { queue, state: 'failed' as const, count: failedCount },
+    ])
   }
 
   /** Begins to take jobs, so many of each name at a time. */

@@ -31,6 +31,7 @@ beforeAll(async () => {
       AI_CONFIG: config.file,
       LOG_LEVEL: 'trace',
       OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+      OTEL_TRACES_SAMPLER_ARG: '1',
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-collector',
       TRACEPARENT_HOSTS: new URL(upstream.url).host,
     }),
@@ -184,8 +185,10 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
   ]
   const before = collector.spans().filter(({ kind }) => kind === SERVER).length
   const eve = await svc.user({ username: canary('mail'), abilities: ['ai', 'read', 'write'] })
-  server.behave = ({ rpc, reply }) =>
-    rpc.method === 'tools/call' && (reply({ content: [{ type: 'text', text: canary('result') }], isError: true }), true)
+  server.behave = ({ rpc, reply }) => {
+    if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: canary('result') }], isError: true })
+    return rpc.method === 'tools/call'
+  }
   const requests: Promise<Response>[] = []
   const send: typeof svc.send = async (...given) => {
     const sent = svc.send(...given)
@@ -237,16 +240,16 @@ describe('a collector that takes nothing', () => {
   ] as const)('requests are answered and the service stops where the collector %s', async ([, answer]) => {
     await using collector = await startCollector()
     collector.answer = answer
-    const app = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    const app = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' })
     const { token } = await app.user()
     await expect.poll(() => collector.sent.length, SOON).toBeGreaterThan(0)
 
     const [{ model_id } = { model_id: '' }] = await app.rows<{ model_id: string }>(
       'select model_id from ai_models limit 1',
     )
-    const answer1 = await app.send('POST', '/api/ai-req', { token, body: question('Hello', model_id) })
+    const answered = await app.send('POST', '/api/ai-req', { token, body: question('Hello', model_id) })
 
-    expect(answer1.status).toBe(200)
+    expect(answered.status).toBe(200)
     await app[Symbol.asyncDispose]()
     const told = app.log.filter((line) => line.includes('OTEL_EXPORTER_OTLP_ENDPOINT'))
     expect(told).toHaveLength(1)
@@ -256,7 +259,9 @@ describe('a collector that takes nothing', () => {
     await using collector = await startCollector()
     const waiting: ServerResponse[] = []
     collector.answer = (response) => void waiting.push(response)
-    const telemetry = createTelemetry(readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }))
+    const telemetry = createTelemetry(
+      readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' }),
+    )
     const lines = telemetry.copyLines({ write() {} })
     for (let each = 0; each < 10_000; each++) {
       telemetry.traces.begin('work')?.end()

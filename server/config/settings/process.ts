@@ -54,8 +54,8 @@ export const processShape = {
     .number()
     .min(0)
     .max(1)
-    .default(1)
-    .describe('Share of the requests and jobs that the collector is sent traces of, from 0 to 1'),
+    .default(0.1)
+    .describe('Share of the requests and jobs whose traces are collected, from 0 to 1; lines of the log always are'),
   TRACEPARENT_HOSTS: webHosts.describe(
     'Hosts of AI providers and tool servers that are sent `traceparent`, with their ports if they have any, comma separated',
   ),
