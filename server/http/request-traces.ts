@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Span, type Traces, within } from '../../routers/ports/traces.ts'
 
 declare module 'fastify' {
@@ -7,29 +8,39 @@ declare module 'fastify' {
   }
 }
 
-/** Begins a trace for each request, by its route and never its address, which may contain a secret. */
+/** Begins a trace for each request but those of probes, by its route and never its address, which may contain a secret. */
 export function traceRequests(app: FastifyInstance, traces: Traces): void {
   app.decorateRequest('span', undefined)
-  app.addHook('onRequest', (request, _, done) => {
-    const { method, routeOptions, headers, id } = request
-    const { url: route } = routeOptions
-    request.span = traces.begin(route === undefined ? method : `${method} ${route}`, {
-      kind: 'server',
-      requestId: id,
-      traceparent: readHeader(headers['traceparent']),
-      attributes: { 'http.request.method': method, 'http.route': route, 'svc.request.id': id },
-    })
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!isProbe(request)) request.span = beginTrace(traces, request, reply)
     within(request.span, done)
   })
   // A body arrives in the name of its connection, which belongs to no request.
-  app.addHook('preValidation', (request, _, done) => within(request.span, done))
-  app.addHook('onError', (request, _reply, _error, done) => within(request.span, done))
-  app.addHook('onResponse', ({ span }, { raw: { statusCode } }, done) => {
-    span?.set({ 'http.response.status_code': statusCode })
-    if (statusCode >= 500) span?.fail({ code: String(statusCode) })
-    within(span, done)
-    span?.end()
-  })
+  app.addHook('preValidation', ({ span }, _, done) => within(span, done))
+  app.addHook('onError', ({ span }, _reply, _error, done) => within(span, done))
+  app.addHook('onResponse', ({ span }, _, done) => within(span, done))
 }
 
-const readHeader = (header: string | string[] | undefined) => (typeof header === 'string' ? header : undefined)
+const isProbe = ({ routeOptions: { url = '' } }: FastifyRequest) => /^\/(health|metrics)\b/.test(url)
+
+function beginTrace(traces: Traces, request: FastifyRequest, { raw }: FastifyReply): Span | undefined {
+  const { method, routeOptions, headers, id } = request
+  const { url: route } = routeOptions
+  const { traceparent } = headers
+  const span = traces.begin(route === undefined ? method : `${method} ${route}`, {
+    kind: 'server',
+    requestId: id,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    attributes: { 'http.request.method': method, 'http.route': route, 'svc.request.id': id },
+  })
+  if (span) raw.once('close', () => endTrace(span, raw))
+  return span
+}
+
+/** The answer is over, or its reader went away. */
+function endTrace(span: Span, { statusCode, writableFinished }: ServerResponse): void {
+  span.set({ 'http.response.status_code': statusCode })
+  if (!writableFinished) span.fail({ problem: 'client_gone' })
+  else if (statusCode >= 500) span.fail({ code: String(statusCode) })
+  span.end()
+}

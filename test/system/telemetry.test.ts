@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { createTelemetry } from '../../server/ops/telemetry.ts'
-import { answers, callsTool, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { answers, callsTool, configFor, neverEnds, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { startToolServer, tool } from '../kit/mcp/hostile.ts'
 import { readAttributes, startCollector } from '../kit/parts/collector.ts'
@@ -106,6 +106,23 @@ describe('a trace', () => {
       'svc.outcome': 'failed',
     })
     expect(call?.events.map(({ name }) => name)).toEqual(['retry', 'retry'])
+  })
+
+  test('a trace ends where its caller goes away, and so does the call of the model', async () => {
+    upstream.behave = neverEnds
+    const gone = new AbortController()
+    const headers = { accept: 'text/event-stream' }
+    const response = await svc.send('POST', '/api/ai-req', {
+      ...{ token: ada.token, body: question(), headers, signal: gone.signal },
+    })
+    await response.body?.getReader().read()
+    gone.abort()
+
+    const root = await vi.waitUntil(() => ofRequest(response.headers.get('x-request-id')), SOON)
+    expect(readAttributes(root.attributes)).toMatchObject({ 'error.type': 'client_gone' })
+    const isOfCall = ({ name, traceId }: typeof root) => name === 'chat mock-1' && traceId === root.traceId
+    const call = await vi.waitUntil(() => collector.spans().find(isOfCall), SOON)
+    expect(readAttributes(call.attributes)).toMatchObject({ 'svc.outcome': 'aborted' })
   })
 
   test('a trace from outside is linked and not continued, and its baggage is passed on to nobody', async () => {
@@ -216,10 +233,7 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
 
   const all = (await Promise.all(requests)).length
   await expect.poll(() => collector.spans().filter(({ kind }) => kind === SERVER).length, SOON).toBe(before + all)
-  await vi.waitUntil(
-    () => collector.lines().filter(({ body }) => body.stringValue === 'request').length >= before + all,
-    SOON,
-  )
+  await vi.waitUntil(() => collector.lines().length === svc.log.length, SOON)
   const text = collector.sent.map((sent) => sent.text).join('\n')
   expect(words.filter((word) => text.includes(canary(word)))).toEqual([])
   expect([eve.token, eve.email, ada.token].filter((secret) => text.includes(secret))).toEqual([])
