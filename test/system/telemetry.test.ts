@@ -200,19 +200,18 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
     'path',
     'header',
   ]
-  const before = collector.spans().filter(({ kind }) => kind === SERVER).length
+  const countJobs = () => collector.spans().filter(({ name }) => name === 'job extract-text').length
+  const jobs = countJobs()
   const eve = await svc.user({ username: canary('mail'), abilities: ['ai', 'read', 'write'] })
   server.behave = ({ rpc, reply }) => {
     if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: canary('result') }], isError: true })
     return rpc.method === 'tools/call'
   }
-  const requests: Promise<Response>[] = []
-  const send: typeof svc.send = async (...given) => {
-    const sent = svc.send(...given)
-    requests.push(sent)
-    const response = await sent
+  const ids: (string | null)[] = []
+  const send = async (...given: Parameters<typeof svc.send>) => {
+    const response = await svc.send(...given)
     await response.text()
-    return response
+    ids.push(response.headers.get('x-request-id'))
   }
   const by = { token: eve.token }
   const body = question(canary('prompt'))
@@ -229,10 +228,10 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
   await send('GET', `/${canary('path')}?${canary('query')}=1`)
   await send('GET', `/trpc/${canary('path')}?input=${encodeURIComponent(JSON.stringify(canary('query')))}`, by)
   await send('POST', '/api/svc/v1/rooms', { ...by, body: `{"${canary('content')}` })
-  requests.push(upload(svc, eve.token, pdf({ lines: [canary('content')] }), { name: `${canary('file')}.pdf` }) as never)
+  await upload(svc, eve.token, pdf({ lines: [canary('content')] }), { name: `${canary('file')}.pdf` })
 
-  const all = (await Promise.all(requests)).length
-  await expect.poll(() => collector.spans().filter(({ kind }) => kind === SERVER).length, SOON).toBe(before + all)
+  await expect.poll(() => ids.filter((id) => ofRequest(id) === undefined), SOON).toEqual([])
+  await expect.poll(countJobs, SOON).toBe(jobs + 1)
   await vi.waitUntil(() => collector.lines().length === svc.log.length, SOON)
   const text = collector.sent.map((sent) => sent.text).join('\n')
   expect(words.filter((word) => text.includes(canary(word)))).toEqual([])
