@@ -17,7 +17,7 @@ import { parseTraceParent } from '@opentelemetry/core'
 import { JsonLogsSerializer, JsonTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
-import { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { DestinationStream } from 'pino'
 import manifest from '../../package.json' with { type: 'json' }
 import { withTimeout } from '../../routers/core/timeout.ts'
@@ -65,7 +65,6 @@ export function createTelemetry(env: Env): Telemetry {
   })
   const tracers = new TracerProvider({
     ...{ resource, spanProcessors: [spans] },
-    sampler: new TraceIdRatioBasedSampler(env.OTEL_TRACES_SAMPLER_ARG),
     spanLimits: { attributeValueLengthLimit: MAX_VALUE, attributeCountLimit: 64, eventCountLimit: 32 },
   })
   const loggers = new LoggerProvider({
@@ -74,7 +73,10 @@ export function createTelemetry(env: Env): Telemetry {
   })
   const logger = loggers.getLogger('svc')
   return {
-    traces: createTraces(tracers.getTracer('svc', manifest.version), new Set(env.TRACEPARENT_HOSTS)),
+    traces: createTraces(tracers.getTracer('svc', manifest.version), {
+      share: env.OTEL_TRACES_SAMPLER_ARG,
+      hosts: new Set(env.TRACEPARENT_HOSTS),
+    }),
     copyLines: (output) => ({
       write(line) {
         output.write(line)
@@ -90,12 +92,18 @@ export function createTelemetry(env: Env): Telemetry {
   }
 }
 
-const createTraces = (tracer: Tracer, hosts: ReadonlySet<string>): Traces => ({
+interface TracesOptions {
+  /** Of all traces, those that are sent: from 0 to 1. */
+  share: number
+  hosts: ReadonlySet<string>
+}
+
+const createTraces = (tracer: Tracer, { share, hosts }: TracesOptions): Traces => ({
   begin(name, { requestId, traceparent, ...options } = {}) {
+    // A sampler of the library decides when all of a span has been made, which costs each request.
+    if (Math.random() >= share) return undefined
     const span = tracer.startSpan(name, { ...toOtel(options), links: readLinks(traceparent) }, ROOT_CONTEXT)
-    return span.isRecording()
-      ? new RecordedSpan(span, { tracer, hosts, requestId, isOver: false, parts: 0 })
-      : undefined
+    return new RecordedSpan(span, { tracer, hosts, requestId, isOver: false, parts: 0 })
   },
 })
 
