@@ -29,23 +29,30 @@ export class CallRecord {
   readonly #ctx: RecordedContext
   readonly #call: Recorded
   readonly #started = performance.now()
-  readonly #span: Span | undefined
+  #span: Span | undefined
   #isWritten = false
 
   constructor(ctx: RecordedContext, call: Recorded) {
     this.#ctx = ctx
     this.#call = call
-    this.#span = beginCallSpan(call.operation, call.model)
   }
 
-  /** Does it as a part of the call. */
-  within<T>(work: () => T): T {
-    return within(this.#span, work)
+  /** Asks for it as a part of the call. */
+  within<T>(ask: () => T): T {
+    return within(this.#beginSpan(), ask)
   }
 
   /** Reads each step as a part of the call. */
   eachWithin<T>(steps: AsyncIterable<T>): AsyncIterable<T> {
-    return eachWithin(this.#span, steps)
+    const span = this.#beginSpan()
+    span?.set({ 'gen_ai.request.stream': true })
+    return eachWithin(span, steps)
+  }
+
+  /** Only where the model is asked: a call may be reserved for in a request and made after its end. */
+  #beginSpan(): Span | undefined {
+    this.#span ??= beginCallSpan(this.#call.operation, this.#call.model)
+    return this.#span
   }
 
   /** Commits what is reserved; only the first end counts. */

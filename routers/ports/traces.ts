@@ -23,6 +23,8 @@ export interface Span {
   readonly isOver: boolean
   /** Begins a part of it; nothing where the trace is over or has too many parts. */
   begin(name: string, options?: SpanOptions): Span | undefined
+  /** Begins a trace of its own for work that outlives this one, which it is linked to. */
+  beginLinked(name: string): Span
   set(attributes: SpanAttributes): void
   addEvent(name: string): void
   /** Says that the work failed, by the code of the error or its kind: a message may quote what somebody wrote. */

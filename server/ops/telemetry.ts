@@ -161,6 +161,12 @@ class RecordedSpan implements Span {
     return new RecordedSpan(of.tracer.startSpan(name, toOtel(options), this.#context), of, false)
   }
 
+  beginLinked(name: string): Span {
+    const { tracer } = this.#trace
+    const span = tracer.startSpan(name, { links: [{ context: this.#span.spanContext() }] }, ROOT_CONTEXT)
+    return new RecordedSpan(span, { ...this.#trace, isOver: false, parts: 0 })
+  }
+
   set(attributes: SpanAttributes): void {
     this.#span.setAttributes(attributes)
   }

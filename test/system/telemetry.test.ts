@@ -1,11 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
+import { startPeriodicTasks } from '../../server/ops/periodic-tasks.ts'
 import { createTelemetry } from '../../server/ops/telemetry.ts'
 import { answers, callsTool, configFor, neverEnds, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { base, mediaType } from '../kit/json-api/client.ts'
+import { silentLog } from '../kit/log.ts'
 import { startToolServer, tool } from '../kit/mcp/hostile.ts'
 import { readAttributes, startCollector } from '../kit/parts/collector.ts'
+import { ask as askInRoom, ended, roomWithAi } from '../kit/rooms/ai.ts'
 import { upload } from '../kit/rooms/attachments.ts'
 import { pdf } from '../kit/sample-files/pdf.ts'
 
@@ -30,6 +34,7 @@ beforeAll(async () => {
     await startApp({
       AI_CONFIG: config.file,
       LOG_LEVEL: 'trace',
+      ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true',
       OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
       OTEL_TRACES_SAMPLER_ARG: '1',
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-collector',
@@ -156,6 +161,31 @@ describe('a trace', () => {
     expect(traceparents.filter(Boolean)).toEqual([])
   })
 
+  test('a change has its statements within its transaction', async () => {
+    const body = { data: { type: 'rooms', attributes: { name: 'Chess' } } }
+    const headers = { 'content-type': mediaType }
+    const { parents } = await traceOf(await svc.send('POST', `${base}/rooms`, { token: ada.token, body, headers }))
+
+    expect(parents).toMatchObject({ 'record-changes': 'transaction', transaction: 'rooms.create' })
+  })
+
+  test('an answer in a room outlives its request, and is a trace that is linked to it', async () => {
+    upstream.behave = answers('Good day.')
+    const room = await roomWithAi({ svc })
+    const asked = await askInRoom(room.admin, room.id, 'Hello')
+    await ended(room.admin, room.id)
+    const request = await vi.waitUntil(() => ofRequest(asked.headers.get('x-request-id')), SOON)
+    const isLinked = ({ links }: typeof request) => links.some(({ spanId }) => spanIdsOf(request).includes(spanId))
+    const spanIdsOf = ({ traceId }: typeof request) =>
+      collector.spans().flatMap((span) => (span.traceId === traceId ? span.spanId : []))
+    const answer = await vi.waitUntil(() => collector.spans().find(isLinked), SOON)
+
+    expect(answer).toMatchObject({ name: 'answer in a room', status: { code: 0 } })
+    expect(answer.traceId).not.toBe(request.traceId)
+    const own = collector.spans().filter(({ traceId }) => traceId === answer.traceId)
+    expect(own.find(({ name }) => name === 'chat mock-1')?.parentSpanId).toBe(answer.spanId)
+  })
+
   test('a job is a trace of its own', async () => {
     await upload(svc, ada.token, pdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
     const job = await vi.waitUntil(() => collector.spans().find(({ name }) => name === 'job extract-text'), SOON)
@@ -239,6 +269,28 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
   expect(new Set(collector.sent.map(({ authorization }) => authorization))).toEqual(
     new Set(['Bearer of-the-collector']),
   )
+})
+
+test('what repeats beside requests is a trace at each run', async () => {
+  await using collector = await startCollector()
+  const telemetry = createTelemetry(
+    readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' }),
+  )
+  const { traces } = telemetry
+  let runs = 0
+  const fails = async () => {
+    if (++runs > 1) throw new TypeError('canary')
+  }
+  const options = { log: silentLog(), traces, firstRunMs: 1 }
+  const stop = startPeriodicTasks([{ name: 'unused files', period: 1, run: fails }], options)
+  await expect.poll(() => runs, SOON).toBeGreaterThan(1)
+  await stop()
+  await telemetry.close()
+
+  const [first, second] = collector.spans()
+  expect(first).toMatchObject({ name: 'unused files', status: { code: 0 } })
+  expect(second).toMatchObject({ name: 'unused files', status: { code: FAILED } })
+  expect(readAttributes(second?.attributes ?? [])).toEqual({ 'error.type': 'TypeError' })
 })
 
 describe('a collector that takes nothing', () => {
