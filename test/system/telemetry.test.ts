@@ -24,13 +24,11 @@ let server: Awaited<ReturnType<typeof startToolServer>>
 let svc: TestApp
 let ada: TestUser
 
-beforeAll(async () => {
-  collector = resources.use(await startCollector())
-  upstream = resources.use(await startProvider())
-  server = resources.use(await startToolServer([tool('echo')]))
+/** A service whose every trace is collected, with a model that may call a tool. */
+async function startTraced(hosts: string) {
   const mcpServers = [{ label: 'Foe', url: server.url, requireApproval: 'never' }]
   const config = resources.use(await configFor(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }))
-  svc = resources.use(
+  const app = resources.use(
     await startApp({
       AI_CONFIG: config.file,
       LOG_LEVEL: 'trace',
@@ -38,12 +36,20 @@ beforeAll(async () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
       OTEL_TRACES_SAMPLER_ARG: '1',
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of-the-collector',
-      TRACEPARENT_HOSTS: new URL(upstream.url).host,
+      TRACEPARENT_HOSTS: hosts,
     }),
   )
-  await svc.host.mcp.sync()
-  const { hash = '' } = (await svc.host.mcp.tools()).find(({ name }) => name === 'foe_echo') ?? {}
-  await svc.host.mcp.approve({ name: 'foe_echo', hash })
+  await app.host.mcp.sync()
+  const { hash = '' } = (await app.host.mcp.tools()).find(({ name }) => name === 'foe_echo') ?? {}
+  await app.host.mcp.approve({ name: 'foe_echo', hash })
+  return app
+}
+
+beforeAll(async () => {
+  collector = resources.use(await startCollector())
+  upstream = resources.use(await startProvider())
+  server = resources.use(await startToolServer([tool('echo')]))
+  svc = await startTraced(new URL(upstream.url).host)
   ada = await svc.user({ abilities: ['ai', 'read', 'write'] })
 })
 afterAll(() => resources.disposeAsync())
@@ -151,14 +157,23 @@ describe('a trace', () => {
 
   test('the hosts in TRACEPARENT_HOSTS are sent the trace, and no others', async () => {
     upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
-    const traceparents: unknown[] = []
-    server.behave = ({ request }) => traceparents.push(request.headers['traceparent']) === 0
+    const byTools: unknown[] = []
+    server.behave = ({ request }) => byTools.push(request.headers['traceparent']) === 0
     const { root, named } = await traceOf(await ask())
 
     const call = named('chat mock-1')
     expect(upstream.asked.at(-1)?.headers['traceparent']).toBe(`00-${root.traceId}-${call?.spanId}-01`)
-    expect(traceparents.length).toBeGreaterThan(0)
-    expect(traceparents.filter(Boolean)).toEqual([])
+    expect(byTools.length).toBeGreaterThan(0)
+    expect(byTools.filter(Boolean)).toEqual([])
+
+    const other = await startTraced(new URL(server.url).host)
+    const { token } = await other.user()
+    const response = await other.send('POST', '/api/ai-req', { token, body: question() })
+    const second = await traceOf(response)
+
+    const tool = second.named('execute_tool foe_echo')
+    expect(byTools.at(-1)).toBe(`00-${second.root.traceId}-${tool?.spanId}-01`)
+    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('traceparent')
   })
 
   test('a change has its statements within its transaction', async () => {
@@ -262,7 +277,11 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
 
   await expect.poll(() => ids.filter((id) => ofRequest(id) === undefined), SOON).toEqual([])
   await expect.poll(countJobs, SOON).toBe(jobs + 1)
-  await vi.waitUntil(() => collector.lines().length === svc.log.length, SOON)
+  const isLogged = (id: string | null) =>
+    collector.lines().some(({ body, attributes }) => {
+      return body.stringValue === 'request' && readAttributes(attributes)['requestId'] === id
+    })
+  await expect.poll(() => ids.filter((id) => !isLogged(id)), SOON).toEqual([])
   const text = collector.sent.map((sent) => sent.text).join('\n')
   expect(words.filter((word) => text.includes(canary(word)))).toEqual([])
   expect([eve.token, eve.email, ada.token].filter((secret) => text.includes(secret))).toEqual([])
