@@ -209,6 +209,20 @@ describe('the files for operators', () => {
     expect(strange).toEqual([])
   })
 
+  test('no panel of the dashboard lies over another one or beside the page', async () => {
+    interface Panel {
+      title: string
+      gridPos: { x: number; y: number; w: number; h: number }
+    }
+    const { panels }: { panels: Panel[] } = JSON.parse(await file('grafana-dashboard.json'))
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => [x + (at % w), y + Math.floor(at / w)] as const),
+    )
+
+    expect(new Set(cells.map(String)).size).toBe(cells.length)
+    expect(cells.filter(([x]) => x >= 24)).toEqual([])
+  })
+
   test('the dashboard shows each metric of the service', async () => {
     const dashboard = await file('grafana-dashboard.json')
     const own = [...(await given()).keys()].filter((name) => name.startsWith('svc_') && !/_(sum|count)$/.test(name))
