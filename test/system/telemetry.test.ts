@@ -5,6 +5,7 @@ import { startPeriodicTasks } from '../../server/ops/periodic-tasks.ts'
 import { createTelemetry } from '../../server/ops/telemetry.ts'
 import { answers, callsTool, configFor, neverEnds, question, refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { cloneDatabase } from '../kit/database.ts'
 import { base, mediaType } from '../kit/json-api/client.ts'
 import { silentLog } from '../kit/log.ts'
 import { startToolServer, tool } from '../kit/mcp/hostile.ts'
@@ -12,6 +13,7 @@ import { readAttributes, startCollector } from '../kit/parts/collector.ts'
 import { ask as askInRoom, ended, roomWithAi } from '../kit/rooms/ai.ts'
 import { upload } from '../kit/rooms/attachments.ts'
 import { pdf } from '../kit/sample-files/pdf.ts'
+import { dataFolder, startProcess } from '../kit/service-process.ts'
 
 const SOON = { timeout: 30_000, interval: 50 }
 const SERVER = 2
@@ -104,6 +106,18 @@ describe('a trace', () => {
       'gen_ai.usage.output_tokens': 6,
       'svc.outcome': 'completed',
     })
+  })
+
+  test.for([
+    [`${base}/ai-models`, 'aiModels.list'],
+    ['/trpc/aiModels.list', 'aiModels.list'],
+    ['/v1/models', 'ai.models'],
+  ] as const)('the procedure of %s has its statements', async ([path, procedure]) => {
+    const { root, spans, named } = await traceOf(await svc.send('GET', path, { token: ada.token }))
+
+    expect(named(procedure)).toMatchObject({ parentSpanId: root.spanId, status: { code: 0 } })
+    const parts = spans.filter(({ parentSpanId }) => parentSpanId === named(procedure)?.spanId)
+    expect(parts.map(({ attributes }) => readAttributes(attributes)['db.system.name'])).toContain('postgresql')
   })
 
   test('what fails is told by the code of its error, and each further try as an event', async () => {
@@ -310,6 +324,39 @@ test('what repeats beside requests is a trace at each run', async () => {
   expect(first).toMatchObject({ name: 'unused files', status: { code: 0 } })
   expect(second).toMatchObject({ name: 'unused files', status: { code: FAILED } })
   expect(readAttributes(second?.attributes ?? [])).toEqual({ 'error.type': 'TypeError' })
+})
+
+test('a trace has a thousand parts at most, and none after its end', async () => {
+  await using collector = await startCollector()
+  const telemetry = createTelemetry(
+    readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' }),
+  )
+  const [long, short] = [telemetry.traces.begin('long'), telemetry.traces.begin('short')]
+  const parts = Array.from({ length: 2000 }, () => long?.begin('part'))
+  short?.end()
+  await telemetry.close()
+
+  expect(parts.filter(Boolean)).toHaveLength(1000)
+  expect([long?.isOver, short?.isOver, short?.begin('part')]).toEqual([false, true, undefined])
+})
+
+test('a service that is told to stop sends what waits, and its words at a terminal stay as they are', async () => {
+  await using collector = await startCollector()
+  await using folder = await dataFolder()
+  await using database = await cloneDatabase()
+  const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', LOG_FORMAT: 'words' }
+  await using service = startProcess({
+    ...settings,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_SERVICE_NAME: 'ours',
+  })
+  await service.ready()
+
+  expect(await service.stop()).toBe(0)
+
+  expect(collector.lines().map(({ body }) => body.stringValue)).toContain('stopping')
+  expect(collector.sent[0]?.text).toContain('"stringValue":"ours"')
+  expect(service.said.out).toMatch(/INFO.*stopping/)
 })
 
 describe('a collector that takes nothing', () => {
