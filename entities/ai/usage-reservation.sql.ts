@@ -170,7 +170,7 @@ interface ReservedSum {
   amount: number
 }
 
-/** What calls under way reserve of each limit. Starts at the calls, which are few, as counters are many. */
+/** Sums what calls under way reserve of each limit. Starts at the calls, which are few, as counters are many. */
 export const sumReserved = statement<ReservedSum>(
   'sum-reserved',
   `select l.name as limit, l.unit, l.currency, sum(p.amount)::float8 as amount

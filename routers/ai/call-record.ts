@@ -4,7 +4,7 @@ import { type ErrorCode, type Issue, Problem } from '../core/problems.ts'
 import type { CallableModel, ProviderReason } from '../ports/ai/models.ts'
 import { UnreadFile } from '../ports/ai/stored-bytes.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { eachWithin, type Span, within } from '../ports/traces.ts'
+import { iterateWithin, runWithin, type Span } from '../ports/traces.ts'
 import { type CallMeter, LimitCut } from './call-meter.ts'
 import { beginCallSpan, endCallSpan } from './call-span.ts'
 import { quotaProblem } from './reservation.ts'
@@ -38,15 +38,15 @@ export class CallRecord {
   }
 
   /** Asks for it as a part of the call. */
-  within<T>(ask: () => T): T {
-    return within(this.#beginSpan(), ask)
+  runWithin<T>(ask: () => T): T {
+    return runWithin(this.#beginSpan(), ask)
   }
 
   /** Reads each step as a part of the call. */
-  eachWithin<T>(steps: AsyncIterable<T>): AsyncIterable<T> {
+  iterateWithin<T>(steps: AsyncIterable<T>): AsyncIterable<T> {
     const span = this.#beginSpan()
     span?.set({ 'gen_ai.request.stream': true })
-    return eachWithin(span, steps)
+    return iterateWithin(span, steps)
   }
 
   /** Only where the model is asked: a call may be reserved for in a request and made after its end. */

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
-import { currentSpan, type Span } from '../ports/traces.ts'
+import { findCurrentSpan, type Span } from '../ports/traces.ts'
 import type { CallMeter } from './call-meter.ts'
 
 /** The words of the conventions for providers that have one. */
@@ -16,7 +16,7 @@ export const beginCallSpan = (
   operation: 'chat' | 'embeddings',
   { modelId, providerId, adapter }: CallableModel,
 ): Span | undefined =>
-  currentSpan()?.begin(`${operation} ${modelId}`, {
+  findCurrentSpan()?.begin(`${operation} ${modelId}`, {
     kind: 'client',
     attributes: {
       'gen_ai.operation.name': operation,

@@ -98,7 +98,7 @@ async function embedMetered(
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
   try {
-    const found = await record.within(() => models.embed({ ...call, signal: time.signal }, meter))
+    const found = await record.runWithin(() => models.embed({ ...call, signal: time.signal }, meter))
     record.write('completed')
     return { embeddings: found, usage: { inputTokens: meter.tokens.input } }
   } catch (error) {

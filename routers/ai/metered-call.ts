@@ -87,7 +87,7 @@ export class MeteredCall {
     const call = { ...this.#call, signal: time.signal }
     try {
       const { models } = this.#ctx.services
-      const answer = await this.#record.within(() => this.#approvals.allowed.generate(models, call, this.#meter))
+      const answer = await this.#record.runWithin(() => this.#approvals.allowed.generate(models, call, this.#meter))
       this.#record.write(answer.finish === 'content-filter' ? 'refused' : 'completed')
       return { ...answer, content: [...answer.content], usage: this.#usage }
     } catch (error) {
@@ -171,7 +171,7 @@ export class MeteredCall {
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const answer = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
-    const steps = this.#record.eachWithin(answer)
+    const steps = this.#record.iterateWithin(answer)
     return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
   }
 

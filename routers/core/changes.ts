@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { bePatient } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
-import { traced } from '../ports/traces.ts'
+import { traceWork } from '../ports/traces.ts'
 import type { Resource } from '../resource/declare.ts'
 import { recordInTransaction } from './audit.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
@@ -45,7 +45,7 @@ export async function transact<T>(
 ): Promise<T> {
   using _turn = stream && (await ctx.services.turns.change.take(stream))
   const act = ctx.act?.isSignIn ? undefined : ctx.act
-  const result = await traced('transaction', {}, () =>
+  const result = await traceWork('transaction', {}, () =>
     ctx.em().transactional(async (em) => {
       if (ctx.origin === 'host') await runStatement(em, bePatient, [])
       const result = await work(em)

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
-import { tracedStatement } from '../ports/traces.ts'
+import { traceStatement } from '../ports/traces.ts'
 
 /** The one method used here of a transaction, which belongs to the query builder below the ORM. */
 interface Transaction {
@@ -22,7 +22,7 @@ export async function runStatement<Row>(
   const sql = { name, text }
   const query = { kind: 'RawNode', sqlFragments: [text], parameters: [] }
   const call = { sql, query, parameters: values, queryId: { queryId: name } }
-  const { rows } = await tracedStatement(name, () => transaction.executeQuery(call))
+  const { rows } = await traceStatement(name, () => transaction.executeQuery(call))
   return rows as Row[]
 }
 

@@ -2,7 +2,7 @@ import { type AnyTRPCProcedure, initTRPC, type TRPCDefaultErrorShape, type TRPCE
 import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { BrowserSession } from '../ports/session.ts'
-import { traced } from '../ports/traces.ts'
+import { traceWork } from '../ports/traces.ts'
 import type { Exposure } from '../resource/exposure.ts'
 import type { Act } from './act.ts'
 import { beginAct, recordDone, recordRefused } from './audit.ts'
@@ -167,7 +167,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
   const isOffice = callers === 'administrators' || callers === 'the host'
-  const carryOut = async ({ ctx, meta, path, type, getRawInput, next }: MiddlewareOptions) => {
+  const runProcedure = async ({ ctx, meta, path, type, getRawInput, next }: MiddlewareOptions) => {
     using _turn = await takeTurn(ctx, access, meta)
     assertMayCall(ctx, access)
     const input = await getRawInput()
@@ -182,7 +182,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
     if (!result.ok) throw unavailableOr(result.error)
     return result
   }
-  return t.procedure.meta({ access }).use((options) => traced(options.path, {}, () => carryOut(options)))
+  return t.procedure.meta({ access }).use((options) => traceWork(options.path, {}, () => runProcedure(options)))
 }
 
 type MiddlewareOptions = Parameters<Parameters<typeof t.middleware>[0]>[0]

@@ -27,10 +27,10 @@ export type GaugeName =
   | 'svc_db_pool_connections'
   | 'svc_db_pool_waiting'
 
-/** What is counted now and then, as the database and the disk must be asked for it. */
+/** Numbers that are read now and then, as the database and the disk must be asked for them. */
 export interface MetricsSample {
   jobs: readonly { queue: string; state: 'waiting' | 'running' | 'failed'; count: number }[]
-  /** What calls under way reserve of limits: requests, tokens, or an amount of a currency. */
+  /** Calls under way reserve it of limits: requests, tokens, or an amount of a currency. */
   reserved: readonly { limit: string; unit: string; amount: number }[]
   /** Bytes that are free where files are kept. */
   diskFree: number

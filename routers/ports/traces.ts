@@ -4,12 +4,12 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 export type SpanAttributes = Record<string, string | number | boolean | undefined>
 
 export interface SpanOptions {
-  /** Where it waits for another program, or is asked by one. */
+  /** A client waits for another program, a server is asked by one; absent within this program. */
   kind?: 'client' | 'server'
   attributes?: SpanAttributes
 }
 
-/** How the lines of the log name a span. */
+/** The names of a span in lines of the log. */
 export interface SpanIds {
   traceId: string
   spanId: string
@@ -19,7 +19,7 @@ export interface SpanIds {
 /** A piece of work in a trace. */
 export interface Span {
   readonly ids: SpanIds
-  /** Whether the trace is over: what goes on in its name after that, such as a timer, is no part of it. */
+  /** True once the trace is over: a timer or a stream that goes on in its name is no part of it. */
   readonly isOver: boolean
   /** Begins a part of it; nothing where the trace is over or has too many parts. */
   begin(name: string, options?: SpanOptions): Span | undefined
@@ -34,7 +34,7 @@ export interface Span {
   findTraceparent(url: URL): string | undefined
 }
 
-/** What a trace begins with. */
+/** The beginning of a trace. */
 export interface TraceOptions extends SpanOptions {
   requestId?: string
   /** The header `traceparent` of whoever asks, whose trace is linked and not continued. */
@@ -53,24 +53,24 @@ export interface Traces {
  */
 const current = new AsyncLocalStorage<Span>()
 
-export function currentSpan(): Span | undefined {
+export function findCurrentSpan(): Span | undefined {
   const span = current.getStore()
   return span?.isOver ? undefined : span
 }
 
 /** Does it as a part of the span. */
-export const within = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work())
+export const runWithin = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work())
 
 /** Does it as a part of the span under way; where there is none, it is only done. */
-export const traced = <T>(name: string, options: SpanOptions, work: (span?: Span) => Promise<T>): Promise<T> =>
-  recorded(currentSpan()?.begin(name, options), work)
+export const traceWork = <T>(name: string, options: SpanOptions, work: (span?: Span) => Promise<T>): Promise<T> =>
+  recordWork(findCurrentSpan()?.begin(name, options), work)
 
 /** A statement of the database by its name, without its values. */
-export const tracedStatement = <T>(name: string, run: () => Promise<T>): Promise<T> => {
-  const span = currentSpan()
+export const traceStatement = <T>(name: string, run: () => Promise<T>): Promise<T> => {
+  const span = findCurrentSpan()
   if (!span) return run()
   const summary = name || 'statement without a name'
-  return recorded(
+  return recordWork(
     span.begin(summary, { kind: 'client', attributes: { ...postgres, 'db.query.summary': summary } }),
     run,
   )
@@ -79,7 +79,7 @@ export const tracedStatement = <T>(name: string, run: () => Promise<T>): Promise
 const postgres = { 'db.system.name': 'postgresql' }
 
 /** Does it as the work of the span, which ends with it. */
-export async function recorded<T>(span: Span | undefined, work: (span?: Span) => Promise<T>): Promise<T> {
+export async function recordWork<T>(span: Span | undefined, work: (span?: Span) => Promise<T>): Promise<T> {
   if (!span) return work()
   try {
     return await current.run(span, () => work(span))
@@ -92,14 +92,14 @@ export async function recorded<T>(span: Span | undefined, work: (span?: Span) =>
 }
 
 /** Reads each step as a part of the span, whoever asks for it. */
-export function eachWithin<T>(span: Span | undefined, steps: AsyncIterable<T>): AsyncIterable<T> {
+export function iterateWithin<T>(span: Span | undefined, steps: AsyncIterable<T>): AsyncIterable<T> {
   if (!span) return steps
   return {
     [Symbol.asyncIterator]() {
-      const iterator = within(span, () => steps[Symbol.asyncIterator]())
+      const iterator = runWithin(span, () => steps[Symbol.asyncIterator]())
       return {
-        next: () => within(span, () => iterator.next()),
-        return: async () => (await within(span, () => iterator.return?.())) ?? { done: true, value: undefined },
+        next: () => runWithin(span, () => iterator.next()),
+        return: async () => (await runWithin(span, () => iterator.return?.())) ?? { done: true, value: undefined },
       }
     },
   }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { currentSpan } from '../../routers/ports/traces.ts'
+import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, fetchBy, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
@@ -107,7 +107,7 @@ export function createProviderClient(
 
 function noteRetry(provider: string, outages: OutageReports): void {
   outages.retried(provider)
-  currentSpan()?.addEvent('retry')
+  findCurrentSpan()?.addEvent('retry')
 }
 
 /** Tells when a provider has no server left that answers, and when it has one again. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Span, type Traces, within } from '../../routers/ports/traces.ts'
+import { runWithin, type Span, type Traces } from '../../routers/ports/traces.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,12 +13,12 @@ export function traceRequests(app: FastifyInstance, traces: Traces): void {
   app.decorateRequest('span', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     if (!isProbe(request)) request.span = beginTrace(traces, request, reply)
-    within(request.span, done)
+    runWithin(request.span, done)
   })
   // A body arrives in the name of its connection, which belongs to no request.
-  app.addHook('preValidation', ({ span }, _, done) => within(span, done))
-  app.addHook('onError', ({ span }, _reply, _error, done) => within(span, done))
-  app.addHook('onResponse', ({ span }, _, done) => within(span, done))
+  app.addHook('preValidation', ({ span }, _, done) => runWithin(span, done))
+  app.addHook('onError', ({ span }, _reply, _error, done) => runWithin(span, done))
+  app.addHook('onResponse', ({ span }, _, done) => runWithin(span, done))
 }
 
 const isProbe = ({ routeOptions: { url = '' } }: FastifyRequest) => /^\/(health|metrics)\b/.test(url)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
-import { currentSpan } from '../../routers/ports/traces.ts'
+import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import type { Exchange, ResponseHead } from './exchange.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
 import { type HttpResponse, ResponseStream } from './response-stream.ts'
@@ -55,7 +55,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     busy++
     handler.over.then(() => busy--)
     const version = body instanceof Readable ? overHttp1 : {}
-    const traceparent = network === 'configured' ? currentSpan()?.findTraceparent(url) : undefined
+    const traceparent = network === 'configured' ? findCurrentSpan()?.findTraceparent(url) : undefined
     const sent = traceparent === undefined ? headers : { ...headers, traceparent }
     agent.dispatch(
       { origin: url.origin, path: url.pathname + url.search, method, headers: sent, body, ...version },

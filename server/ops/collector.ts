@@ -20,20 +20,21 @@ export class Collector {
     ...{ connectTimeout: CONNECT_MS, byteTimeout: SEND_MS, maxBytes: MAX_ANSWER_BYTES },
     networkPolicy: 'configured',
   })
-  #isFailing = false
+  /** The signals that it does not take now; some take traces alone. */
+  readonly #failing = new Set<string>()
   #log: Log | undefined
 
   constructor(options: CollectorOptions) {
     this.#options = options
   }
 
-  /** Tells this log when the collector begins to fail, and when it takes something again. */
+  /** Tells this log when the collector begins to fail, and when it takes a signal again. */
   reportTo(log: Log): void {
     this.#log = log
   }
 
-  /** Sends batches of a signal, such as `traces`. */
-  sender<Item>(signal: string, { serializeRequest }: Pick<ISerializer<Item[], unknown>, 'serializeRequest'>) {
+  /** Makes what sends the batches of a signal, such as `traces`. */
+  createSender<Item>(signal: string, { serializeRequest }: Pick<ISerializer<Item[], unknown>, 'serializeRequest'>) {
     return {
       export: (items: Item[], done: (result: ExportResult) => void): void => {
         this.#send(signal, serializeRequest(items)).then(
@@ -63,19 +64,22 @@ export class Collector {
       if (error) throw error
       if (statusCode >= 300) throw new RefusedBatch(statusCode)
     } catch (error) {
-      this.#note(error)
+      this.#note(signal, error)
       throw error
     }
-    this.#note(undefined)
+    this.#note(signal, undefined)
   }
 
-  #note(error: unknown): void {
+  #note(signal: string, error: unknown): void {
     const isFailing = error !== undefined
-    if (isFailing === this.#isFailing) return
-    this.#isFailing = isFailing
-    if (isFailing)
-      this.#log?.warn({ error }, 'the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take what it is sent')
-    else this.#log?.info({}, 'the collector at OTEL_EXPORTER_OTLP_ENDPOINT takes what it is sent again')
+    if (isFailing === this.#failing.has(signal)) return
+    if (isFailing) {
+      this.#failing.add(signal)
+      this.#log?.warn({ signal, error }, 'the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take what it is sent')
+    } else {
+      this.#failing.delete(signal)
+      this.#log?.info({ signal }, 'the collector at OTEL_EXPORTER_OTLP_ENDPOINT takes what it is sent again')
+    }
   }
 }
 

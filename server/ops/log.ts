@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
-import { currentSpan } from '../../routers/ports/traces.ts'
+import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import type { Env } from '../config/settings.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -52,7 +52,7 @@ export function createLog(level: string, destination: DestinationStream): Logger
 
 /** The trace and the request that a line is of, where there are traces; the logger of a request names the request itself. */
 function nameWork(isForAll: boolean): object {
-  const { traceId, spanId, requestId } = currentSpan()?.ids ?? {}
+  const { traceId, spanId, requestId } = findCurrentSpan()?.ids ?? {}
   if (traceId === undefined) return {}
   return { traceId, spanId, ...(isForAll && requestId !== undefined && { requestId }) }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../../routers/ports/log.ts'
-import { recorded, type Traces } from '../../routers/ports/traces.ts'
+import { recordWork, type Traces } from '../../routers/ports/traces.ts'
 
 /** Work that a service repeats beside its requests. All replicas do it, so a task must bear that another runs at the same time. */
 export interface PeriodicTask {
@@ -41,7 +41,7 @@ async function repeat(
   const wait = (ms: number) => pause(ms, undefined, { signal, ref: false }).catch(() => {})
   await wait(Math.min(period, firstRunMs))
   while (!signal.aborted) {
-    await recorded(traces?.begin(name), () => run(signal)).catch((error: unknown) =>
+    await recordWork(traces?.begin(name), () => run(signal)).catch((error: unknown) =>
       log.error({ task: name, error }, 'a periodic task failed'),
     )
     await wait(period)

@@ -31,18 +31,18 @@ export interface Telemetry {
   traces: Traces
   /** An output of lines that are sent as well. */
   copyLines(output: DestinationStream): DestinationStream
-  /** Tells this log when the collector begins to fail, and when it takes something again. */
+  /** Tells this log when the collector begins to fail, and when it takes a signal again. */
   reportTo(log: Log): void
   /** Sends what waits, unless the collector takes too long. */
   close(): Promise<void>
 }
 
-/** What waits at most for a collector, and what goes in one request; more is dropped. */
+/** So much waits for a collector, and so much goes in one request; more is dropped. */
 const queue = { maxQueueSize: 2048, maxExportBatchSize: 512, scheduledDelayMillis: 1000 }
 const CLOSING_MS = 2000
 /** Longer than any name that the service makes. */
 const MAX_VALUE = 200
-/** Of a value in a line of the log. */
+/** The same of a value in a line of the log. */
 const MAX_TEXT = 1000
 
 export function createTelemetry(env: Env): Telemetry {
@@ -57,11 +57,11 @@ export function createTelemetry(env: Env): Telemetry {
   })
   const spans = new BatchSpanProcessor({
     ...queue,
-    exporter: collector.sender('traces', JsonTraceSerializer),
+    exporter: collector.createSender('traces', JsonTraceSerializer),
   })
   const lines = new BatchLogRecordProcessor({
     ...queue,
-    exporter: collector.sender('logs', JsonLogsSerializer),
+    exporter: collector.createSender('logs', JsonLogsSerializer),
   })
   const tracers = new TracerProvider({
     ...{ resource, spanProcessors: [spans] },
@@ -93,7 +93,7 @@ export function createTelemetry(env: Env): Telemetry {
 }
 
 interface TracesOptions {
-  /** Of all traces, those that are sent: from 0 to 1. */
+  /** The part of all traces that is sent, from 0 to 1. */
   share: number
   hosts: ReadonlySet<string>
 }
@@ -120,13 +120,13 @@ const toOtel = ({ kind, attributes }: SpanOptions) => ({
   ...(attributes && { attributes }),
 })
 
-/** What the spans of one trace share. */
+/** The spans of one trace share it. */
 interface Trace {
   readonly tracer: Tracer
-  /** Those that are sent `traceparent`. */
+  /** They are sent `traceparent`. */
   readonly hosts: ReadonlySet<string>
   readonly requestId: string | undefined
-  /** Whether its first span has ended. */
+  /** True once its first span has ended. */
   isOver: boolean
   parts: number
 }
@@ -219,7 +219,7 @@ interface Line extends Partial<SpanIds> {
 
 function emitLine(logger: Logger, text: string): void {
   const { level, time, msg, traceId, spanId, ...attributes } = JSON.parse(text) as Line
-  const context = traceId && spanId ? { context: contextOf(traceId, spanId) } : {}
+  const context = traceId && spanId ? { context: toContext(traceId, spanId) } : {}
   const severity = severities.get(level)
   logger.emit({
     ...{ timestamp: time, attributes: attributes as NonNullable<LogRecord['attributes']> },
@@ -229,5 +229,5 @@ function emitLine(logger: Logger, text: string): void {
   })
 }
 
-const contextOf = (traceId: string, spanId: string): Context =>
+const toContext = (traceId: string, spanId: string): Context =>
   trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: TraceFlags.SAMPLED })

@@ -6,7 +6,7 @@ import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { MetricsSample } from '../../routers/ports/metrics.ts'
-import { recorded, type Traces } from '../../routers/ports/traces.ts'
+import { recordWork, type Traces } from '../../routers/ports/traces.ts'
 
 interface JobQueueOptions {
   pool: Pool
@@ -152,7 +152,7 @@ const carryOut =
   ) =>
   async (jobs: Job<JobInputs[Name]>[]): Promise<void> => {
     for (const job of jobs) {
-      await recorded(traces?.begin(`job ${job.name}`), () => work(job)).catch((error: Error) => {
+      await recordWork(traces?.begin(`job ${job.name}`), () => work(job)).catch((error: Error) => {
         if (error.name !== 'AbortError') log.error({ name: job.name, error }, 'a job failed')
         throw new Error('The log says why.')
       })

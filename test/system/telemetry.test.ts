@@ -56,6 +56,9 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
+const openTelemetry = ({ url }: { url: string }) =>
+  createTelemetry(readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_TRACES_SAMPLER_ARG: '1' }))
+
 const ask = (options: { text?: string; headers?: Record<string, string> } = {}) =>
   svc.send('POST', '/api/ai-req', {
     token: ada.token,
@@ -306,9 +309,7 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
 
 test('what repeats beside requests is a trace at each run', async () => {
   await using collector = await startCollector()
-  const telemetry = createTelemetry(
-    readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' }),
-  )
+  const telemetry = openTelemetry(collector)
   const { traces } = telemetry
   let runs = 0
   const fails = async () => {
@@ -328,9 +329,7 @@ test('what repeats beside requests is a trace at each run', async () => {
 
 test('a trace has a thousand parts at most, and none after its end', async () => {
   await using collector = await startCollector()
-  const telemetry = createTelemetry(
-    readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' }),
-  )
+  const telemetry = openTelemetry(collector)
   const [long, short] = [telemetry.traces.begin('long'), telemetry.traces.begin('short')]
   const parts = Array.from({ length: 2000 }, () => long?.begin('part'))
   short?.end()
@@ -383,16 +382,31 @@ describe('a collector that takes nothing', () => {
     expect(answered.status).toBe(200)
     await app[Symbol.asyncDispose]()
     const told = app.log.filter((line) => line.includes('OTEL_EXPORTER_OTLP_ENDPOINT'))
-    expect(told).toHaveLength(1)
+    const signals = told.map((line) => JSON.parse(line).signal)
+    expect(new Set(signals).size).toBe(signals.length)
+    expect(signals).toContain('logs')
+  })
+
+  test('a collector that takes traces alone is told of once', async () => {
+    await using collector = await startCollector()
+    collector.answer = (response, path) => void response.writeHead(path === '/v1/logs' ? 404 : 200).end('{}')
+    await using app = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' })
+    const { token } = await app.user()
+    const countLogs = () => collector.sent.filter(({ path }) => path === '/v1/logs').length
+    for (let batches = 1; batches < 4; batches++) {
+      await app.send('GET', '/v1/models', { token })
+      await expect.poll(countLogs, SOON).toBeGreaterThan(batches)
+    }
+
+    expect(collector.spans().length).toBeGreaterThan(0)
+    expect(app.log.filter((line) => line.includes('OTEL_EXPORTER_OTLP_ENDPOINT'))).toHaveLength(1)
   })
 
   test('what waits for a collector that hangs is bounded', async () => {
     await using collector = await startCollector()
     const waiting: ServerResponse[] = []
     collector.answer = (response) => void waiting.push(response)
-    const telemetry = createTelemetry(
-      readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '1' }),
-    )
+    const telemetry = openTelemetry(collector)
     const lines = telemetry.copyLines({ write() {} })
     for (let each = 0; each < 10_000; each++) {
       telemetry.traces.begin('work')?.end()

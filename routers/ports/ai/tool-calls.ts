@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { traced } from '../traces.ts'
+import { traceWork } from '../traces.ts'
 import type { ToolOutcome } from './approvals.ts'
 import { ToolFailure } from './tool-servers.ts'
 import type { FunctionTool } from './tools.ts'
@@ -41,14 +41,14 @@ export function runTool(
   begin?: () => void,
 ): Promise<ToolOutcome> {
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name }
-  return traced(`execute_tool ${tool.name}`, { attributes }, async (span) => {
-    const outcome = await runUntraced(tool, json, signal, begin)
+  return traceWork(`execute_tool ${tool.name}`, { attributes }, async (span) => {
+    const outcome = await checkAndRun(tool, json, signal, begin)
     if (outcome.isError) span?.fail({ problem: 'tool_failed' })
     return outcome
   })
 }
 
-async function runUntraced(
+async function checkAndRun(
   tool: FunctionTool,
   json: string,
   signal: AbortSignal,

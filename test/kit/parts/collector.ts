@@ -34,12 +34,12 @@ export async function startCollector() {
   const collector = {
     /** Bodies with the paths that they were sent to. */
     sent: [] as { path: string; authorization: string | undefined; text: string }[],
-    answer: (response: ServerResponse): void => void response.writeHead(200).end('{}'),
+    answer: (response: ServerResponse, _path?: string): void => void response.writeHead(200).end('{}'),
   }
   const http = createServer(async (request, response) => {
     const text = await textOf(request)
     collector.sent.push({ path: request.url ?? '', authorization: request.headers.authorization, text })
-    collector.answer(response)
+    collector.answer(response, request.url)
   })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
