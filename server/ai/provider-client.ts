@@ -106,7 +106,7 @@ export function createProviderClient(
 }
 
 function noteRetry(provider: string, outages: OutageReports): void {
-  outages.retried(provider)
+  outages.countRetry(provider)
   findCurrentSpan()?.addEvent('retry')
 }
 

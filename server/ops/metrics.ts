@@ -84,9 +84,16 @@ function sampleGauges(registry: Registry, limits: LabelBound): Metrics['noteSamp
   const jobs = gauge('svc_jobs', 'Jobs of all replicas', ['queue', 'state'])
   const reserved = gauge('svc_limit_reserved', 'What calls under way reserve of a limit', ['limit', 'unit'])
   const diskFree = gauge('svc_disk_free_bytes', 'Bytes that are free in the data folder', [])
+  const clear = () => {
+    jobs.reset()
+    reserved.reset()
+    // To reset what has no labels makes it 0.
+    diskFree.remove()
+  }
+  clear()
   return (sample) => {
-    for (const each of [jobs, reserved, diskFree]) each.reset()
-    if (!sample) return diskFree.remove()
+    clear()
+    if (!sample) return
     for (const { queue, state, count } of sample.jobs) jobs.set({ queue, state }, count)
     for (const { limit, unit, amount } of sample.reserved) reserved.inc({ limit: limits.take(limit), unit }, amount)
     diskFree.set(sample.diskFree)

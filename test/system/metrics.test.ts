@@ -133,8 +133,12 @@ describe('what the database and the disk are asked for now and then', () => {
     expect(readSeries(busy, /svc_limit_reserved\{limit="money",unit="EUR"\}/)).toBeCloseTo(0.001, 3)
   })
 
-  test('a failed sample leaves no number of the one before', async () => {
+  const sampled = ['svc_jobs{', 'svc_limit_reserved{', 'svc_disk_free_bytes ']
+  const listSampled = (text: string) => sampled.filter((name) => text.includes(`\n${name}`))
+
+  test('a failed sample leaves no number of the one before, and none is there before the first', async () => {
     const metrics = createMetrics()
+    expect(listSampled(await metrics.render())).toEqual([])
     const sql = () => Promise.reject(new Error('The database is away.'))
     const jobQueue = { count: async () => [{ queue: 'q', state: 'running' as const, count: 3 }] }
     await sampleMetrics({ metrics, jobQueue, sql: async () => [], folder: '.' })
@@ -142,10 +146,7 @@ describe('what the database and the disk are asked for now and then', () => {
 
     await expect(sampleMetrics({ metrics, jobQueue, sql, folder: '.' })).rejects.toThrow('The database is away.')
 
-    const text = await metrics.render()
-    expect(
-      ['svc_jobs{', 'svc_limit_reserved{', 'svc_disk_free_bytes '].filter((name) => text.includes(`\n${name}`)),
-    ).toEqual([])
+    expect(listSampled(await metrics.render())).toEqual([])
   })
 })
 

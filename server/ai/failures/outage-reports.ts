@@ -49,7 +49,7 @@ export class OutageReports {
     })
   }
 
-  retried(provider: string): void {
+  countRetry(provider: string): void {
     this.#metrics.countRetry(provider)
   }
 
