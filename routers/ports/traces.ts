@@ -11,8 +11,9 @@ export interface SpanOptions {
 
 /** The names of a span in lines of the log. */
 export interface SpanIds {
-  traceId: string
-  spanId: string
+  /** Absent where the trace is not collected. */
+  traceId?: string
+  spanId?: string
   requestId?: string
 }
 
@@ -21,10 +22,10 @@ export interface Span {
   readonly ids: SpanIds
   /** True once the trace is over: a timer or a stream that goes on in its name is no part of it. */
   readonly isOver: boolean
-  /** Begins a part of it; nothing where the trace is over or has too many parts. */
+  /** Begins a part of it; nothing where the trace is over, not collected, or has too many parts. */
   begin(name: string, options?: SpanOptions): Span | undefined
   /** Begins a trace of its own for work that outlives this one, which it is linked to. */
-  beginLinked(name: string): Span
+  beginLinked(name: string): Span | undefined
   set(attributes: SpanAttributes): void
   addEvent(name: string): void
   /** Says that the work failed, by the code of the error or its kind: a message may quote what somebody wrote. */
@@ -43,7 +44,7 @@ export interface TraceOptions extends SpanOptions {
 
 /** Begins traces, where an operator collects them. */
 export interface Traces {
-  /** Nothing where this one is not among those that are sent. */
+  /** Of what is not collected, only a request has a span, by whose id lines of the log are told apart. */
   begin(name: string, options?: TraceOptions): Span | undefined
 }
 

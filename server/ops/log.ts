@@ -50,11 +50,10 @@ export function createLog(level: string, destination: DestinationStream): Logger
   return log
 }
 
-/** The trace and the request that a line is of, where there are traces; the logger of a request names the request itself. */
+/** The trace and the request that a line is of, where a collector is set; the logger of a request names the request itself. */
 function nameWork(isForAll: boolean): object {
-  const { traceId, spanId, requestId } = findCurrentSpan()?.ids ?? {}
-  if (traceId === undefined) return {}
-  return { traceId, spanId, ...(isForAll && requestId !== undefined && { requestId }) }
+  const { requestId, ...trace } = findCurrentSpan()?.ids ?? {}
+  return isForAll && requestId !== undefined ? { ...trace, requestId } : trace
 }
 
 export const usesWords = (format: 'words' | 'json' | undefined, isTerminal: boolean): boolean =>

@@ -101,7 +101,7 @@ interface TracesOptions {
 const createTraces = (tracer: Tracer, { share, hosts }: TracesOptions): Traces => ({
   begin(name, { requestId, traceparent, ...options } = {}) {
     // A sampler of the library decides when all of a span has been made, which costs each request.
-    if (Math.random() >= share) return undefined
+    if (Math.random() >= share) return requestId === undefined ? undefined : new UncollectedSpan(requestId)
     const span = tracer.startSpan(name, { ...toOtel(options), links: readLinks(traceparent) }, ROOT_CONTEXT)
     return new RecordedSpan(span, { tracer, hosts, requestId, isOver: false, parts: 0 })
   },
@@ -189,6 +189,27 @@ class RecordedSpan implements Span {
     if (!this.#trace.hosts.has(host)) return undefined
     const { traceId, spanId } = this.ids
     return `00-${traceId}-${spanId}-01`
+  }
+}
+
+/** Names the request in lines of the log, and is sent nowhere. */
+class UncollectedSpan implements Span {
+  readonly ids: SpanIds
+  isOver = false
+
+  constructor(requestId: string) {
+    this.ids = { requestId }
+  }
+
+  begin(): undefined {}
+  beginLinked(): undefined {}
+  set(): void {}
+  addEvent(): void {}
+  fail(): void {}
+  findTraceparent(): undefined {}
+
+  end(): void {
+    this.isOver = true
   }
 }
 

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { runWithin } from '../../routers/ports/traces.ts'
 import { readEnv } from '../../server/config/env.ts'
+import { openLog } from '../../server/ops/log.ts'
 import { startPeriodicTasks } from '../../server/ops/periodic-tasks.ts'
 import { createTelemetry } from '../../server/ops/telemetry.ts'
 import { answers, callsTool, configFor, neverEnds, question, refuses, startProvider } from '../kit/ai/provider.ts'
@@ -245,6 +247,28 @@ test('lines of the log carry the trace and the request, here and at the collecto
   const sent = collector.lines().filter(({ traceId }) => traceId === root.traceId)
   expect(sent.map(({ body }) => body.stringValue)).toEqual(own.map(({ msg }) => msg))
   expect(spans.map(({ spanId }) => spanId)).toEqual(expect.arrayContaining(sent.map(({ spanId }) => spanId)))
+})
+
+test('lines of a request carry its id where its trace is not collected, too', async () => {
+  await using collector = await startCollector()
+  const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: '0' }
+  const written: string[] = []
+  const { log, telemetry } = await openLog(readEnv(settings), { write: (line) => void written.push(line) })
+  const span = telemetry?.traces.begin('GET /v1/models', { requestId: 'request-1' })
+  runWithin(span, () => log.info('during'))
+  runWithin(span, () => log.child({ requestId: 'request-1' }).info('by its own logger'))
+  span?.end()
+  runWithin(span, () => log.info('after'))
+  await telemetry?.close()
+
+  const told = written.map((line) => JSON.parse(line))
+  expect(told.map(({ msg, requestId, traceId }) => [msg, requestId, traceId])).toEqual([
+    ['during', 'request-1', undefined],
+    ['by its own logger', 'request-1', undefined],
+    ['after', undefined, undefined],
+  ])
+  expect(written[1]?.match(/requestId/g)).toHaveLength(1)
+  expect([collector.lines().length, collector.spans().length]).toEqual([3, 0])
 })
 
 test('the collector is sent nothing that a person wrote, and no secret', async () => {
