@@ -24,6 +24,7 @@ import { web } from '../facades/web/index.ts'
 import { type Site, serveSite } from '../facades/web/site.ts'
 import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
+import type { Traces } from '../routers/ports/traces.ts'
 import type { Env } from './config/settings.ts'
 import { guides } from './guides.ts'
 import { compression } from './http/compression.ts'
@@ -34,6 +35,7 @@ import type { Drain } from './http/drain.ts'
 import { answerErrors, answerUnknownOfModels } from './http/error-answers.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
 import { addRequestHooks } from './http/request-hooks.ts'
+import { traceRequests } from './http/request-traces.ts'
 import { allowOrigins, secureHeaders } from './http/security-headers.ts'
 import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
 import { createSessionStore, recentSessions } from './stores/sessions.ts'
@@ -44,6 +46,7 @@ export interface AppOptions {
   authenticator: Authenticator
   cookieSecrets: string[]
   log: FastifyBaseLogger
+  traces?: Traces | undefined
   drain: Pick<Drain, 'isDraining' | 'isRefusing'>
   appSource: AppSource
   site: Site
@@ -51,13 +54,14 @@ export interface AppOptions {
 
 /** All faces of the service on one HTTP server, which does not listen yet. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { env, services, authenticator, log, drain } = options
+  const { env, services, authenticator, log, traces, drain } = options
   const bodyLimits = readBodyLimits(env)
   const app = createServer(env, log, bodyLimits)
   const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
   serveSite(app, options.site)
   noteMethods(app)
+  if (traces) traceRequests(app, traces)
   const contexts = await createContexts(app, services, authenticator)
 
   await readCookies(app, readCookieOptions(env, services))

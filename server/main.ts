@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module'
-import { createLog, inWords, usesWords } from './ops/log.ts'
+import { inWords, openLog, usesWords } from './ops/log.ts'
 import { StandardOutput } from './ops/standard-output.ts'
 import { readWholeEnv } from './preflight.ts'
 import { welcome } from './welcome.ts'
@@ -22,10 +22,11 @@ try {
   const out = new StandardOutput()
   const isTerminal = Boolean(process.stdout.isTTY)
   const isInWords = usesWords(env.LOG_FORMAT, isTerminal)
-  const log = createLog(env.LOG_LEVEL, isInWords ? await inWords(out, isTerminal && !env.variables['NO_COLOR']) : out)
+  const lines = isInWords ? await inWords(out, isTerminal && !env.variables['NO_COLOR']) : out
+  const { log, telemetry } = await openLog(env, lines)
   const appSource = await openAppSource(env, log)
   const notify = (sentence: string) => log.warn(sentence)
-  const service = await startService({ env, log, appSource, notify, signal: stopping.signal })
+  const service = await startService({ env, log, telemetry, appSource, notify, signal: stopping.signal })
   try {
     await welcome(service, { env, isInWords, print: (text) => out.write(text) })
     // Written now, because a killed process does not reach its end.

@@ -6,19 +6,21 @@ import type { Api } from '../routers/index.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
 import { keepDayPartitions } from './ops/day-partitions.ts'
+import { type SampledParts, sampleMetrics } from './ops/metrics-sample.ts'
 import type { PeriodicTask } from './ops/periodic-tasks.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-interface TaskParts {
+interface TaskParts extends Pick<SampledParts, 'metrics' | 'jobQueue'> {
   env: Env
   database: Database
   host: Api
 }
 
 /** What a running service does now and then. */
-export function createPeriodicTasks({ env, database: { longPool, longSql }, host }: TaskParts): PeriodicTask[] {
+export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: TaskParts): PeriodicTask[] {
+  const { longPool, longSql } = database
   const { SESSION_LIFETIME, CHANGE_LOG_DAYS: keptDays } = env
   return [
     {
@@ -44,6 +46,11 @@ export function createPeriodicTasks({ env, database: { longPool, longSql }, host
     { name: 'expired exports', period: HOUR_MS, run: () => host.personExports.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
+    {
+      name: 'sample of metrics',
+      period: MINUTE_MS / 2,
+      run: () => sampleMetrics({ metrics, jobQueue, sql: longSql, folder: env.DATA_DIR }),
+    },
     { name: 'audit log', period: HOUR_MS, run: () => host.audit.upkeep() },
     { name: 'usage records', period: HOUR_MS, run: () => host.usage.rollUp() },
   ]

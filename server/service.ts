@@ -22,6 +22,7 @@ import { createDrain, type Drain } from './http/drain.ts'
 import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
 import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
+import type { Telemetry } from './ops/telemetry.ts'
 import { createPeriodicTasks } from './periodic-tasks.ts'
 import { Realtime } from './realtime/index.ts'
 import { compose, type ServiceBundle } from './services.ts'
@@ -29,6 +30,8 @@ import { compose, type ServiceBundle } from './services.ts'
 export interface ServiceOptions {
   env: Env
   log: FastifyBaseLogger
+  /** Takes traces, and has the lines of the log. */
+  telemetry?: Telemetry | undefined
   temporaryDir?: string | undefined
   /** Sees rows of the database before several requests share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
@@ -52,7 +55,7 @@ export interface CoreService extends ServiceBundle {
 }
 
 export async function openCore(options: ServiceOptions, use: ClusterUse): Promise<CoreService> {
-  const { env, log, temporaryDir, beforeSharing, notify, signal } = options
+  const { env, log, telemetry, temporaryDir, beforeSharing, notify, signal } = options
   if (use === 'command') assertDataDir(env.DATA_DIR)
   await mkdir(env.DATA_DIR, { recursive: true })
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, { notify, signal })
@@ -74,7 +77,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
         explainDatabase(error, 'DATABASE_URL', env),
       )
     }
-    const composition = await compose({ env, database, log, temporaryDir })
+    const composition = await compose({ env, database, log, temporaryDir, traces: telemetry?.traces })
     const operator = use === 'service' ? undefined : nameOperator()
     const host = hostCaller({ ...composition.services, sql: database.longSql }, operator)
     const close = async () => {
@@ -82,7 +85,9 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       await patiently(database?.close(), log)
       await embedded?.release()
     }
-    return { ...composition, migrated, host, periodicTasks: createPeriodicTasks({ env, database, host }), close }
+    const { services, jobQueue } = composition
+    const periodicTasks = createPeriodicTasks({ env, database, host, metrics: services.metrics, jobQueue })
+    return { ...composition, migrated, host, periodicTasks, close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -152,7 +157,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 }
 
 async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Service> {
-  const { env, log, firstRunMs } = options
+  const { env, log, telemetry, firstRunMs } = options
+  const traces = telemetry?.traces
   const core = await openCore(options, 'service')
   try {
     log.info(await core.host.models.sync(), 'models synchronised')
@@ -166,7 +172,7 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
     const appSource = options.appSource ?? new AppFiles(appFolder(env))
-    const app = await buildApp({ ...core, env, log, drain, appSource, site: await readSite(env) })
+    const app = await buildApp({ ...core, env, log, traces, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     core.services.metrics.watch(() => realtime.gauges())
@@ -177,12 +183,13 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     // An export keeps one of the few connections for what takes long.
     const concurrency = { 'extract-text': env.FILE_TEXT_WORKERS, 'export-person': 1 }
     await core.jobQueue.work(createJobHandlers(core.services), concurrency)
-    const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, firstRunMs })
+    const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, traces, firstRunMs })
     const stop = async () => {
       await drainAll({ env, services: core.services, app, drain, realtime })
       await stopPeriodicTasks()
       await metricsPort?.close()
       await core.close()
+      await telemetry?.close()
     }
     return { ...core, url, metricsUrl: metricsPort?.url, stop }
   } catch (error) {

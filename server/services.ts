@@ -14,6 +14,7 @@ import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import { EXPORTS } from '../routers/ports/files/storage.ts'
 import type { Log } from '../routers/ports/log.ts'
 import type { Places } from '../routers/ports/places.ts'
+import type { Traces } from '../routers/ports/traces.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
 import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
@@ -82,9 +83,10 @@ export interface ServiceParts {
   log: FastifyBaseLogger
   /** Where the health timer keeps its marker; the system's temporary folder unless told otherwise. */
   temporaryDir?: string | undefined
+  traces?: Traces | undefined
 }
 
-export async function compose({ env, database, log, temporaryDir }: ServiceParts): Promise<ServiceBundle> {
+export async function compose({ env, database, log, temporaryDir, traces }: ServiceParts): Promise<ServiceBundle> {
   const { sql, readInBatches, em, pool } = database
   const appKey = env.APP_KEY ?? (await generatedKey(env.DATA_DIR))
   const settings = readSettings(env, appKey)
@@ -96,7 +98,7 @@ export async function compose({ env, database, log, temporaryDir }: ServiceParts
   const { close: closeChanges, ...changes } = await followChanges({ env, sql, log, places })
   const { close: closeOutbound, outageReports, ...outbound } = createOutbound({ env, log, metrics }, vault, settings)
   const authenticator = createAuthenticator(sql, settings, log)
-  const jobQueue = new DatabaseJobQueue({ pool, log })
+  const jobQueue = new DatabaseJobQueue({ pool, log, traces })
   const [texts, blobs] = [openTexts(env, log), await openBlobs(env)]
   const audit = createAuditLog(sql, log)
   const answering = createAnswering({ sql, hooks, log, changeStreams: changes.changeStreams })

@@ -161,3 +161,20 @@ export const releaseReservations = statement<never>(
    )
    update usage_counters c set held = c.held - l.held from locked l where c.id = l.id`,
 )
+
+interface ReservedSum {
+  limit: string
+  unit: LimitUnit
+  currency: string | null
+  /** In requests, tokens or millionths of the currency. */
+  amount: number
+}
+
+/** Sums what calls under way reserve of each limit. Starts at the calls, which are few, as counters are many. */
+export const sumReserved = statement<ReservedSum>(
+  'sum-reserved',
+  `select l.name as limit, l.unit, l.currency, sum(p.amount)::float8 as amount
+     from usage_holds r cross join lateral unnest(r.counters, r.amounts) as p(counter, amount)
+     join usage_counters c on ${lookUp('c.id', 'p.counter')} join usage_limits l on l.id = c.limit_id
+    group by l.id order by l.name`,
+)

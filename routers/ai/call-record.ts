@@ -4,12 +4,15 @@ import { type ErrorCode, type Issue, Problem } from '../core/problems.ts'
 import type { CallableModel, ProviderReason } from '../ports/ai/models.ts'
 import { UnreadFile } from '../ports/ai/stored-bytes.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
+import { iterateWithin, runWithin, type Span } from '../ports/traces.ts'
 import { type CallMeter, LimitCut } from './call-meter.ts'
+import { beginCallSpan, endCallSpan } from './call-span.ts'
 import { quotaProblem } from './reservation.ts'
 
 export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
 
 interface Recorded {
+  operation: 'chat' | 'embeddings'
   reservation: Reservation
   meter: CallMeter
   model: CallableModel
@@ -26,11 +29,30 @@ export class CallRecord {
   readonly #ctx: RecordedContext
   readonly #call: Recorded
   readonly #started = performance.now()
+  #span: Span | undefined
   #isWritten = false
 
   constructor(ctx: RecordedContext, call: Recorded) {
     this.#ctx = ctx
     this.#call = call
+  }
+
+  /** Asks for it as a part of the call. */
+  runWithin<T>(ask: () => T): T {
+    return runWithin(this.#beginSpan(), ask)
+  }
+
+  /** Reads each step as a part of the call. */
+  iterateWithin<T>(steps: AsyncIterable<T>): AsyncIterable<T> {
+    const span = this.#beginSpan()
+    span?.set({ 'gen_ai.request.stream': true })
+    return iterateWithin(span, steps)
+  }
+
+  /** Only where the model is asked: a call may be reserved for in a request and made after its end. */
+  #beginSpan(): Span | undefined {
+    this.#span ??= beginCallSpan(this.#call.operation, this.#call.model)
+    return this.#span
   }
 
   /** Commits what is reserved; only the first end counts. */
@@ -45,6 +67,7 @@ export class CallRecord {
     const firstPieceMs = firstPieceAt === undefined ? undefined : firstPieceAt - this.#started
     const { modelId, providerId: provider } = model
     this.#ctx.services.metrics.countCall({ ...bill, outcome, durationMs, firstPieceMs, model: modelId, provider })
+    if (this.#span) endCallSpan(this.#span, { outcome, bill, firstPieceMs })
     for (const reported of meter.implausible)
       this.#ctx.services.log.warn(
         { requestId: this.#ctx.requestId, provider: model.providerId, model: model.modelId, reported },
@@ -52,9 +75,12 @@ export class CallRecord {
       )
   }
 
-  /** Another call takes the place of this one, which is as if it had not been made. */
-  drop(): void {
+  /** Another call takes the place of this one, which failed, and is as if it had not been made. */
+  drop(error: unknown): void {
     this.#isWritten = true
+    callFailure({ ...this.#ctx, hints: {} }, this.#call, error)
+    this.#span?.fail(error)
+    this.#span?.end()
   }
 
   /** Asks no provider for a caller who went away while the call was reserved for. */
@@ -73,15 +99,18 @@ export class CallRecord {
       this.#ctx.hints.isFinal = true
       return refused
     }
+    const problem = this.problem(error)
     this.write(this.#call.signal.aborted ? 'aborted' : 'failed')
-    return this.problem(error)
+    return problem
   }
 
   problem(error: unknown): Problem {
     const { aborted, reason } = this.#call.signal
     if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
     this.#ctx.hints.isFinal = true
-    return callFailure(this.#ctx, this.#call, error)
+    const problem = callFailure(this.#ctx, this.#call, error)
+    this.#span?.fail(problem)
+    return problem
   }
 }
 

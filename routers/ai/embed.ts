@@ -87,11 +87,18 @@ async function embedMetered(
     },
     extend: usageLedger.extend,
   })
-  const record = new CallRecord(ctx, { reservation, meter, model, signal, inputPath: ['input'] })
+  const record = new CallRecord(ctx, {
+    operation: 'embeddings',
+    reservation,
+    meter,
+    model,
+    signal,
+    inputPath: ['input'],
+  })
   record.assertCaller()
   using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
   try {
-    const found = await models.embed({ ...call, signal: time.signal }, meter)
+    const found = await record.runWithin(() => models.embed({ ...call, signal: time.signal }, meter))
     record.write('completed')
     return { embeddings: found, usage: { inputTokens: meter.tokens.input } }
   } catch (error) {

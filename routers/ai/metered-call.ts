@@ -7,7 +7,7 @@ import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { cutBy, isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { boundNativeUses, CallMeter, LimitCut } from './call-meter.ts'
-import { CallRecord, callFailure, type RecordedContext } from './call-record.ts'
+import { CallRecord, type RecordedContext } from './call-record.ts'
 import { maxInputTokens } from './request/input-tokens.ts'
 import { boundOutput } from './reservation.ts'
 
@@ -64,7 +64,7 @@ export class MeteredCall {
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)
-    this.#record = new CallRecord(ctx, { reservation, meter: this.#meter, model, signal, held })
+    this.#record = new CallRecord(ctx, { operation: 'chat', reservation, meter: this.#meter, model, signal, held })
   }
 
   /** What the model is given, with what is in the attachments. */
@@ -86,7 +86,8 @@ export class MeteredCall {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const answer = await this.#approvals.allowed.generate(this.#ctx.services.models, call, this.#meter)
+      const { models } = this.#ctx.services
+      const answer = await this.#record.runWithin(() => this.#approvals.allowed.generate(models, call, this.#meter))
       this.#record.write(answer.finish === 'content-filter' ? 'refused' : 'completed')
       return { ...answer, content: [...answer.content], usage: this.#usage }
     } catch (error) {
@@ -164,13 +165,13 @@ export class MeteredCall {
     if (this.#call.signal.aborted || input + output > 0 || !models.isProvidersFault(error)) return undefined
     const fallback = await this.#makeFallback?.()
     if (!fallback) return undefined
-    this.#record.drop()
-    callFailure({ ...this.#ctx, hints: {} }, this.#call, error)
+    this.#record.drop(error)
     return fallback
   }
 
   #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
-    const steps = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
+    const answer = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
+    const steps = this.#record.iterateWithin(answer)
     return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
   }
 

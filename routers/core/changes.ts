@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { bePatient } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
+import { traceWork } from '../ports/traces.ts'
 import type { Resource } from '../resource/declare.ts'
 import { observeWrites, recordInTransaction } from './audit.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
@@ -44,15 +45,17 @@ export async function transact<T>(
 ): Promise<T> {
   using _turn = stream && (await ctx.services.turns.change.take(stream))
   const act = ctx.act?.isSignIn ? undefined : ctx.act
-  const result = await ctx.em().transactional(async (em) => {
-    if (ctx.origin === 'host') await runStatement(em, bePatient, [])
-    if (act?.isObserved) observeWrites(em, act)
-    const result = await work(em)
-    // The rows that it still has to write belong to its entry.
-    if (act) await em.flush()
-    if (act?.needsEntry) await recordInTransaction(ctx, em, act)
-    return result
-  })
+  const result = await traceWork('transaction', {}, () =>
+    ctx.em().transactional(async (em) => {
+      if (ctx.origin === 'host') await runStatement(em, bePatient, [])
+      if (act?.isObserved) observeWrites(em, act)
+      const result = await work(em)
+      // The rows that it still has to write belong to its entry.
+      if (act) await em.flush()
+      if (act?.needsEntry) await recordInTransaction(ctx, em, act)
+      return result
+    }),
+  )
   act?.settle()
   return result
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
+import { traceStatement } from '../ports/traces.ts'
 
 /** The one method used here of a transaction, which belongs to the query builder below the ORM. */
 interface Transaction {
@@ -20,7 +21,8 @@ export async function runStatement<Row>(
   // The driver takes a named statement where it takes a text.
   const sql = { name, text }
   const query = { kind: 'RawNode', sqlFragments: [text], parameters: [] }
-  const { rows } = await transaction.executeQuery({ sql, query, parameters: values, queryId: { queryId: name } })
+  const call = { sql, query, parameters: values, queryId: { queryId: name } }
+  const { rows } = await traceStatement(name, () => transaction.executeQuery(call))
   return rows as Row[]
 }
 

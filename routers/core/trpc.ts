@@ -2,6 +2,7 @@ import { type AnyTRPCProcedure, initTRPC, type TRPCDefaultErrorShape, type TRPCE
 import type { z } from 'zod'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { BrowserSession } from '../ports/session.ts'
+import { traceWork } from '../ports/traces.ts'
 import type { Exposure } from '../resource/exposure.ts'
 import type { Act } from './act.ts'
 import { beginAct, recordDone, recordRefused } from './audit.ts'
@@ -166,7 +167,7 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
   const isOffice = callers === 'administrators' || callers === 'the host'
-  return t.procedure.meta({ access }).use(async ({ ctx, meta, path, type, getRawInput, next }) => {
+  const runProcedure = async ({ ctx, meta, path, type, getRawInput, next }: MiddlewareOptions) => {
     using _turn = await takeTurn(ctx, access, meta)
     assertMayCall(ctx, access)
     const input = await getRawInput()
@@ -180,8 +181,11 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
     if (act) await recordEnd({ ...ctx, caller: current }, act, result)
     if (!result.ok) throw unavailableOr(result.error)
     return result
-  })
+  }
+  return t.procedure.meta({ access }).use((options) => traceWork(options.path, {}, () => runProcedure(options)))
 }
+
+type MiddlewareOptions = Parameters<Parameters<typeof t.middleware>[0]>[0]
 
 type Ended = { ok: true } | { ok: false; error: TRPCError }
 

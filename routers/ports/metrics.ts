@@ -27,6 +27,15 @@ export type GaugeName =
   | 'svc_db_pool_connections'
   | 'svc_db_pool_waiting'
 
+/** Numbers that are read now and then, as the database and the disk must be asked for them. */
+export interface MetricsSample {
+  jobs: readonly { queue: string; state: 'waiting' | 'running' | 'failed'; count: number }[]
+  /** Calls under way reserve it of limits: requests, tokens, or an amount of a currency. */
+  reserved: readonly { limit: string; unit: string; amount: number }[]
+  /** Bytes that are free where files are kept. */
+  diskFree: number
+}
+
 /** Counts what operators see of this process. */
 export interface Metrics {
   countRequest(request: { surface: string; status: number; seconds: number }): void
@@ -35,6 +44,10 @@ export interface Metrics {
   countRefusal(limit: string): void
   /** Another model answered in place of this one. */
   countFallback(model: string): void
+  /** A request to a provider was made again, as the one before it failed for a moment. */
+  countRetry(provider: string): void
+  /** Replaces the sample before; nothing where there could be none. */
+  noteSample(sample: MetricsSample | undefined): void
   /** The calls of a provider fail at once, or go to it again. */
   noteProvider(provider: string, isOpen: boolean): void
   /** Reads gauges whenever the numbers are asked for. */

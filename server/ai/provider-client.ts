@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, fetchBy, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
@@ -77,7 +78,8 @@ export function createProviderClient(
   outages: OutageReports,
 ): ProviderClient {
   const outage = watchOutage(model.providerId, outages)
-  const events = { onChange: () => outage.look(servers), onAnswer: outage.answered }
+  const onRetry = () => noteRetry(model.providerId, outages)
+  const events = { onChange: () => outage.look(servers), onAnswer: outage.answered, onRetry }
   const servers = addresses.map((address) => createServer(model, address, events))
   const [{ connection }] = servers as [ProviderServer]
   return {
@@ -91,6 +93,7 @@ export function createProviderClient(
           return await server.guard.once(() => ask(server), by)
         } catch (error) {
           if (by.signal.aborted || !isProvidersFault(error)) throw error
+          onRetry()
           server = other
         }
       }
@@ -100,6 +103,11 @@ export function createProviderClient(
     retire: outage.retire,
     close: async () => void (await Promise.all(servers.map((server) => server.close()))),
   }
+}
+
+function noteRetry(provider: string, outages: OutageReports): void {
+  outages.countRetry(provider)
+  findCurrentSpan()?.addEvent('retry')
 }
 
 /** Tells when a provider has no server left that answers, and when it has one again. */

@@ -6,6 +6,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { ANSWER_LEASE_MS, type RoomAnswer, type RoomAnswers, type Told } from '../../routers/ports/room-answers.ts'
+import { findCurrentSpan, recordWork } from '../../routers/ports/traces.ts'
 
 const RENEWAL_MS = 10_000
 /** Under way at the same time. */
@@ -52,7 +53,7 @@ export class ProcessRoomAnswers implements RoomAnswers {
       run: (told, work) => {
         isRunning = true
         const stop = this.#follow(told)
-        const ended = work().finally(() => {
+        const ended = recordWork(findCurrentSpan()?.beginLinked('answer in a room'), work).finally(() => {
           this.#running.delete(told.id)
           stop()
           close()

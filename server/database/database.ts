@@ -5,6 +5,7 @@ import { type EntityManager, MikroORM, type Options, type PostgreSqlConnection }
 import pg, { type Pool, type PoolConfig, type QueryConfig } from 'pg'
 import { entities } from '../../entities/index.ts'
 import type { ReadInBatches, Sql, Statement } from '../../entities/sql/statement.ts'
+import { traceStatement } from '../../routers/ports/traces.ts'
 import { coalesce } from './coalesce.ts'
 
 /** The connection to PostgreSQL: entities for writing, named statements for reading. */
@@ -122,7 +123,7 @@ function openLongPool(connectionString: string, { idleInTransaction }: TimeLimit
 /** Statements over the pool: PostgreSQL parses a named one once per connection. */
 function runOn(pool: pg.Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
   const run: Sql = async <Row>({ name, text, read }: Statement<Row>, values: readonly unknown[] = []) => {
-    const { rows } = await pool.query({ name, text, values: values as unknown[] })
+    const { rows } = await traceStatement(name, () => pool.query({ name, text, values: values as unknown[] }))
     return read ? rows.map(read) : (rows as Row[])
   }
   const runCoalesced = coalesce(async <Row>(statement: Statement<Row>, values?: readonly unknown[]) => {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
+import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import type { Exchange, ResponseHead } from './exchange.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
 import { type HttpResponse, ResponseStream } from './response-stream.ts'
@@ -54,7 +55,12 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     busy++
     handler.over.then(() => busy--)
     const version = body instanceof Readable ? overHttp1 : {}
-    agent.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body, ...version }, handler)
+    const traceparent = network === 'configured' ? findCurrentSpan()?.findTraceparent(url) : undefined
+    const sent = traceparent === undefined ? headers : { ...headers, traceparent }
+    agent.dispatch(
+      { origin: url.origin, path: url.pathname + url.search, method, headers: sent, body, ...version },
+      handler,
+    )
     return handler.answer
   }
   const send: HttpClient['send'] = (url, init) => exchange(url, init, (signal) => new ResponseStream(signal))

@@ -1,4 +1,23 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+import { findCurrentSpan } from '../../routers/ports/traces.ts'
+import type { Env } from '../config/settings.ts'
+import type { Telemetry } from './telemetry.ts'
+
+interface OpenedLog {
+  log: Logger
+  /** Where a collector is set, which the lines go to as well. */
+  telemetry?: Telemetry
+}
+
+/** The log of a service. */
+export async function openLog(env: Env, destination: DestinationStream): Promise<OpenedLog> {
+  if (!env.OTEL_EXPORTER_OTLP_ENDPOINT) return { log: createLog(env.LOG_LEVEL, destination) }
+  const { createTelemetry } = await import('./telemetry.ts')
+  const telemetry = createTelemetry(env)
+  const log = createLog(env.LOG_LEVEL, telemetry.copyLines(destination))
+  telemetry.reportTo(log)
+  return { log, telemetry }
+}
 
 const secrets = [
   'authorization',
@@ -25,8 +44,16 @@ export function createLog(level: string, destination: DestinationStream): Logger
     // Below the top, where redaction by wildcards would cost more than the line.
     formatters: { log: blotInner },
     serializers: { error: (error) => describe(error), err: (error) => describe(error) },
+    mixin: (_details, _level, logger) => nameWork(logger === log),
   }
-  return pino(options, destination)
+  const log = pino(options, destination)
+  return log
+}
+
+/** The trace and the request that a line is of, where a collector is set; the logger of a request names the request itself. */
+function nameWork(isForAll: boolean): object {
+  const { requestId, ...trace } = findCurrentSpan()?.ids ?? {}
+  return isForAll && requestId !== undefined ? { ...trace, requestId } : trace
 }
 
 export const usesWords = (format: 'words' | 'json' | undefined, isTerminal: boolean): boolean =>

@@ -45,6 +45,7 @@ export function createMetrics(): Metrics {
   const requestTime = histogram('svc_http_request_seconds', 'Time until a request was answered', ['surface'])
   const refusals = counter('svc_limit_refusals_total', 'Calls for which a limit had no room', ['limit'])
   const fallbacks = counter('svc_fallbacks_total', 'Calls that another model answered in place of this one', ['model'])
+  const retries = counter('svc_retries_total', 'Requests to a provider that were made again', ['provider'])
   const open = gauge('svc_provider_open', '1 while the calls of a provider fail at once', ['provider'])
   const bounds = { models: new LabelBound(MAX_MODELS), providers: new LabelBound() }
   const limits = new LabelBound()
@@ -59,6 +60,8 @@ export function createMetrics(): Metrics {
     countCall: callCounter(registry, bounds),
     countRefusal: (limit) => refusals.inc({ limit: limits.take(limit) }),
     countFallback: (model) => fallbacks.inc({ model: bounds.models.take(model) }),
+    countRetry: (provider) => retries.inc({ provider: bounds.providers.take(provider) }),
+    noteSample: sampleGauges(registry, limits),
     noteProvider: (provider, isOpen) => open.set({ provider: bounds.providers.take(provider) }, Number(isOpen)),
     watch: (read) => void readers.push(read),
     render: () => registry.metrics(),
@@ -72,6 +75,28 @@ function makersIn(registry: Registry) {
     gauge: (name: string, help: string, labelNames: string[]) => new Gauge({ name, help, labelNames, registers }),
     histogram: (name: string, help: string, labelNames: string[]) =>
       new Histogram({ name, help, labelNames, registers, buckets: seconds }),
+  }
+}
+
+/** Gauges that a sample replaces as a whole: what is in it no more has no number. */
+function sampleGauges(registry: Registry, limits: LabelBound): Metrics['noteSample'] {
+  const { gauge } = makersIn(registry)
+  const jobs = gauge('svc_jobs', 'Jobs of all replicas', ['queue', 'state'])
+  const reserved = gauge('svc_limit_reserved', 'What calls under way reserve of a limit', ['limit', 'unit'])
+  const diskFree = gauge('svc_disk_free_bytes', 'Bytes that are free in the data folder', [])
+  const clear = () => {
+    jobs.reset()
+    reserved.reset()
+    // To reset what has no labels makes it 0.
+    diskFree.remove()
+  }
+  clear()
+  return (sample) => {
+    clear()
+    if (!sample) return
+    for (const { queue, state, count } of sample.jobs) jobs.set({ queue, state }, count)
+    for (const { limit, unit, amount } of sample.reserved) reserved.inc({ limit: limits.take(limit), unit }, amount)
+    diskFree.set(sample.diskFree)
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Log } from '../../routers/ports/log.ts'
+import { recordWork, type Traces } from '../../routers/ports/traces.ts'
 
 /** Work that a service repeats beside its requests. All replicas do it, so a task must bear that another runs at the same time. */
 export interface PeriodicTask {
@@ -14,6 +15,7 @@ const FIRST_RUN_MS = 60_000
 
 interface TasksOptions {
   log: Log
+  traces?: Traces | undefined
   /** Milliseconds from the start within which each runs first; a minute by default. */
   firstRunMs?: number | undefined
 }
@@ -34,12 +36,14 @@ export function startPeriodicTasks(tasks: readonly PeriodicTask[], options: Task
 async function repeat(
   { name, period, run }: PeriodicTask,
   signal: AbortSignal,
-  { log, firstRunMs = FIRST_RUN_MS }: TasksOptions,
+  { log, traces, firstRunMs = FIRST_RUN_MS }: TasksOptions,
 ): Promise<void> {
   const wait = (ms: number) => pause(ms, undefined, { signal, ref: false }).catch(() => {})
   await wait(Math.min(period, firstRunMs))
   while (!signal.aborted) {
-    await run(signal).catch((error: unknown) => log.error({ task: name, error }, 'a periodic task failed'))
+    await recordWork(traces?.begin(name), () => run(signal)).catch((error: unknown) =>
+      log.error({ task: name, error }, 'a periodic task failed'),
+    )
     await wait(period)
   }
 }

@@ -5,10 +5,13 @@ import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
 import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import type { MetricsSample } from '../../routers/ports/metrics.ts'
+import { recordWork, type Traces } from '../../routers/ports/traces.ts'
 
 interface JobQueueOptions {
   pool: Pool
   log: Log
+  traces?: Traces | undefined
   /** Seconds after which a job whose replica died is taken by another; at least 10. */
   heartbeat?: number
   /** How often a job that failed is tried again, first after so many seconds, then after ever more. */
@@ -27,7 +30,7 @@ const failed = (name: JobName) => `${name}.failed`
 /** Jobs on the database of the service, in a schema of their own, over its pool. */
 export class DatabaseJobQueue implements JobQueue {
   readonly #boss: PgBoss
-  readonly #log: Log
+  readonly #parts: Pick<JobQueueOptions, 'log' | 'traces'>
   readonly #limits: { heartbeatSeconds: number; retryLimit: number; retryDelay: number }
   readonly #closing = new AbortController()
   /** By the names of their queues. */
@@ -36,10 +39,10 @@ export class DatabaseJobQueue implements JobQueue {
   /** Makes the tables of the jobs where there are none; throws where the database role may not. */
   readonly prepare: () => Promise<void>
 
-  constructor({ pool, log, heartbeat = 30, retryLimit = 5, retryDelay = 5 }: JobQueueOptions) {
+  constructor({ pool, log, traces, heartbeat = 30, retryLimit = 5, retryDelay = 5 }: JobQueueOptions) {
     const boss = createBoss({ pool, log, heartbeat })
     this.#boss = boss
-    this.#log = log
+    this.#parts = { log, traces }
     this.#limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
     this.prepare = onceDone(() => begin(boss))
   }
@@ -59,6 +62,17 @@ export class DatabaseJobQueue implements JobQueue {
     return jobs.length
   }
 
+  /** How many jobs of each name there are at all replicas, as one of them counted them a moment ago. */
+  async count(): Promise<MetricsSample['jobs']> {
+    await this.prepare()
+    const queues = await this.#boss.getQueues([...names])
+    return queues.flatMap(({ name: queue, queuedCount, activeCount, failedCount }) => [
+      { queue, state: 'waiting' as const, count: queuedCount },
+      { queue, state: 'running' as const, count: activeCount },
+      { queue, state: 'failed' as const, count: failedCount },
+    ])
+  }
+
   /** Begins to take jobs, so many of each name at a time. */
   async work(handlers: JobHandlers, concurrency: Readonly<Record<JobName, number>>): Promise<void> {
     await this.prepare()
@@ -75,8 +89,8 @@ export class DatabaseJobQueue implements JobQueue {
   async #take<Name extends JobName>(name: Name, handlers: JobHandlers, localConcurrency: number): Promise<void> {
     const { run, giveUp } = handlers[name]
     const { signal: closing } = this.#closing
-    const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#log)
-    const bury = carryOut<Name>(({ data }) => giveUp(data), this.#log)
+    const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#parts)
+    const bury = carryOut<Name>(({ data }) => giveUp(data), this.#parts)
     const options = { localConcurrency, heartbeatRefreshSeconds: this.#limits.heartbeatSeconds / 3 }
     this.#workers.set(name, await this.#boss.work(name, options, work))
     this.#workers.set(failed(name), await this.#boss.work(failed(name), bury))
@@ -132,10 +146,13 @@ function explain(cause: Error & { code?: unknown }): never {
 
 /** What is written to the table of jobs must not tell what is in a file, so the reason of a failure is only logged. */
 const carryOut =
-  <Name extends JobName>(work: (job: Job<JobInputs[Name]>) => Promise<unknown>, log: Log) =>
+  <Name extends JobName>(
+    work: (job: Job<JobInputs[Name]>) => Promise<unknown>,
+    { log, traces }: Pick<JobQueueOptions, 'log' | 'traces'>,
+  ) =>
   async (jobs: Job<JobInputs[Name]>[]): Promise<void> => {
     for (const job of jobs) {
-      await work(job).catch((error: Error) => {
+      await recordWork(traces?.begin(`job ${job.name}`), () => work(job)).catch((error: Error) => {
         if (error.name !== 'AbortError') log.error({ name: job.name, error }, 'a job failed')
         throw new Error('The log says why.')
       })

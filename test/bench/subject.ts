@@ -1,6 +1,6 @@
 import { type Ability, abilities } from '../../entities/identity/access-token.ts'
 import { readEnv } from '../../server/config/env.ts'
-import { createLog } from '../../server/ops/log.ts'
+import { openLog } from '../../server/ops/log.ts'
 import { StandardOutput } from '../../server/ops/standard-output.ts'
 import { startService } from '../../server/service.ts'
 import { servePart } from './serve.ts'
@@ -22,7 +22,8 @@ const CALLERS = 40
 /** The service as `npm start` runs it, with people and tokens to call it with. */
 servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own }: SubjectInput) => {
   const env = readEnv(settings)
-  const service = await startService({ env, log: createLog(env.LOG_LEVEL, new StandardOutput()), temporaryDir })
+  const { log, telemetry } = await openLog(env, new StandardOutput())
+  const service = await startService({ env, log, telemetry, temporaryDir })
   const tokens: string[] = []
   for (let index = 0; index < CALLERS; index++) {
     const person = { username: `bench${index}`, email: `bench${index}@example.org`, name: 'Bench' }

@@ -5,7 +5,7 @@ import { Writable } from 'node:stream'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Role } from '../../entities/identity/user.ts'
 import { readEnv } from '../../server/config/env.ts'
-import { createLog } from '../../server/ops/log.ts'
+import { openLog } from '../../server/ops/log.ts'
 import { type ServiceOptions, startService } from '../../server/service.ts'
 import { cloneDatabase } from './database.ts'
 import { deepFreeze } from './deep-freeze.ts'
@@ -52,11 +52,12 @@ export async function startApp(
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })
-  const log = createLog(env.LOG_LEVEL, sink)
+  const { log, telemetry } = await openLog(env, sink)
   // Whoever changes what others hold, too, fails. On a slow machine periodic tasks would come between two steps of a test.
   const service = await startService({
     env,
     log,
+    telemetry,
     temporaryDir: folder,
     beforeSharing: deepFreeze,
     firstRunMs: 3_600_000,

@@ -120,6 +120,15 @@ describe('settings', () => {
     [{ TRUSTED_PROXIES: 'abc' }, 'TRUSTED_PROXIES=abc: must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24'],
     [{ DRAIN_DELAY: 'soon' }, 'DRAIN_DELAY=soon: must be a length of time such as 500ms, 30s or 5m'],
     [{ APP_KEY: 'CANARY' }, 'APP_KEY: must have at least 32 characters; `openssl rand -base64 48` makes a good one'],
+    [
+      { OTEL_EXPORTER_OTLP_HEADERS: 'CANARY' },
+      'OTEL_EXPORTER_OTLP_HEADERS: must be headers such as authorization=Bearer%20secret',
+    ],
+    [{ OTEL_TRACES_SAMPLER_ARG: '2' }, 'OTEL_TRACES_SAMPLER_ARG=2: must be at most 1'],
+    [
+      { TRACEPARENT_HOSTS: 'a.example.org,https://b.example.org' },
+      'TRACEPARENT_HOSTS=a.example.org,https://b.example.org: must be hosts such as models.example.org or 10.0.0.5:8000, and https://b.example.org is none',
+    ],
     [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
   ] as const)(
     'settings say what is wrong in their own words, with what was given unless it is secret: %j',
@@ -170,7 +179,7 @@ test.for(ownKeys)('production takes no %s that is not random', (name) => {
     )
 })
 
-test.for(judged.filter(({ name }) => !ownKeys.includes(name) && !name.endsWith('_URL')))(
+test.for(judged.filter(({ name }) => !ownKeys.includes(name) && !/_(URL|HEADERS)$/.test(name)))(
   'production starts with a $name of words of its own, as it may have done for years',
   ({ name }) => {
     const own = [
@@ -230,7 +239,7 @@ test('a file that is no picture is told beside all else that is wrong', async ()
 
 describe('the table of settings', () => {
   test('the table of settings says of each a type and a meaning', () => {
-    const kinds = /^(string|integer|boolean|list|duration|URL|\w+( \| \w+)+)$/
+    const kinds = /^(string|integer|number|boolean|list|duration|URL|\w+( \| \w+)+)$/
 
     for (const { name, type, meaning } of describeSettings()) {
       expect(type, name).toMatch(kinds)

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../server/ops/metrics.ts'
-import { question } from '../kit/ai/provider.ts'
+import { sampleMetrics } from '../../server/ops/metrics-sample.ts'
+import { limited } from '../kit/ai/limited.ts'
+import { answers, configFor, inTurn, question, refuses, stalls, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { root } from '../kit/service-process.ts'
 
@@ -82,7 +84,10 @@ test('10,000 models, providers, limits and people make few series', async () => 
     metrics.countCall({ ...call, ...tokens, durationMs: 2, firstPieceMs: 1, costMicros: 1, estimated: false })
     metrics.countRefusal(`limit-${each}`)
     metrics.noteProvider(`provider-${each}`, true)
+    metrics.countRetry(`provider-${each}`)
   }
+  const reserved = Array.from({ length: 10_000 }, (_, each) => ({ limit: `limit-${each}`, unit: 'EUR', amount: 1 }))
+  metrics.noteSample({ jobs: [], reserved, diskFree: 1 })
 
   const text = await metrics.render()
 
@@ -92,6 +97,68 @@ test('10,000 models, providers, limits and people make few series', async () => 
     201, 51, 51, 51,
   ])
   expect(text).toMatch(/^svc_limit_refusals_total\{limit="other"\} 9950$/m)
+  expect(text).toMatch(/^svc_limit_reserved\{limit="other",unit="EUR"\} 9950$/m)
+})
+
+describe('what the database and the disk are asked for now and then', () => {
+  const sample = (app: TestApp) =>
+    app.periodicTasks.find(({ name }) => name === 'sample of metrics')?.run(AbortSignal.timeout(30_000))
+  const render = (app: TestApp) => app.services.metrics.render()
+
+  test('jobs by their state, free bytes, and what calls under way reserve of limits', async () => {
+    const limits = [
+      { name: 'calls', for: 'installation', cap: 10, unit: 'requests', per: 'month' },
+      { name: 'money', for: 'installation', cap: 10, unit: 'EUR', per: 'month' },
+    ]
+    const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 }
+    await using world = await limited(limits, { model: { pricing, limits: { maxOutputTokens: 1000 } } })
+    const { svc: app, provider: upstream } = world
+    const { token } = await app.user()
+    await sample(app)
+    const quiet = await render(app)
+    expect(quiet).toMatch(/^svc_jobs\{queue="extract-text",state="waiting"\} 0$/m)
+    expect(quiet).not.toContain('svc_limit_reserved{')
+    expect(readSeries(quiet, /svc_disk_free_bytes/)).toBeGreaterThan(0)
+
+    upstream.behave = stalls
+    const gone = new AbortController()
+    const asked = app.send('POST', '/api/ai-req', { token, body: question(), signal: gone.signal }).catch(() => {})
+    await expect.poll(() => upstream.asked.length).toBe(1)
+    await sample(app)
+    const busy = await render(app)
+    gone.abort()
+    await asked
+
+    expect(busy).toMatch(/^svc_limit_reserved\{limit="calls",unit="requests"\} 1$/m)
+    expect(readSeries(busy, /svc_limit_reserved\{limit="money",unit="EUR"\}/)).toBeCloseTo(0.001, 3)
+  })
+
+  const sampled = ['svc_jobs{', 'svc_limit_reserved{', 'svc_disk_free_bytes ']
+  const listSampled = (text: string) => sampled.filter((name) => text.includes(`\n${name}`))
+
+  test('a failed sample leaves no number of the one before, and none is there before the first', async () => {
+    const metrics = createMetrics()
+    expect(listSampled(await metrics.render())).toEqual([])
+    const sql = () => Promise.reject(new Error('The database is away.'))
+    const jobQueue = { count: async () => [{ queue: 'q', state: 'running' as const, count: 3 }] }
+    await sampleMetrics({ metrics, jobQueue, sql: async () => [], folder: '.' })
+    expect(await metrics.render()).toContain('svc_jobs{queue="q",state="running"} 3')
+
+    await expect(sampleMetrics({ metrics, jobQueue, sql, folder: '.' })).rejects.toThrow('The database is away.')
+
+    expect(listSampled(await metrics.render())).toEqual([])
+  })
+})
+
+test('a request that a provider is sent again is counted', async () => {
+  await using upstream = await startProvider(inTurn(refuses(503), answers('Good day.')))
+  await using config = await configFor(upstream.url)
+  await using app = await startApp({ AI_CONFIG: config.file })
+  const { token } = await app.user()
+
+  expect((await app.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+
+  expect(await app.services.metrics.render()).toMatch(/^svc_retries_total\{provider="local"\} 1$/m)
 })
 
 describe('the files for operators', () => {
@@ -113,6 +180,9 @@ describe('the files for operators', () => {
     metrics.countRequest({ surface: 'trpc', status: 200, seconds: 1 })
     metrics.countRefusal('l')
     metrics.countFallback('m')
+    metrics.countRetry('p')
+    const jobs = [{ queue: 'q', state: 'waiting' as const, count: 1 }]
+    metrics.noteSample({ jobs, reserved: [{ limit: 'l', unit: 'EUR', amount: 1 }], diskFree: 1 })
     metrics.noteProvider('p', true)
     const known = new Map<string, Set<string>>()
     for (const [, name = '', labels = ''] of (await metrics.render()).matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
@@ -138,6 +208,20 @@ describe('the files for operators', () => {
     expect(named.filter(({ name }) => !known.has(name)).map(({ name }) => name)).toEqual([])
     const strange = named.filter(({ name, labels }) => labels.some((label) => label && !known.get(name)?.has(label)))
     expect(strange).toEqual([])
+  })
+
+  test('no panel of the dashboard lies over another one or beside the page', async () => {
+    interface Panel {
+      title: string
+      gridPos: { x: number; y: number; w: number; h: number }
+    }
+    const { panels }: { panels: Panel[] } = JSON.parse(await file('grafana-dashboard.json'))
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => [x + (at % w), y + Math.floor(at / w)] as const),
+    )
+
+    expect(new Set(cells.map(String)).size).toBe(cells.length)
+    expect(cells.filter(([x]) => x >= 24)).toEqual([])
   })
 
   test('the dashboard shows each metric of the service', async () => {

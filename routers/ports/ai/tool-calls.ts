@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { traceWork } from '../traces.ts'
 import type { ToolOutcome } from './approvals.ts'
 import { ToolFailure } from './tool-servers.ts'
 import type { FunctionTool } from './tools.ts'
@@ -33,11 +34,25 @@ export const explainMisfit = (error: z.ZodError): string =>
   `The input must be a JSON object of the schema of the tool.\n${z.prettifyError(error)}`
 
 /** Runs a tool with what a model wrote. Fails never. */
-export async function runTool(
+export function runTool(
   tool: FunctionTool,
   json: string,
   signal: AbortSignal,
   begin?: () => void,
+): Promise<ToolOutcome> {
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.name }
+  return traceWork(`execute_tool ${tool.name}`, { attributes }, async (span) => {
+    const outcome = await checkAndRun(tool, json, signal, begin)
+    if (outcome.isError) span?.fail({ problem: 'tool_failed' })
+    return outcome
+  })
+}
+
+async function checkAndRun(
+  tool: FunctionTool,
+  json: string,
+  signal: AbortSignal,
+  begin: (() => void) | undefined,
 ): Promise<ToolOutcome> {
   try {
     const given = tool.input.safeParse(argumentsIn(json))

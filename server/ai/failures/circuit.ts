@@ -26,6 +26,8 @@ const MIN_UNANSWERED_USERS = 3
 export interface CircuitEvents {
   /** The circuit opened, also once more after a try in vain, or closed. */
   onChange(): void
+  /** A call that failed for a moment is tried again. */
+  onRetry(): void
   /** A call was answered that was begun at this time. */
   onAnswer(begun: number): void
 }
@@ -74,7 +76,10 @@ export class Guard {
 
   /** Retries a transient failure. */
   retrying<T>(attempt: () => Promise<T>, by: Attempting): Promise<T> {
-    return again.execute(() => this.once(attempt, by), by.signal)
+    return again.execute(({ attempt: tries }) => {
+      if (tries > 0) this.#events.onRetry()
+      return this.once(attempt, by)
+    }, by.signal)
   }
 
   /** Whether calls fail at once: not where the time to try the server again has come. */

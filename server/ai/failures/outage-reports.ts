@@ -49,6 +49,10 @@ export class OutageReports {
     })
   }
 
+  countRetry(provider: string): void {
+    this.#metrics.countRetry(provider)
+  }
+
   /** A call was answered, which ends the outage that another process has told of, too, if the call was begun after it. */
   answered(provider: string, begun: number): void {
     if (begun >= (this.#lost.get(provider) ?? Number.POSITIVE_INFINITY)) this.ended(provider)

@@ -37,6 +37,15 @@ export const origins = list.refine((given) => given.every(isOrigin), {
     `must be origins such as https://app.example.org, without a path, and ${(input as string[]).find((it) => !isOrigin(it))} is none`,
 })
 
+const isWebHost = (text: string) =>
+  URL.parse(`https://${text}`)?.host === text || URL.parse(`http://${text}`)?.host === text
+
+/** Hosts as addresses name them, with a port that is not the usual one. */
+export const webHosts = list.refine((given) => given.every(isWebHost), {
+  error: ({ input }) =>
+    `must be hosts such as models.example.org or 10.0.0.5:8000, and ${(input as string[]).find((it) => !isWebHost(it))} is none`,
+})
+
 export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z.coerce.number().int().min(min).max(max).default(fallback)
 
@@ -49,6 +58,19 @@ const passes = (check: (value: string) => unknown) => (value: string) => {
     return false
   }
 }
+
+/** Throws where it is none. */
+function parseHeader(text: string): [name: string, value: string] {
+  const [, name = '', sent = ''] = /^([\w-]+)=(.+)$/.exec(text) ?? []
+  const value = decodeURIComponent(sent).trim()
+  if (!name || !/^[\x20-\x7e]+$/.test(value)) throw new Error('no header')
+  return [name.toLowerCase(), value]
+}
+
+/** Headers as settings of OpenTelemetry write them. */
+export const headers = list
+  .refine((given) => given.every(passes(parseHeader)), 'must be headers such as authorization=Bearer%20secret')
+  .transform((given) => Object.fromEntries(given.map(parseHeader)))
 
 export const networks = list.refine(
   (all) => all.every(passes(parseNetwork)),

@@ -4,6 +4,7 @@ import { availableLocales } from '../../../routers/ports/locales.ts'
 import {
   count,
   durationOrNone,
+  headers,
   hosts,
   httpAddress,
   isLoopback,
@@ -12,6 +13,7 @@ import {
   origins,
   ports,
   secret,
+  webHosts,
 } from './kinds.ts'
 
 const postgresAddress = z.url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })
@@ -41,6 +43,22 @@ export const processShape = {
     .optional()
     .describe('Port of its own for `/metrics`, without a token; 0 takes a free one'),
   METRICS_HOST: z.string().default('127.0.0.1').describe('Address on which METRICS_PORT listens'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress
+    .optional()
+    .describe('Address of a collector of OpenTelemetry that takes OTLP over HTTP; nothing is collected when absent'),
+  OTEL_EXPORTER_OTLP_HEADERS: headers
+    .describe('Headers of what the collector is sent, such as `authorization=Bearer%20…`, comma separated')
+    .meta({ secret: true }),
+  OTEL_SERVICE_NAME: z.string().min(1).max(120).default('svc').describe('Name of the service at the collector'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.1)
+    .describe('Share of the requests and jobs whose traces are collected, from 0 to 1; lines of the log always are'),
+  TRACEPARENT_HOSTS: webHosts.describe(
+    'Hosts of AI providers and tool servers that are sent `traceparent`, with their ports if they have any, comma separated',
+  ),
   DATA_DIR: z.string().default('.data').describe('Folder of the embedded database, generated secrets and files'),
   DATABASE_URL: postgresAddress
     .optional()

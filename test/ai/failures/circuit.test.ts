@@ -186,7 +186,7 @@ test('the circuit of a provider stays open when the caller of its probe goes awa
 
 test('the circuit of a provider stays open when its probe fails before the provider has spoken', async () => {
   const by = { userId: 1, signal: new AbortController().signal }
-  const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onAnswer() {} })
+  const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
   const failing = (error: Error) => guard.once(() => Promise.reject(error), by)
   await expect(failing(new Refusal(503))).rejects.toThrow()
   await vi.waitFor(() => expect(guard.isOpen).toBe(false), SLOW)

@@ -1,0 +1,46 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { runWithin, type Span, type Traces } from '../../routers/ports/traces.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    span: Span | undefined
+  }
+}
+
+/** Begins a trace for each request but those of probes, by its route and never its address, which may contain a secret. */
+export function traceRequests(app: FastifyInstance, traces: Traces): void {
+  app.decorateRequest('span', undefined)
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!isProbe(request)) request.span = beginTrace(traces, request, reply)
+    runWithin(request.span, done)
+  })
+  // A body arrives in the name of its connection, which belongs to no request.
+  app.addHook('preValidation', ({ span }, _, done) => runWithin(span, done))
+  app.addHook('onError', ({ span }, _reply, _error, done) => runWithin(span, done))
+  app.addHook('onResponse', ({ span }, _, done) => runWithin(span, done))
+}
+
+const isProbe = ({ routeOptions: { url = '' } }: FastifyRequest) => /^\/(health|metrics)\b/.test(url)
+
+function beginTrace(traces: Traces, request: FastifyRequest, { raw }: FastifyReply): Span | undefined {
+  const { method, routeOptions, headers, id } = request
+  const { url: route } = routeOptions
+  const { traceparent } = headers
+  const span = traces.begin(route === undefined ? method : `${method} ${route}`, {
+    kind: 'server',
+    requestId: id,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    attributes: { 'http.request.method': method, 'http.route': route, 'svc.request.id': id },
+  })
+  if (span) raw.once('close', () => endTrace(span, raw))
+  return span
+}
+
+/** The answer is over, or its reader went away. */
+function endTrace(span: Span, { statusCode, writableFinished }: ServerResponse): void {
+  span.set({ 'http.response.status_code': statusCode })
+  if (!writableFinished) span.fail({ problem: 'client_gone' })
+  else if (statusCode >= 500) span.fail({ code: String(statusCode) })
+  span.end()
+}

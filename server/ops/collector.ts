@@ -1,0 +1,90 @@
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
+import type { ISerializer } from '@opentelemetry/otlp-transformer'
+import type { Log } from '../../routers/ports/log.ts'
+import { createHttpClient } from '../net/http-client.ts'
+
+const CONNECT_MS = 5000
+const SEND_MS = 10_000
+const MAX_ANSWER_BYTES = 64 * 1024
+
+interface CollectorOptions {
+  /** Address of OTLP over HTTP, without the path of a signal. */
+  endpoint: string
+  headers: Record<string, string>
+}
+
+/** The collector of an operator, which is reached by the one outbound client: what it does not take in time is dropped. */
+export class Collector {
+  readonly #options: CollectorOptions
+  readonly #client = createHttpClient({
+    ...{ connectTimeout: CONNECT_MS, byteTimeout: SEND_MS, maxBytes: MAX_ANSWER_BYTES },
+    networkPolicy: 'configured',
+  })
+  /** The signals that it does not take now; some take traces alone. */
+  readonly #failing = new Set<string>()
+  #log: Log | undefined
+
+  constructor(options: CollectorOptions) {
+    this.#options = options
+  }
+
+  /** Tells this log when the collector begins to fail, and when it takes a signal again. */
+  reportTo(log: Log): void {
+    this.#log = log
+  }
+
+  /** Makes what sends the batches of a signal, such as `traces`. */
+  createSender<Item>(signal: string, { serializeRequest }: Pick<ISerializer<Item[], unknown>, 'serializeRequest'>) {
+    return {
+      export: (items: Item[], done: (result: ExportResult) => void): void => {
+        this.#send(signal, serializeRequest(items)).then(
+          () => done({ code: ExportResultCode.SUCCESS }),
+          (error: Error) => done({ code: ExportResultCode.FAILED, error }),
+        )
+      },
+      forceFlush: () => Promise.resolve(),
+      shutdown: () => Promise.resolve(),
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+
+  async #send(signal: string, bytes: Uint8Array | undefined): Promise<void> {
+    if (!bytes) return
+    const { endpoint, headers } = this.#options
+    try {
+      const { statusCode, error } = await this.#client.read(`${endpoint}/v1/${signal}`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
+        signal: AbortSignal.timeout(SEND_MS),
+      })
+      if (error) throw error
+      if (statusCode >= 300) throw new RefusedBatch(statusCode)
+    } catch (error) {
+      this.#note(signal, error)
+      throw error
+    }
+    this.#note(signal, undefined)
+  }
+
+  #note(signal: string, error: unknown): void {
+    const isFailing = error !== undefined
+    if (isFailing === this.#failing.has(signal)) return
+    if (isFailing) {
+      this.#failing.add(signal)
+      this.#log?.warn({ signal, error }, 'the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take what it is sent')
+    } else {
+      this.#failing.delete(signal)
+      this.#log?.info({ signal }, 'the collector at OTEL_EXPORTER_OTLP_ENDPOINT takes what it is sent again')
+    }
+  }
+}
+
+class RefusedBatch extends Error {
+  constructor(status: number) {
+    super(`it answered with the status ${status}`)
+  }
+}
