@@ -4,6 +4,7 @@ import { bePatient } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
 import { traceWork } from '../ports/traces.ts'
 import type { Resource } from '../resource/declare.ts'
+import type { Act } from './act.ts'
 import { observeWrites, recordInTransaction } from './audit.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
@@ -48,15 +49,19 @@ export async function transact<T>(
   const result = await traceWork('transaction', {}, () =>
     ctx.em().transactional(async (em) => {
       if (ctx.origin === 'host') await runStatement(em, bePatient, [])
-      if (act?.isObserved) observeWrites(em, act)
-      const result = await work(em)
-      // The rows that it still has to write belong to its entry.
-      if (act) await em.flush()
-      if (act?.needsEntry) await recordInTransaction(ctx, em, act)
-      return result
+      return act ? workRecorded(ctx, em, act, work) : work(em)
     }),
   )
   act?.settle()
+  return result
+}
+
+async function workRecorded<T>(ctx: Context, em: EntityManager, act: Act, work: (em: EntityManager) => Promise<T>) {
+  if (act.isObserved) observeWrites(em, act)
+  const result = await work(em)
+  // The rows that it still has to write belong to its entry.
+  await em.flush()
+  if (act.needsEntry) await recordInTransaction(ctx, em, act)
   return result
 }
 
