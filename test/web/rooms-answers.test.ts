@@ -4,7 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { startToolServer } from '../kit/mcp/hostile.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('a model that answers in a room', () => {
   const resources = new AsyncDisposableStack()
@@ -24,14 +24,8 @@ describeWith('chromium')('a model that answers in a room', () => {
     await svc.host.mcp.sync()
     const [known] = await svc.host.mcp.tools()
     await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    cyd = resources.use(await openRooms(svc, 'cydd'))
-    await ada.createRoom('Harbour')
-    for (const other of [ben, cyd]) {
-      await ada.invite(other.account)
-      await other.accept()
-    }
+    const { people } = resources.use(await gatherInRoom(svc, 'Harbour', ['adaa', 'benn', 'cydd']))
+    ;[ada, ben, cyd] = people
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 

@@ -116,15 +116,9 @@ describeWith('chromium')('the members of a room in three browsers', () => {
 
     await cyd.page.getByText('This room is not there for you').waitFor()
     expect(await cyd.page.getByRole('article').count()).toBe(0)
-    await expect
-      .poll(
-        () =>
-          svc.rows("select key_epoch as epoch, rekey_required_since is null as done from rooms where name = 'Council'"),
-        {
-          timeout: 30_000,
-        },
-      )
-      .toEqual([{ epoch: 1, done: true }])
+    const keys = () =>
+      svc.rows("select key_epoch as epoch, rekey_required_since is null as done from rooms where name = 'Council'")
+    await expect.poll(keys, { timeout: 30_000 }).toEqual([{ epoch: 1, done: true }])
     await ben.page.reload()
     await ben.say('Without the guest')
     await ada.said('Without the guest').waitFor()

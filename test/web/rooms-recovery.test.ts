@@ -4,7 +4,7 @@ import { PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('a room after somebody lost what they had', () => {
   const resources = new AsyncDisposableStack()
@@ -15,14 +15,8 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    cyd = resources.use(await openRooms(svc, 'cydd'))
-    await ada.createRoom('Lighthouse')
-    for (const other of [ben, cyd]) {
-      await ada.invite(other.account)
-      await other.accept()
-    }
+    const { people } = resources.use(await gatherInRoom(svc, 'Lighthouse', ['adaa', 'benn', 'cydd']))
+    ;[ada, ben, cyd] = people
     await ada.say('The lamp is lit')
     for (const other of [ben, cyd]) await other.said('The lamp is lit').waitFor()
   }, 120_000)

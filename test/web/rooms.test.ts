@@ -4,7 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { ownDatabase, watchRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 /** A picture of one dot. */
 const PNG = Buffer.from(
@@ -27,12 +27,10 @@ describeWith('chromium')('rooms in two browsers', () => {
     if (redisUrl !== undefined) redis = resources.use(await watchRedis(redisUrl))
     const settings = { AI_CONFIG: config.file, LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) }
     svc = resources.use(await startApp(settings))
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    await ada.createRoom('Thesis group', { description: 'Canary of a description', systemPrompt: 'Canary of a prompt' })
-    await ada.invite('benn')
-    await ben.accept()
-  })
+    const texts = { description: 'Canary of a description', systemPrompt: 'Canary of a prompt' }
+    const { people } = resources.use(await gatherInRoom(svc, 'Thesis group', ['adaa', 'benn'], texts))
+    ;[ada, ben] = people
+  }, 120_000)
   afterAll(() => resources.disposeAsync())
 
   test('two people talk in a room, and each sees at once what the other writes', async () => {
@@ -46,7 +44,8 @@ describeWith('chromium')('rooms in two browsers', () => {
     await expectAccessible(ada.page)
     await ada.page.reload()
     await ada.said('I have it.').waitFor()
-    expect(await ada.page.getByRole('main').getByRole('article').count()).toBe(2)
+    const shown = await ada.page.getByRole('main').getByRole('article').locator('.markdown').allTextContents()
+    expect(shown.slice(-2)).toEqual(['Who has the canary?', 'I have it.'])
   })
 
   test('a reply stands in a thread beside the room, and the room says how many there are', async () => {

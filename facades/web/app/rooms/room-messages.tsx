@@ -293,7 +293,7 @@ function useFirstUnread(show: (id: string) => void) {
   const [openedAt] = useState(() => new Date().toISOString())
   const found = findUnread(messages, readAtOpening, own)
   const isOld = found !== undefined && found.createdAt < openedAt
-  const mayBeEarlier = hasEarlier && readAtOpening > 0 && Number(messages[0]?.id ?? 0) > readAtOpening
+  const mayBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
   const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
   const isFirstRead = () => Number(store.view.messages[0]?.id ?? 0) <= readAtOpening
   const jump = async () => {
