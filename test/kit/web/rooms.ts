@@ -42,7 +42,8 @@ interface NewRoom {
   sharesEarlierKeys?: boolean
 }
 
-function roomControls(page: Page) {
+/** What somebody does on the pages of rooms. */
+export function roomControls(page: Page) {
   const main = page.getByRole('main')
   return {
     async createRoom(name: string, { description = '', systemPrompt = '', sharesEarlierKeys = true }: NewRoom = {}) {
@@ -109,8 +110,8 @@ export async function findLastMessage(svc: TestApp, room: string): Promise<numbe
 }
 
 /** Writes the first message of a room so many times more, as if its author had. */
-export const addCopies = (svc: TestApp, room: string, count: number) =>
-  svc.rows(
+export const addCopies = ({ rows }: Pick<TestApp, 'rows'>, room: string, count: number) =>
+  rows(
     `with first as (
       select m.* from room_messages m join rooms r on r.id = m.room_id where r.name = $1 order by m.id limit 1
     ), last as (

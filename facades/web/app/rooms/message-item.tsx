@@ -2,7 +2,7 @@ import { type FormEvent, memo, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
-import { language, t, timeText } from '../shared/text/labels.ts'
+import { clockText, t, timeText } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
@@ -16,8 +16,6 @@ import { quoteInRoom } from './quote.ts'
 import { mayWrite } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
-
-const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
 
 interface MessageItemProps {
   message: RoomMessage
@@ -42,7 +40,7 @@ export const MessageItem = memo(
         <header>
           <h2>{name}</h2>
           <time dateTime={message.createdAt} title={timeText(at)}>
-            {clock.format(at)}
+            {clockText(at)}
           </time>
           {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
         </header>

@@ -3,7 +3,7 @@ import { lazy, Suspense, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { modelLabel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
-import { language, t, timeText } from '../shared/text/labels.ts'
+import { clockText, dayText, t, timeText } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
@@ -162,14 +162,12 @@ function LastLine({ last: { author, model, text, createdAt } }: { last: LastMess
         {text === '' ? name : `${name}: ${text.slice(0, SHOWN).replace(/\s+/g, ' ')}`}
       </span>
       <time dateTime={createdAt} title={timeText(at)}>
-        {(isToday(at) ? clock : day).format(at)}
+        {isToday(at) ? clockText(at) : dayText(at)}
       </time>
     </span>
   )
 }
 
 const SHOWN = 120
-const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
-const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
 
 const isToday = (at: Date) => at.toDateString() === new Date().toDateString()
