@@ -67,7 +67,7 @@ const useDisclosureOf = ({ id }: RoomMessage) =>
   useRoomView(({ disclosures }) => disclosures.find(({ answer }) => answer === id))
 
 /** Who wrote a message: a person, or the model that answered. */
-export function useNameOf(): (message: RoomMessage) => string {
+export function useNameOf(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
   const { modelName } = useRoom()
   return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : modelName(model))
 }

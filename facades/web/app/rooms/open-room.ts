@@ -26,7 +26,8 @@ const SHOW_MS = 350
 /** What comes within this time is read together. */
 const BATCH_MS = 100
 const RETRY_MS = 3000
-const PAGE_SIZE = 50
+/** Messages of a page as they are looked at, and of one on the way to an earlier message. */
+const [PAGE_SIZE, LARGE_PAGE] = [50, 200]
 /** Members and messages that are read one by one at most. */
 const FEW = 5
 
@@ -153,11 +154,25 @@ export class OpenRoom {
 
   /** Reads the messages before those that are there. */
   async loadEarlier(): Promise<void> {
+    await this.#readEarlier(PAGE_SIZE)
+    this.#show(true)
+  }
+
+  /** Reads the messages back to one, though no more than so many; whoever leaves the room ends that. */
+  async loadBackTo(id: number, most = Number.POSITIVE_INFINITY): Promise<void> {
+    for (let read = 0; read < most && this.#view.hasEarlier && this.#readDownTo > id; read += LARGE_PAGE) {
+      if (this.#stopped.signal.aborted) return
+
+      await this.#readEarlier(LARGE_PAGE)
+    }
+    this.#show(true)
+  }
+
+  async #readEarlier(size: number): Promise<void> {
     const { room } = this.#view
     if (!room) return
     const count = [...this.#messages.values()].filter(({ id }) => Number(id) >= this.#readDownTo).length
-    await this.#readPage(room.id, Math.floor(count / PAGE_SIZE) + 1)
-    this.#show(true)
+    await this.#readPage(room.id, Math.floor(count / size) + 1, size)
   }
 
   /** Reads what was replied to a message. */
@@ -276,20 +291,20 @@ export class OpenRoom {
   }
 
   /** Returns the ids of what it has read. */
-  async #readPage(id: string, number: number): Promise<ReadonlySet<string>> {
+  async #readPage(id: string, number: number, size = PAGE_SIZE): Promise<ReadonlySet<string>> {
     const { items, total } = await readPage<StoredRoomMessage>(
       api.rooms.related.query({
         id,
         relation: 'messages',
         include: ['attachments', 'member'],
         sort: ['-id'],
-        page: { size: PAGE_SIZE, number },
+        page: { size, number },
       }),
     )
     this.#total = total
     await this.#take(items)
     const ids = items.map((each) => each.id)
-    this.#readDownTo = items.length < PAGE_SIZE ? 0 : Math.min(this.#readDownTo, ...ids.map(Number))
+    this.#readDownTo = items.length < size ? 0 : Math.min(this.#readDownTo, ...ids.map(Number))
     return new Set(ids)
   }
 
