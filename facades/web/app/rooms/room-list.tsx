@@ -3,6 +3,7 @@ import { lazy, Suspense, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { modelLabel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
+import { withoutMarks } from '../shared/text/excerpt.ts'
 import { clockText, dayText, t, timeText } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
@@ -188,7 +189,7 @@ function LastLine({ last: { author, model, text, createdAt } }: { last: LastMess
   return (
     <span className="hint last-message">
       <span className="last-text" dir="auto">
-        {text === '' ? name : `${name}: ${text.slice(0, SHOWN).replace(/\s+/g, ' ')}`}
+        {text === '' ? name : `${name}: ${withoutMarks(text.slice(0, SHOWN))}`}
       </span>
       <time dateTime={createdAt} title={timeText(at)}>
         {isToday(at) ? clockText(at) : dayText(at)}

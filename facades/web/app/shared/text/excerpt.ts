@@ -15,8 +15,15 @@ export function findExcerpt(text: string, words: string): Excerpt | undefined {
   if (at === -1 || wanted === '') return undefined
   const end = at + wanted.length
   return {
-    before: (at > AROUND ? '…' : '') + text.slice(Math.max(0, at - AROUND), at),
+    before: (at > AROUND ? '…' : '') + withoutMarks(text.slice(Math.max(0, at - AROUND), at)),
     words: text.slice(at, end),
-    after: text.slice(end, end + AROUND) + (end + AROUND < text.length ? '…' : ''),
+    after: withoutMarks(text.slice(end, end + AROUND)) + (end + AROUND < text.length ? '…' : ''),
   }
 }
+
+/** A piece of Markdown as one line that people read, without most of its signs. */
+export const withoutMarks = (text: string): string =>
+  text
+    .replace(/\*\*|__|~~|`+/g, '')
+    .replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]|\||:?-{3,}:?/gm, ' ')
+    .replace(/\s+/g, ' ')
