@@ -67,6 +67,36 @@ describeWith('chromium')('a model that answers in a room', () => {
     for (const each of [ada, ben, cyd]) await each.said('The tool was of help.').waitFor()
   })
 
+  test('a model is given earlier messages and their files only where the asker chooses that', async () => {
+    upstream.behave = answers('Nine ships.')
+    const chosen = ben.page.waitForEvent('filechooser')
+    await ben.page.getByRole('button', { name: 'Attach files' }).click()
+    const file = { name: 'ships.txt', mimeType: 'text/plain', buffer: Buffer.from('Nine ships lie here') }
+    await (await chosen).setFiles(file)
+    await ben.page.getByText('Ready').waitFor()
+    await ben.say('The list of the day')
+    await ben.said('The list of the day').getByRole('button', { name: 'ships.txt' }).waitFor()
+
+    await ben.page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('@svc How many ships?')
+    const panel = ben.page.getByRole('group', { name: 'A model is asked' })
+    await panel.getByRole('radio', { name: 'the last 20 messages' }).check()
+    await panel.getByText('ships.txt').waitFor()
+    await panel.getByRole('checkbox', { name: 'with their files' }).uncheck()
+    await panel.getByText('ships.txt').waitFor({ state: 'detached' })
+    await panel.getByRole('checkbox', { name: 'with their files' }).check()
+    await expectAccessible(ben.page)
+    await ben.page.locator('.room-foot').getByRole('button', { name: 'Send', exact: true }).click()
+    await cyd.said('Nine ships.').waitFor()
+    const told = JSON.stringify(upstream.asked.at(-1)?.body)
+    for (const text of ['The list of the day', 'Nine ships lie here', 'How many ships?']) expect(told).toContain(text)
+
+    await cyd.said('Nine ships.').hover()
+    await cyd.said('Nine ships.').getByRole('button', { name: 'More' }).click()
+    await cyd.page.getByRole('menuitem', { name: 'What the model was given' }).click()
+    await cyd.page.getByRole('dialog').getByText('one file').waitFor()
+    await cyd.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+  })
+
   test('where no socket comes about, the answer grows by server-sent events', { timeout: 90_000 }, async () => {
     await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
     await cyd.page.reload()

@@ -71,9 +71,55 @@ describeWith('chromium')('a room while connections fail', () => {
     const message = ada.said('refused')
     await message.getByText('not sent').waitFor()
     await expectAccessible(ada.page)
+    await ada.say('discarded')
+    await ada.said('discarded').getByRole('button', { name: 'Discard' }).click()
+    await ada.said('discarded').waitFor({ state: 'detached' })
     await setRole('admin')
     await message.getByRole('button', { name: 'Try again' }).click()
     await ben.said('refused').waitFor()
+  })
+
+  test('a message stands there at once, and says that it is being sent until it is', async () => {
+    const held = Promise.withResolvers<void>()
+    await ada.page.route(SENDING, async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await ada.say('on its way')
+    await ada.said('on its way').getByText('sending', { exact: true }).waitFor()
+    expect(await ben.said('on its way').count()).toBe(0)
+    held.resolve()
+    await ben.said('on its way').waitFor()
+    await ada.said('on its way').getByText('sending', { exact: true }).waitFor({ state: 'detached' })
+    await ada.page.unroute(SENDING)
+  })
+
+  test('a browser that slept shows what was written, edited and deleted meanwhile', async () => {
+    for (const text of ['a buoy', 'an anchor']) {
+      await ada.say(text)
+      await ben.said(text).waitFor()
+    }
+    const debug = await ben.page.context().newCDPSession(ben.page)
+    await debug.send('Page.setWebLifecycleState', { state: 'frozen' })
+    const choose = async (text: string, entry: string) => {
+      await ada.said(text).hover()
+      await ada.said(text).getByRole('button', { name: 'More' }).click()
+      await ada.page.getByRole('menuitem', { name: entry }).click()
+    }
+    await choose('a buoy', 'Edit message')
+    await ada.page.getByRole('textbox', { name: 'Edit message' }).fill('a red buoy')
+    await ada.page.getByRole('button', { name: 'Save' }).click()
+    await ada.said('a red buoy').waitFor()
+    await choose('an anchor', 'Delete')
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await ada.say('while you slept')
+    await ada.said('while you slept').waitFor()
+
+    await debug.send('Page.setWebLifecycleState', { state: 'active' })
+    await ben.said('while you slept').waitFor()
+    await ben.said('a red buoy').waitFor()
+    await ben.said('This message was deleted.').waitFor()
+    expect(await ben.said('an anchor').count()).toBe(0)
   })
 
   test('offline, a question to a model is not kept, and what others write comes once the connection is back', async () => {

@@ -88,6 +88,7 @@ describeWith('chromium')('the list of rooms', () => {
     const { page } = ada
     await page.getByRole('button', { name: 'New room' }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByText('Unlike what is written in it, the name is not encrypted.').waitFor()
     await dialog.getByLabel('Name').fill('Cellar')
     const file = { name: 'dot.png', mimeType: 'image/png', buffer: PNG }
     await dialog.getByLabel('Picture').setInputFiles(file)

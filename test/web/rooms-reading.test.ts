@@ -73,6 +73,14 @@ describeWith('chromium')('somebody who reads a room', () => {
     expect(ben.complaints).toEqual([])
   })
 
+  test('messages of different days stand below lines of their days', async () => {
+    await svc.rows("update room_messages set created_at = now() - interval '1 day' where seq = 1")
+    await ada.page.reload()
+    await ada.said('Water').waitFor()
+    const days = ada.page.getByRole('main').locator('.line')
+    await expect.poll(async () => (await days.allTextContents()).slice(0, 2)).toEqual(['Yesterday', 'Today'])
+  })
+
   /** Many messages come while Ben is not in the room; returns with him in it again. */
   const comeBackLater = async () => {
     await ben.page.goto('/chat')
