@@ -71,12 +71,16 @@ describeWith('chromium')('a room while connections fail', () => {
     const message = ada.said('refused')
     await message.getByText('not sent').waitFor()
     await expectAccessible(ada.page)
-    await ada.say('discarded')
-    await ada.said('discarded').getByRole('button', { name: 'Discard' }).click()
-    await ada.said('discarded').waitFor({ state: 'detached' })
     await setRole('admin')
     await message.getByRole('button', { name: 'Try again' }).click()
     await ben.said('refused').waitFor()
+
+    const refusal = [{ error: { message: 'No', code: -32003, data: { code: 'FORBIDDEN', httpStatus: 403 } } }]
+    await ada.page.route(SENDING, (route) => route.fulfill({ status: 403, json: refusal }))
+    await ada.say('discarded')
+    await ada.said('discarded').getByRole('button', { name: 'Discard' }).click()
+    await ada.said('discarded').waitFor({ state: 'detached' })
+    await ada.page.unroute(SENDING)
   })
 
   test('a message stands there at once, and says that it is being sent until it is', async () => {

@@ -47,7 +47,7 @@ export class RoomHistory {
 
   /** The id of the newest message; 0 where there is none. */
   get newest(): number {
-    return Math.max(0, ...[...this.#messages.keys()].map(Number))
+    return this.#messages.keys().reduce((newest, id) => Math.max(newest, Number(id)), 0)
   }
 
   some(is: (message: RoomMessage) => boolean): boolean {
