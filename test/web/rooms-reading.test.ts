@@ -60,6 +60,20 @@ describeWith('chromium')('somebody who reads a room', () => {
     await look(false)
   })
 
+  test('a notice shows what was written only after the person has allowed that', async () => {
+    const { page } = ben
+    const choose = async (entry: string) => {
+      await page.getByRole('main').getByRole('button', { name: 'Options for Canal' }).click()
+      await page.getByRole('menuitem', { name: entry }).click()
+    }
+    await choose('Show messages in notices')
+    await page.evaluate("notices.length = 0; sessionStorage.setItem('away', 'yes'); dispatchEvent(new Event('focus'))")
+    await ada.say('The **lock** opens at ten')
+    await expect.poll(() => page.evaluate('notices')).toEqual(['Canal: The adaa: The lock opens at ten'])
+    await page.evaluate("sessionStorage.removeItem('away'); dispatchEvent(new Event('focus'))")
+    await choose('Show no messages in notices')
+  })
+
   test('a document is shown in the browser that opened it', async () => {
     const chosen = ada.page.waitForEvent('filechooser')
     await ada.page.getByRole('button', { name: 'Attach files' }).click()

@@ -1,5 +1,6 @@
 import { memo, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
+import { quote } from '../shared/composer/quotations.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
 import { clockText, t, timeText } from '../shared/text/labels.ts'
@@ -12,7 +13,6 @@ import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import type { RoomMessage } from './message-content.ts'
 import type { OutgoingMessage } from './message-sender.ts'
-import { quoteInRoom } from './quote.ts'
 import { type Disclosure, mayWrite } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
@@ -161,9 +161,9 @@ function useMenu(
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const disclosure = useDisclosureOf(message)
   const isOpened = message.closed === undefined
-  const quote = () => quoteInRoom(nameOf(message), message.text, isInThread)
+  const quoteIt = () => quote(isInThread ? 'thread' : 'room', `**${nameOf(message)}:**\n${message.text}`)
   const entries: [boolean, MenuEntry][] = [
-    [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quote }],
+    [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quoteIt }],
     [disclosure !== undefined, { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => ask('disclosure') }],
     [isAuthor && canWrite && isOpened, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [

@@ -1,8 +1,9 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { type FormEvent, useRef, useState } from 'react'
 import { usePendingAnnouncements } from '../shared/announcements.ts'
 import { errorText, isRefusedForNow } from '../shared/api/error-text.ts'
 import { useDraft } from '../shared/composer/drafts.ts'
 import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
+import { useQuotations } from '../shared/composer/quotations.ts'
 import { UploadList } from '../shared/files/upload-list.tsx'
 import { useUploads } from '../shared/files/uploads.ts'
 import { useChosenModel, useModels } from '../shared/models/models.ts'
@@ -16,7 +17,6 @@ import { MentionList } from './mention-list.tsx'
 import { names } from './mentions.ts'
 import { TooManyWaiting } from './message-sender.ts'
 import { useTyping } from './presence.ts'
-import { onRoomQuote } from './quote.ts'
 import { handleOf, mayWrite, ownId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { sealBlob } from './room-files.ts'
@@ -38,14 +38,7 @@ function WritingForm({ thread }: RoomComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, question, error, maySend, submit } = useWriting(thread)
   const tell = useTyping()
-  useEffect(
-    () =>
-      onRoomQuote(thread === null ? 'room' : 'thread', (quotation) => {
-        draft.write(`${quotation}\n\n${draft.text}`)
-        field.current?.focus()
-      }),
-    [draft, thread],
-  )
+  useQuotations(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
     draft.write(text)
     if (text !== '') tell()
