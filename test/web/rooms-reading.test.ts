@@ -2,7 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { addCopies, findLastMessage, findReadMark, gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
+import {
+  addCopies,
+  findLastMessage,
+  findReadMark,
+  gatherInRoom,
+  type RoomsPage,
+  roomControls,
+} from '../kit/web/rooms.ts'
 
 const SENDING = '**/trpc/**roomMessages.create**'
 
@@ -69,7 +76,18 @@ describeWith('chromium')('somebody who reads a room', () => {
     await choose('Show messages in notices')
     await page.evaluate("notices.length = 0; sessionStorage.setItem('away', 'yes'); dispatchEvent(new Event('focus'))")
     await ada.say('The **lock** opens at ten')
-    await expect.poll(() => page.evaluate('notices')).toEqual(['Canal: The adaa: The lock opens at ten'])
+    const first = 'Canal: The adaa: The lock opens at ten'
+    await expect.poll(() => page.evaluate('notices')).toEqual([first])
+
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await other.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor()
+    await ada.say('It closes at noon')
+    await ben.said('It closes at noon').waitFor()
+    await roomControls(other).say('I wrote this in another tab')
+    await ben.said('I wrote this in another tab').waitFor()
+    await other.close()
+    await expect.poll(() => page.evaluate('notices')).toEqual([first, 'Canal: The adaa: It closes at noon'])
     await page.evaluate("sessionStorage.removeItem('away'); dispatchEvent(new Event('focus'))")
     await choose('Show no messages in notices')
   })

@@ -92,6 +92,23 @@ describeWith('chromium')('rooms in two browsers', () => {
     await ada.page.getByText('This message was deleted.').waitFor()
   })
 
+  test('who administers the room deletes what somebody else wrote, and who edits cannot', async () => {
+    const more = async (by: RoomsPage, text: string) => {
+      await by.said(text).hover()
+      await by.said(text).getByRole('button', { name: 'More' }).click()
+      await by.page.getByRole('menuitem', { name: 'Quote' }).waitFor()
+      return by.page.getByRole('menuitem', { name: 'Delete' })
+    }
+    await ben.say('Out of place')
+    await ada.say('In place')
+    await ben.said('In place').waitFor()
+    expect(await (await more(ben, 'In place')).count()).toBe(0)
+    await ben.page.keyboard.press('Escape')
+    await (await more(ada, 'Out of place')).click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await ben.said('Out of place').waitFor({ state: 'detached' })
+  })
+
   test('a file is encrypted before it leaves the browser, and opened in that of the other', async () => {
     const chosen = ada.page.waitForEvent('filechooser')
     await ada.page.getByRole('button', { name: 'Attach files' }).click()
