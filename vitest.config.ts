@@ -22,7 +22,7 @@ const soakOnly = [
   'test/web/rooms-crowd.test.ts',
   'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
   'test/json-api/{differential,openapi/linters}.test.ts',
-  'test/rooms/ai/kills.test.ts',
+  'test/rooms/ai/{kills,passing-events}.test.ts',
 ]
 
 /** Tests that take longest: they begin first, so that at the end no worker goes on alone. */

@@ -16,7 +16,7 @@ const admin = ['/admin', '/admin/:section', '/admin/:section/:id']
 const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', ...admin]
 const addresses = [...subjects, ...settings.map((section) => `/settings/${section}`)]
 
-/** Everything from this origin; what would make code of a text needs a type that is made for the address of one worker. */
+/** Everything from this origin; what would make code of a text needs a type that is made for the addresses of two workers. */
 const policy: Readonly<Record<string, string>> = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -31,7 +31,7 @@ const policy: Readonly<Record<string, string>> = {
   'frame-ancestors': "'none'",
   'require-trusted-types-for': "'script'",
   'worker-src': "'self'",
-  'trusted-types': 'import-worker',
+  'trusted-types': 'import-worker search-worker',
 }
 
 const writePolicy = (relaxations: AppSource['relaxations']) =>

@@ -13,6 +13,7 @@ import { makeKeys, signIn } from '../kit/web/pages.ts'
 import type { Figure } from './realtime.ts'
 import type { SubjectInput } from './subject.ts'
 import type { World } from './suite.ts'
+import { bounded, measureRoom } from './web-room.ts'
 
 /** A question that is answered in as many words as most are. */
 const BRIEF = 'Briefly'
@@ -50,7 +51,7 @@ const tokensOf = (count: number): string[] => {
 }
 
 export const webHeading =
-  '\nweb: the chat in Chromium, beside itself with plain text in place of Markdown, or with little to show\n\n'
+  '\nweb: chat and rooms in Chromium, beside themselves with plain text in place of Markdown, or with little to show\n\n'
 
 /** What the chat takes of a browser. */
 export async function* measureWeb(world: World, rounds: number): AsyncGenerator<Figure> {
@@ -69,7 +70,8 @@ export async function* measureWeb(world: World, rounds: number): AsyncGenerator<
   const data = join(world.folder, 'data')
   const settings = { DATABASE_URL: world.databaseUrl, DATA_DIR: data, PORT: '0', AI_CONFIG: config.file }
   await putAccount(readEnv(settings), 'ada')
-  const { url } = await world.start<SubjectInput>('subject.ts', { settings, temporaryDir: world.folder })
+  const input: SubjectInput = { settings, temporaryDir: world.folder, abilities: ['read', 'write'] }
+  const { url, details } = await world.start('subject.ts', input)
   await using browser = await openPage(url)
   const { page } = browser
   await signIn(page)
@@ -79,6 +81,8 @@ export async function* measureWeb(world: World, rounds: number): AsyncGenerator<
   yield* measureFirstView(page, browser.requests)
   yield await measureStreaming(page, world, rounds)
   yield* measureSizes(page, world, rounds)
+  const tokens = (details['tokens'] ?? '').split(' ')
+  yield* measureRoom({ page, databaseUrl: world.databaseUrl, tokens, seconds: 5 * rounds })
 }
 
 const composer = (page: Page) => page.getByRole('textbox', { name: 'Message' })
@@ -103,10 +107,6 @@ async function* measureFirstView(page: Page, requests: { url: string }[]): Async
   yield bounded('style of the first view', 'KiB', kilobytes('.css'), 15)
   yield bounded('requests before one can type', 'requests', asked.length, 8)
 }
-
-const bounded = (what: string, unit: string, subject: number, most: number): Figure => ({
-  ...{ what, unit, subject, floor: Number.NaN, ratio: Number.NaN, wanted: `at most ${most}`, isMet: subject <= most },
-})
 
 const compared = (what: string, unit: string, [subject, floor]: [number, number], most: number): Figure => {
   const ratio = subject / floor

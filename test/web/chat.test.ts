@@ -32,6 +32,10 @@ describeWith('chromium')('the chat in a real browser', () => {
       .getByRole('link', { name: /^Chat of/ })
       .waitFor()
     await expectAccessible(page)
+
+    await chat.messages().last().getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: 'Quote' }).click()
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toMatch(/^> .*You wrote 5 words/)
     expect(complaints).toEqual([])
   })
 

@@ -4,7 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { startToolServer } from '../kit/mcp/hostile.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('a model that answers in a room', () => {
   const resources = new AsyncDisposableStack()
@@ -24,14 +24,8 @@ describeWith('chromium')('a model that answers in a room', () => {
     await svc.host.mcp.sync()
     const [known] = await svc.host.mcp.tools()
     await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    cyd = resources.use(await openRooms(svc, 'cydd'))
-    await ada.createRoom('Harbour')
-    for (const other of [ben, cyd]) {
-      await ada.invite(other.account)
-      await other.accept()
-    }
+    const { people } = resources.use(await gatherInRoom(svc, 'Harbour', ['adaa', 'benn', 'cydd']))
+    ;[ada, ben, cyd] = people
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
@@ -71,6 +65,36 @@ describeWith('chromium')('a model that answers in a room', () => {
 
     await question.getByRole('button', { name: 'Once' }).click()
     for (const each of [ada, ben, cyd]) await each.said('The tool was of help.').waitFor()
+  })
+
+  test('a model is given earlier messages and their files only where the asker chooses that', async () => {
+    upstream.behave = answers('Nine ships.')
+    const chosen = ben.page.waitForEvent('filechooser')
+    await ben.page.getByRole('button', { name: 'Attach files' }).click()
+    const file = { name: 'ships.txt', mimeType: 'text/plain', buffer: Buffer.from('Nine ships lie here') }
+    await (await chosen).setFiles(file)
+    await ben.page.getByText('Ready').waitFor()
+    await ben.say('The list of the day')
+    await ben.said('The list of the day').getByRole('button', { name: 'ships.txt' }).waitFor()
+
+    await ben.page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('@svc How many ships?')
+    const panel = ben.page.getByRole('group', { name: 'A model is asked' })
+    await panel.getByRole('radio', { name: 'the last 20 messages' }).check()
+    await panel.getByText('ships.txt').waitFor()
+    await panel.getByRole('checkbox', { name: 'with their files' }).uncheck()
+    await panel.getByText('ships.txt').waitFor({ state: 'detached' })
+    await panel.getByRole('checkbox', { name: 'with their files' }).check()
+    await expectAccessible(ben.page)
+    await ben.page.locator('.room-foot').getByRole('button', { name: 'Send', exact: true }).click()
+    await cyd.said('Nine ships.').waitFor()
+    const told = JSON.stringify(upstream.asked.at(-1)?.body)
+    for (const text of ['The list of the day', 'Nine ships lie here', 'How many ships?']) expect(told).toContain(text)
+
+    await cyd.said('Nine ships.').hover()
+    await cyd.said('Nine ships.').getByRole('button', { name: 'More' }).click()
+    await cyd.page.getByRole('menuitem', { name: 'What the model was given' }).click()
+    await cyd.page.getByRole('dialog').getByText('one file').waitFor()
+    await cyd.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
   })
 
   test('where no socket comes about, the answer grows by server-sent events', { timeout: 90_000 }, async () => {

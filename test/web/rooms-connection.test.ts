@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 const SENDING = '**/trpc/**roomMessages.create**'
 
@@ -15,13 +15,12 @@ describeWith('chromium')('a room while connections fail', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    await ada.createRoom('Ferry')
-    await ada.invite('benn')
-    await ben.accept()
+    const { people } = resources.use(await gatherInRoom(svc, 'Ferry', ['adaa', 'benn']))
+    ;[ada, ben] = people
   }, 120_000)
   afterAll(() => resources.disposeAsync())
+
+  const stored = async () => (await svc.rows('select from room_messages')).length
 
   const shownIn = (page: Page, words: RegExp) =>
     page.getByRole('main').getByRole('article').filter({ hasText: words }).locator('.markdown').allTextContents()
@@ -46,6 +45,7 @@ describeWith('chromium')('a room while connections fail', () => {
   })
 
   test('a message whose receipt is lost is sent again, and stands there once', async () => {
+    const before = await stored()
     await ada.page.route(
       SENDING,
       async (route) => {
@@ -57,11 +57,8 @@ describeWith('chromium')('a room while connections fail', () => {
     await ada.say('only once')
     await ben.said('only once').waitFor()
     await ada.page.getByText('waits for a connection').waitFor({ state: 'detached' })
-    const [found] = await svc.rows<{ count: number }>(
-      'select count(*)::int as count from room_messages where content is not null and client_id is not null',
-    )
-    expect(found?.count).toBe(4)
-    expect(await ada.said('only once').count()).toBe(1)
+    expect(await stored()).toBe(before + 1)
+    expect(await shownIn(ada.page, /only once/)).toEqual(['only once'])
   })
 
   test('a message that is refused says so, and can be sent again or discarded', async () => {
@@ -77,10 +74,61 @@ describeWith('chromium')('a room while connections fail', () => {
     await setRole('admin')
     await message.getByRole('button', { name: 'Try again' }).click()
     await ben.said('refused').waitFor()
+
+    const refusal = [{ error: { message: 'No', code: -32003, data: { code: 'FORBIDDEN', httpStatus: 403 } } }]
+    await ada.page.route(SENDING, (route) => route.fulfill({ status: 403, json: refusal }))
+    await ada.say('discarded')
+    await ada.said('discarded').getByRole('button', { name: 'Discard' }).click()
+    await ada.said('discarded').waitFor({ state: 'detached' })
+    await ada.page.unroute(SENDING)
+  })
+
+  test('a message stands there at once, and says that it is being sent until it is', async () => {
+    const held = Promise.withResolvers<void>()
+    await ada.page.route(SENDING, async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await ada.say('on its way')
+    await ada.said('on its way').getByText('sending', { exact: true }).waitFor()
+    expect(await ben.said('on its way').count()).toBe(0)
+    held.resolve()
+    await ben.said('on its way').waitFor()
+    await ada.said('on its way').getByText('sending', { exact: true }).waitFor({ state: 'detached' })
+    await ada.page.unroute(SENDING)
+  })
+
+  test('a browser that slept shows what was written, edited and deleted meanwhile', async () => {
+    for (const text of ['a buoy', 'an anchor']) {
+      await ada.say(text)
+      await ben.said(text).waitFor()
+    }
+    const debug = await ben.page.context().newCDPSession(ben.page)
+    await debug.send('Page.setWebLifecycleState', { state: 'frozen' })
+    const choose = async (text: string, entry: string) => {
+      await ada.said(text).hover()
+      await ada.said(text).getByRole('button', { name: 'More' }).click()
+      await ada.page.getByRole('menuitem', { name: entry }).click()
+    }
+    await choose('a buoy', 'Edit message')
+    await ada.page.getByRole('textbox', { name: 'Edit message' }).fill('a red buoy')
+    await ada.page.getByRole('button', { name: 'Save' }).click()
+    await ada.said('a red buoy').waitFor()
+    await choose('an anchor', 'Delete')
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await ada.say('while you slept')
+    await ada.said('while you slept').waitFor()
+
+    await debug.send('Page.setWebLifecycleState', { state: 'active' })
+    await ben.said('while you slept').waitFor()
+    await ben.said('a red buoy').waitFor()
+    await ben.said('This message was deleted.').waitFor()
+    expect(await ben.said('an anchor').count()).toBe(0)
   })
 
   test('offline, a question to a model is not kept, and what others write comes once the connection is back', async () => {
     const context = ben.page.context()
+    const before = await stored()
     await context.setOffline(true)
     const field = ben.page.getByRole('main').getByRole('textbox', { name: 'Message' })
     await field.fill('@svc What now?')
@@ -90,8 +138,7 @@ describeWith('chromium')('a room while connections fail', () => {
     await field.press('Enter')
     await ben.page.getByText('waits for a connection').waitFor()
     for (const text of ['tide one', 'tide two', 'tide three']) await ada.say(text)
-    const stored = () => svc.rows('select from room_messages')
-    await expect.poll(async () => (await stored()).length).toBe(8)
+    await expect.poll(stored).toBe(before + 3)
 
     await context.setOffline(false)
     await expect

@@ -11,7 +11,7 @@ import { startOwnRedis } from '../kit/parts/own-redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { join, newPerson } from '../kit/rooms/messages.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { addCopies, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { addCopies, gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -48,15 +48,9 @@ type World = Awaited<ReturnType<typeof openWorld>>
 
 /** Three people in a room, each with a browser. */
 async function openBrowsers({ svc, balancer }: World, resources: AsyncDisposableStack) {
-  const pages: RoomsPage[] = []
-  for (const name of ['adaa', 'benn', 'cydd'])
-    pages.push(resources.use(await openRooms({ ...svc, url: balancer.url }, name)))
-  const [ada, ...others] = pages as [RoomsPage, RoomsPage, RoomsPage]
-  await ada.createRoom('Square')
-  for (const other of others) {
-    await ada.invite(other.account)
-    await other.accept()
-  }
+  const behindBalancer = { ...svc, url: balancer.url }
+  const { people: pages } = resources.use(await gatherInRoom(behindBalancer, 'Square', ['adaa', 'benn', 'cydd']))
+  const [ada, ...others] = pages
   await ada.say('One of many')
   for (const other of others) await other.said('One of many').waitFor()
   return { ada, others, pages }

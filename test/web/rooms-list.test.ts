@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 /** A picture of one dot. */
 const PNG = Buffer.from(
@@ -18,11 +18,8 @@ describeWith('chromium')('the list of rooms', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    await ada.createRoom('Orchard')
-    await ada.invite('benn')
-    await ben.accept()
+    const { people } = resources.use(await gatherInRoom(svc, 'Orchard', ['adaa', 'benn']))
+    ;[ada, ben] = people
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
@@ -76,20 +73,22 @@ describeWith('chromium')('the list of rooms', () => {
   })
 
   test('a room that is archived lies apart, and comes back when the person wants', async () => {
-    await choose(ben, 'Elsewhere', 'Put aside')
+    await ben.createRoom('Attic')
+    await choose(ben, 'Attic', 'Put aside')
     await ben.page.getByRole('heading', { level: 1, name: 'Rooms' }).waitFor()
     await ben.page.reload()
     await ben.page.getByText('Put aside (1)').click()
     await expectAccessible(ben.page)
-    await choose(ben, 'Elsewhere', 'Take back')
+    await choose(ben, 'Attic', 'Take back')
     await ben.page.getByText('Put aside (1)').waitFor({ state: 'detached' })
-    await rowOf(ben, 'Elsewhere').waitFor()
+    await rowOf(ben, 'Attic').waitFor()
   })
 
   test('a room has a picture from the beginning, and its settings change name, texts and picture', async () => {
     const { page } = ada
     await page.getByRole('button', { name: 'New room' }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByText('Unlike what is written in it, the name is not encrypted.').waitFor()
     await dialog.getByLabel('Name').fill('Cellar')
     const file = { name: 'dot.png', mimeType: 'image/png', buffer: PNG }
     await dialog.getByLabel('Picture').setInputFiles(file)

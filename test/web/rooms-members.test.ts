@@ -56,6 +56,15 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ben.page.getByRole('heading', { level: 1, name: 'Council' }).waitFor()
   })
 
+  test('an invitation that is withdrawn is gone for whoever was invited', async () => {
+    await ada.invite('cydd')
+    await cyd.page.getByText('The adaa invites you as: Editor.').waitFor()
+    await ada.showPanel('Members')
+    await panelOf(ada).getByRole('button', { name: 'Withdraw the invitation of The cydd' }).click()
+    await cyd.page.getByText('The adaa invites you').waitFor({ state: 'detached' })
+    await panelOf(ada).getByRole('button', { name: 'Close' }).click()
+  })
+
   test('whoever has a link joins by it, and its secret never leaves the browser', async () => {
     await ada.showPanel('Members')
     await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
@@ -116,15 +125,9 @@ describeWith('chromium')('the members of a room in three browsers', () => {
 
     await cyd.page.getByText('This room is not there for you').waitFor()
     expect(await cyd.page.getByRole('article').count()).toBe(0)
-    await expect
-      .poll(
-        () =>
-          svc.rows("select key_epoch as epoch, rekey_required_since is null as done from rooms where name = 'Council'"),
-        {
-          timeout: 30_000,
-        },
-      )
-      .toEqual([{ epoch: 1, done: true }])
+    const keys = () =>
+      svc.rows("select key_epoch as epoch, rekey_required_since is null as done from rooms where name = 'Council'")
+    await expect.poll(keys, { timeout: 30_000 }).toEqual([{ epoch: 1, done: true }])
     await ben.page.reload()
     await ben.say('Without the guest')
     await ada.said('Without the guest').waitFor()
@@ -143,8 +146,12 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ben.page.getByText('The key of this room is not there yet.').waitFor()
     await expectAccessible(ben.page)
 
+    await ada.page.goto('about:blank')
     await svc.rows("update rooms set rekey_required_since = now() where name = 'Council'")
-    await ada.page.reload()
+    await ben.page.reload()
+    await ben.page.getByRole('status').getByText('The room is getting new keys.').waitFor()
+    await expectAccessible(ben.page)
+    await ada.page.goBack()
     await ben.said('Without the guest').waitFor()
     await ben.say('Healed')
     await ada.said('Healed').waitFor()

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { addCopies, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import {
+  addCopies,
+  findLastMessage,
+  findReadMark,
+  gatherInRoom,
+  type RoomsPage,
+  roomControls,
+} from '../kit/web/rooms.ts'
 
 const SENDING = '**/trpc/**roomMessages.create**'
 
@@ -31,30 +38,58 @@ describeWith('chromium')('somebody who reads a room', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
+    const { people } = resources.use(await gatherInRoom(svc, 'Canal', ['adaa', 'benn']))
+    ;[ada, ben] = people
     await ben.page.addInitScript(recordNotices)
     await ben.page.reload()
-    await ada.createRoom('Canal')
-    await ada.invite('benn')
-    await ben.accept()
     await ada.say('Water')
     await ben.said('Water').waitFor()
+    await ben.page.getByRole('main').getByRole('button', { name: 'Options for Canal' }).click()
+    await ben.page.getByRole('menuitem', { name: 'Notify me on this device' }).click()
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
   test('a notice names the room and nothing that was written, while nobody looks and none is muted', async () => {
     const { page } = ben
-    await page.getByRole('main').getByRole('button', { name: 'Options for Canal' }).click()
-    await page.getByRole('menuitem', { name: 'Notify me on this device' }).click()
-    await page.evaluate("sessionStorage.setItem('away', 'yes')")
-    await ada.say('The canary is out')
-    await ben.said('The canary is out').waitFor()
+    const look = (isAway: boolean) =>
+      page.evaluate(`sessionStorage.setItem('away', '${isAway ? 'yes' : ''}'); dispatchEvent(new Event('focus'))`)
+    const sayWhile = async (isAway: boolean, text: string) => {
+      await look(isAway)
+      await ada.say(text)
+      await ben.said(text).waitFor()
+    }
+    await page.evaluate('notices.length = 0')
+    await sayWhile(true, 'The canary is out')
     await expect.poll(() => page.evaluate('notices')).toEqual(['Canal: New message'])
-    await page.evaluate("sessionStorage.removeItem('away')")
-    await ada.say('Now somebody looks')
-    await ben.said('Now somebody looks').waitFor()
-    expect(await page.evaluate('notices')).toEqual(['Canal: New message'])
+    await sayWhile(false, 'Now somebody looks')
+    await sayWhile(true, 'The canary is back')
+    await expect.poll(() => page.evaluate('notices.length')).toBe(2)
+    await look(false)
+  })
+
+  test('a notice shows what was written only after the person has allowed that', async () => {
+    const { page } = ben
+    const choose = async (entry: string) => {
+      await page.getByRole('main').getByRole('button', { name: 'Options for Canal' }).click()
+      await page.getByRole('menuitem', { name: entry }).click()
+    }
+    await choose('Show messages in notices')
+    await page.evaluate("notices.length = 0; sessionStorage.setItem('away', 'yes'); dispatchEvent(new Event('focus'))")
+    await ada.say('The **lock** opens at ten')
+    const first = 'Canal: The adaa: The lock opens at ten'
+    await expect.poll(() => page.evaluate('notices')).toEqual([first])
+
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await other.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor()
+    await ada.say('It closes at noon')
+    await ben.said('It closes at noon').waitFor()
+    await roomControls(other).say('I wrote this in another tab')
+    await ben.said('I wrote this in another tab').waitFor()
+    await other.close()
+    await expect.poll(() => page.evaluate('notices')).toEqual([first, 'Canal: The adaa: It closes at noon'])
+    await page.evaluate("sessionStorage.removeItem('away'); dispatchEvent(new Event('focus'))")
+    await choose('Show no messages in notices')
   })
 
   test('a document is shown in the browser that opened it', async () => {
@@ -70,10 +105,16 @@ describeWith('chromium')('somebody who reads a room', () => {
     expect(ben.complaints).toEqual([])
   })
 
-  test('whoever was away jumps to the first of many messages that they have not read', async () => {
-    await expect
-      .poll(async () => (await svc.rows<{ id: number }>('select max(up_to) as id from room_read_marks'))[0]?.id)
-      .toBe(4)
+  test('messages of different days stand below lines of their days', async () => {
+    await svc.rows("update room_messages set created_at = now() - interval '1 day' where seq = 1")
+    await ada.page.reload()
+    await ada.said('Water').waitFor()
+    const days = ada.page.getByRole('main').locator('.line')
+    await expect.poll(async () => (await days.allTextContents()).slice(0, 2)).toEqual(['Yesterday', 'Today'])
+  })
+
+  /** Many messages come while Ben is not in the room; returns with him in it again. */
+  const comeBackLater = async () => {
     await ben.page.goto('/chat')
     await addCopies(svc, 'Canal', 180)
     await ada.page.reload()
@@ -81,11 +122,33 @@ describeWith('chromium')('somebody who reads a room', () => {
     await ben.page.goto('/rooms')
     await ben.page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: /Canal/ }).click()
     await ben.said('The last of many').waitFor()
-    expect(await ben.page.getByText('New', { exact: true }).count()).toBe(0)
+  }
+  const newLine = () => ben.page.getByText('New', { exact: true })
+
+  test('whoever was away jumps to the first of many messages that they have not read', async () => {
+    await ada.say('Before the flood')
+    await ben.said('Before the flood').waitFor()
+    const last = await findLastMessage(svc, 'Canal')
+    await expect.poll(() => findReadMark(svc, 'benn', 'Canal')).toBe(last)
+    await comeBackLater()
+    expect(await newLine().count()).toBe(0)
     await ben.page.getByRole('button', { name: 'First unread' }).click()
-    await ben.page.getByText('New', { exact: true }).waitFor()
-    await ben.said('How a lock works').waitFor()
+    await newLine().waitFor()
+    await ben.page.locator(`#message-${last}`).waitFor()
     await expectAccessible(ben.page)
+    await ben.page.getByRole('button', { name: 'Latest' }).click()
+    await ben.said('The last of many').waitFor()
+  })
+
+  test('whoever has read nothing yet jumps to the very first message', async () => {
+    await ben.page.goto('/chat')
+    await svc.rows('delete from room_read_marks')
+    await comeBackLater()
+    expect(await newLine().count()).toBe(0)
+    await ben.page.getByRole('button', { name: 'First unread' }).click()
+    await newLine().waitFor()
+    await ben.page.getByRole('button', { name: 'Show earlier messages' }).waitFor({ state: 'detached' })
+    await ben.said('Water').waitFor()
     await ben.page.getByRole('button', { name: 'Latest' }).click()
     await ben.said('The last of many').waitFor()
   })

@@ -4,7 +4,7 @@ import { PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('a room after somebody lost what they had', () => {
   const resources = new AsyncDisposableStack()
@@ -15,14 +15,8 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    cyd = resources.use(await openRooms(svc, 'cydd'))
-    await ada.createRoom('Lighthouse')
-    for (const other of [ben, cyd]) {
-      await ada.invite(other.account)
-      await other.accept()
-    }
+    const { people } = resources.use(await gatherInRoom(svc, 'Lighthouse', ['adaa', 'benn', 'cydd']))
+    ;[ada, ben, cyd] = people
     await ada.say('The lamp is lit')
     for (const other of [ben, cyd]) await other.said('The lamp is lit').waitFor()
   }, 120_000)
@@ -33,6 +27,14 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
       .getByRole('navigation', { name: 'Rooms' })
       .getByRole('link', { name: /Lighthouse/ })
       .click()
+
+  const removeFrom = async (by: RoomsPage, name: string) => {
+    await by.showPanel('Members')
+    const panel = by.page.getByRole('complementary', { name: 'Members' })
+    await panel.getByRole('button', { name: `Remove ${name}` }).click()
+    await by.page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
+    await panel.getByRole('button', { name: 'Close' }).click()
+  }
 
   test('whoever lost a device reads everything on another one, with their passkey', async () => {
     await using device = await openPage(svc.url)
@@ -46,15 +48,30 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await expectAccessible(page)
   })
 
+  test('whoever joins a room that does not share earlier keys is told which messages are closed, and why', async () => {
+    await ada.createRoom('Vault', { sharesEarlierKeys: false })
+    await ada.invite('benn')
+    await ben.accept()
+    await ada.say('For the two of us')
+    await ben.said('For the two of us').waitFor()
+    await removeFrom(ada, 'The benn')
+    const epoch = () => svc.rows<{ epoch: number }>("select key_epoch as epoch from rooms where name = 'Vault'")
+    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 30_000 }).toBeGreaterThan(0)
+
+    await ada.invite('cydd')
+    await cyd.accept()
+    await cyd.page.getByText('Written with an earlier key (number 0), which this room does not share.').waitFor()
+    await ada.say('For the new two')
+    await cyd.said('For the new two').waitFor()
+    await expectAccessible(cyd.page)
+    for (const each of [ada, cyd, ben]) await enter(each)
+  })
+
   test('whoever comes back after a removal reads what was written meanwhile, where the room shares it', async () => {
-    await ada.showPanel('Members')
-    const panel = ada.page.getByRole('complementary', { name: 'Members' })
-    await panel.getByRole('button', { name: 'Remove The cydd' }).click()
-    await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
-    await panel.getByRole('button', { name: 'Close' }).click()
+    await removeFrom(ada, 'The cydd')
     await cyd.page.getByText('This room is not there for you').waitFor()
     await expectAccessible(cyd.page)
-    const epoch = () => svc.rows<{ epoch: number }>('select key_epoch as epoch from rooms')
+    const epoch = () => svc.rows<{ epoch: number }>("select key_epoch as epoch from rooms where name = 'Lighthouse'")
     await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 30_000 }).toBeGreaterThan(0)
     await ada.say('The fog is thick')
     await ben.said('The fog is thick').waitFor()

@@ -4,7 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { ownDatabase, watchRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { gatherInRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 /** A picture of one dot. */
 const PNG = Buffer.from(
@@ -27,12 +27,10 @@ describeWith('chromium')('rooms in two browsers', () => {
     if (redisUrl !== undefined) redis = resources.use(await watchRedis(redisUrl))
     const settings = { AI_CONFIG: config.file, LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) }
     svc = resources.use(await startApp(settings))
-    ada = resources.use(await openRooms(svc, 'adaa'))
-    ben = resources.use(await openRooms(svc, 'benn'))
-    await ada.createRoom('Thesis group', { description: 'Canary of a description', systemPrompt: 'Canary of a prompt' })
-    await ada.invite('benn')
-    await ben.accept()
-  })
+    const texts = { description: 'Canary of a description', systemPrompt: 'Canary of a prompt' }
+    const { people } = resources.use(await gatherInRoom(svc, 'Thesis group', ['adaa', 'benn'], texts))
+    ;[ada, ben] = people
+  }, 120_000)
   afterAll(() => resources.disposeAsync())
 
   test('two people talk in a room, and each sees at once what the other writes', async () => {
@@ -46,7 +44,8 @@ describeWith('chromium')('rooms in two browsers', () => {
     await expectAccessible(ada.page)
     await ada.page.reload()
     await ada.said('I have it.').waitFor()
-    expect(await ada.page.getByRole('main').getByRole('article').count()).toBe(2)
+    const shown = await ada.page.getByRole('main').getByRole('article').locator('.markdown').allTextContents()
+    expect(shown.slice(-2)).toEqual(['Who has the canary?', 'I have it.'])
   })
 
   test('a reply stands in a thread beside the room, and the room says how many there are', async () => {
@@ -91,6 +90,23 @@ describeWith('chromium')('rooms in two browsers', () => {
     await ben.page.getByRole('menuitem', { name: 'Delete' }).click()
     await ben.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await ada.page.getByText('This message was deleted.').waitFor()
+  })
+
+  test('who administers the room deletes what somebody else wrote, and who edits cannot', async () => {
+    const more = async (by: RoomsPage, text: string) => {
+      await by.said(text).hover()
+      await by.said(text).getByRole('button', { name: 'More' }).click()
+      await by.page.getByRole('menuitem', { name: 'Quote' }).waitFor()
+      return by.page.getByRole('menuitem', { name: 'Delete' })
+    }
+    await ben.say('Out of place')
+    await ada.say('In place')
+    await ben.said('In place').waitFor()
+    expect(await (await more(ben, 'In place')).count()).toBe(0)
+    await ben.page.keyboard.press('Escape')
+    await (await more(ada, 'Out of place')).click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await ben.said('Out of place').waitFor({ state: 'detached' })
   })
 
   test('a file is encrypted before it leaves the browser, and opened in that of the other', async () => {
@@ -157,6 +173,33 @@ describeWith('chromium')('rooms in two browsers', () => {
     await ada.page.getByText('Read by one').waitFor()
   })
 
+  test('by the keyboard alone, somebody writes, replies in a thread and comes back', async () => {
+    const { page } = ada
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    const tabTo = async (name: string) => {
+      const isThere = `document.activeElement?.closest('[aria-label], button')?.getAttribute('aria-label') === '${name}'`
+      for (let n = 0; n < 60 && !(await page.evaluate(isThere)); n++) await press('Shift+Tab')
+      expect([name, await page.evaluate(isThere)]).toEqual([name, true])
+    }
+    await page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).focus()
+    await page.keyboard.type('By keys alone')
+    await press('Enter')
+    await ada.said('By keys alone').locator('time').waitFor()
+    await tabTo('Reply')
+    await press('Enter')
+    const thread = page.getByRole('complementary', { name: 'Thread' })
+    await thread.getByText('By keys alone').waitFor()
+    await page.keyboard.type('And so is this')
+    await press('Enter')
+    await thread.getByRole('article').filter({ hasText: 'And so is this' }).locator('time').waitFor()
+    await press('Escape')
+    await thread.waitFor({ state: 'detached' })
+    await tabTo('Reply')
+    await ben.said('By keys alone').getByRole('button', { name: 'One reply' }).waitFor()
+  })
+
   test('who is here and who writes is seen', async () => {
     await ada.page.getByText('2 here').waitFor()
     await ben.page.getByRole('main').getByRole('textbox', { name: 'Message' }).fill('Hm')
@@ -196,10 +239,34 @@ describeWith('chromium')('rooms in two browsers', () => {
   })
 })
 
+const english = {
+  list: 'Rooms',
+  create: 'New room',
+  members: 'Members',
+  invite: 'Invite',
+  thread: 'Thread',
+  reply: 'Reply',
+  message: 'Message',
+  send: 'Send',
+  search: 'Search',
+}
+
+const german: typeof english = {
+  list: 'Räume',
+  create: 'Neuer Raum',
+  members: 'Mitglieder',
+  invite: 'Einladen',
+  thread: 'Thread',
+  reply: 'Antworten',
+  message: 'Nachricht',
+  send: 'Senden',
+  search: 'Suchen',
+}
+
 describeWith('chromium')('rooms on a phone', () => {
   test.for([
-    ['en-US', 'dark', { room: 'Rooms', members: 'Members', create: 'New room', list: 'Rooms', search: 'Search' }],
-    ['de-DE', 'light', { room: 'Räume', members: 'Mitglieder', create: 'Neuer Raum', list: 'Räume', search: 'Suchen' }],
+    ['en-US', 'dark', english],
+    ['de-DE', 'light', german],
   ] as const)('every view in %s and %s fits, and keeps nobody out', async ([locale, colorScheme, names]) => {
     await using svc = await startApp()
     const phone = { viewport: { width: 360, height: 740 }, locale, colorScheme }
@@ -219,16 +286,28 @@ describeWith('chromium')('rooms on a phone', () => {
       .first()
       .fill('A name that is longer than a phone is wide, by far')
     await page.keyboard.press('Enter')
-    await page.locator('.room-foot textarea').fill('**Hello**, and a word without end: '.concat('x'.repeat(90)))
-    await page.locator('.room-foot form').getByRole('button').last().click()
+    const main = page.getByRole('main')
+    const write = '**Hello**, and a word without end: '.concat('x'.repeat(90))
+    await main.getByRole('textbox', { name: names.message }).fill(write)
+    await main.getByRole('button', { name: names.send, exact: true }).click()
     await page.locator('.room-message:not(.outgoing)').waitFor()
     await fits('room')
-    await page.getByRole('button', { name: names.members, exact: true }).click()
-    await page.locator('.side-panel').waitFor()
-    await fits('members')
+    const show = async (view: string) => {
+      await main.getByRole('button', { name: view, exact: true }).click()
+      await page.getByRole('complementary', { name: view, exact: true }).waitFor()
+      await fits(view)
+    }
+    await show(names.members)
+    await main.getByRole('button', { name: names.invite, exact: true }).click()
+    await page.getByRole('dialog', { name: names.invite }).waitFor()
+    await fits('invite')
+    await page.getByRole('dialog').getByRole('button').last().click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await show(names.search)
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: names.search, exact: true }).click()
-    await page.locator('.side-panel').waitFor()
-    await fits('search')
+    await page.locator('.room-message').hover()
+    await page.locator('.room-message').getByRole('button', { name: names.reply }).click()
+    await page.getByRole('complementary', { name: names.thread }).waitFor()
+    await fits('thread')
   })
 })

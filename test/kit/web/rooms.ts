@@ -13,10 +13,40 @@ export async function openRooms(svc: TestApp, account: string, options: BrowserC
 
 export type RoomsPage = Awaited<ReturnType<typeof openRooms>>
 
-function roomControls(page: Page) {
+/** People with a browser each, in a room that the first of them has made. */
+export async function gatherInRoom<Accounts extends readonly string[]>(
+  svc: TestApp,
+  room: string,
+  accounts: readonly [...Accounts],
+  texts?: NewRoom,
+) {
+  await using resources = new AsyncDisposableStack()
+  const people: RoomsPage[] = []
+  for (const account of accounts) people.push(resources.use(await openRooms(svc, account)))
+  const [host, ...guests] = people
+  await host?.createRoom(room, texts)
+  for (const guest of guests) {
+    await host?.invite(guest.account)
+    await guest.accept()
+  }
+  const kept = resources.move()
+  return {
+    people: people as { [Index in keyof Accounts]: RoomsPage },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+interface NewRoom {
+  description?: string
+  systemPrompt?: string
+  sharesEarlierKeys?: boolean
+}
+
+/** What somebody does on the pages of rooms. */
+export function roomControls(page: Page) {
   const main = page.getByRole('main')
   return {
-    async createRoom(name: string, { description = '', systemPrompt = '', sharesEarlierKeys = true } = {}) {
+    async createRoom(name: string, { description = '', systemPrompt = '', sharesEarlierKeys = true }: NewRoom = {}) {
       await page.getByRole('button', { name: 'New room' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name').fill(name)
@@ -49,7 +79,8 @@ function roomControls(page: Page) {
       await main.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill(text)
       await main.locator('.room-foot').getByRole('button', { name: 'Send', exact: true }).click()
     },
-    said: (text: string) => main.getByRole('article').filter({ hasText: text }),
+    /** The last message with these words; a test that is tried again says them once more. */
+    said: (text: string) => main.getByRole('article').filter({ hasText: text }).last(),
     showPanel: (name: string) => showPanel(page, name),
   }
 }
@@ -59,9 +90,28 @@ async function showPanel(page: Page, name: string): Promise<void> {
   await page.getByRole('complementary', { name, exact: true }).waitFor()
 }
 
+/** The id of the last message of somebody in a room that they have read. */
+export async function findReadMark(svc: TestApp, account: string, room: string): Promise<number> {
+  const [mark] = await svc.rows<{ upTo: number }>(
+    `select up_to as "upTo" from room_read_marks k join users u on u.id = k.user_id join rooms r on r.id = k.room_id
+      where u.username = $1 and r.name = $2`,
+    [account, room],
+  )
+  return mark?.upTo ?? 0
+}
+
+/** The id of the last message of a room. */
+export async function findLastMessage(svc: TestApp, room: string): Promise<number> {
+  const [last] = await svc.rows<{ id: number }>(
+    'select max(m.id) as id from room_messages m join rooms r on r.id = m.room_id where r.name = $1',
+    [room],
+  )
+  return last?.id ?? 0
+}
+
 /** Writes the first message of a room so many times more, as if its author had. */
-export const addCopies = (svc: TestApp, room: string, count: number) =>
-  svc.rows(
+export const addCopies = ({ rows }: Pick<TestApp, 'rows'>, room: string, count: number) =>
+  rows(
     `with first as (
       select m.* from room_messages m join rooms r on r.id = m.room_id where r.name = $1 order by m.id limit 1
     ), last as (

@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest'
 import { answers, repeats } from '../../kit/ai/provider.ts'
-import { send } from '../../kit/app.ts'
-import { clientOf } from '../../kit/json-api/client.ts'
 import { ownDatabase } from '../../kit/parts/redis.ts'
-import { type OnSent, startRelay } from '../../kit/parts/relay.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import { ask, disclosures, ended, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
-import { dataFolder, startProcess } from '../../kit/service-process.ts'
+import { startMortal } from '../../kit/rooms/mortal-replica.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 
@@ -27,36 +24,6 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => mortal[Symbol.asyncDispose]())
-
-/** Another replica as a process of its own, which can be killed at what it says to the database. */
-async function startMortal() {
-  await using resources = new AsyncDisposableStack()
-  const { DATABASE_URL, AI_CONFIG } = app.svc.env
-  const url = new URL(String(DATABASE_URL))
-  let onSent: OnSent | undefined
-  const relay = resources.use(await startRelay(Number(url.port), { onSent: (...piece) => onSent?.(...piece) }))
-  url.host = `127.0.0.1:${relay.port}`
-  const folder = resources.use(await dataFolder())
-  const settings = { ...shared, DATA_DIR: folder.path, PORT: '0', DATABASE_URL: url.href, NODE_ENV: 'development' }
-  const programs = { AI_CONFIG: String(AI_CONFIG), ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }
-  const service = resources.use(startProcess({ ...settings, ...programs }))
-  const address = await service.ready()
-  const kept = resources.move()
-  return {
-    service,
-    /** Somebody as they call this replica. */
-    as: (token: string) => clientOf({ send: (method, path, options) => send(address, method, path, options) }, token),
-    /** Kills it once it says a word to the database, which hears it, or not. */
-    killAt(word: RegExp, passOn: boolean) {
-      onSent = (piece) => {
-        if (!word.test(piece.toString('latin1'))) return undefined
-        service.kill('SIGKILL')
-        return passOn ? undefined : 'hold'
-      }
-    },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
-  }
-}
 
 /** A room with an earlier answer, and the last status that its channel was told. */
 async function roomAndChannel() {
@@ -83,7 +50,7 @@ const textOf = async ({ admin, first }: There) =>
   (await opened((await admin.get(`/room-messages/${first}`)).one.attributes['content'])).text
 
 test('an answer of a replica that is killed ends within its lease, is paid, and leaves the message that it was to replace', async () => {
-  mortal = await startMortal()
+  mortal = await startMortal(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('CANARY-ANSWER')
   const asked = app.provider.asked.length
@@ -116,7 +83,7 @@ const moments: [string, RegExp, boolean, string[]][] = [
 ]
 
 test.each(moments)('a replica that is killed %s leaves a message that is whole', async (_, word, passOn, states) => {
-  mortal = await startMortal()
+  mortal = await startMortal(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = answers('Second.')
   mortal.killAt(word, passOn)
@@ -137,7 +104,7 @@ test.each(moments)('a replica that is killed %s leaves a message that is whole',
 })
 
 test('an answer of another process is cancelled by its asker and by who administers the room, and told when that process stops', async () => {
-  mortal = await startMortal()
+  mortal = await startMortal(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('more')
   for (const by of [there.editor, there.admin]) {

@@ -1,5 +1,6 @@
-import { type AiRequest, api, queryClient } from '../shared/api/client.ts'
+import { type AiRequest, api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import { refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { parentFor, type Step } from './branches.ts'
 import { refreshConversations } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
@@ -70,7 +71,7 @@ async function run(
   }
   await turns.run({ slug, key, request, parent: parentFor(steps), begun })
   await refreshConversations()
-  void queryClient.invalidateQueries({ queryKey: ['limits'] })
+  void refreshLimits()
 }
 
 const settingsFor = ({ parameters, areToolsOff }: ChatOptions) => ({

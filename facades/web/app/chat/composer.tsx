@@ -1,7 +1,8 @@
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { useDraft } from '../shared/composer/drafts.ts'
 import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
+import { useQuotations } from '../shared/composer/quotations.ts'
 import { UploadList } from '../shared/files/upload-list.tsx'
 import { useUploads } from '../shared/files/uploads.ts'
 import { useSession } from '../shared/session.tsx'
@@ -9,7 +10,6 @@ import { t } from '../shared/text/labels.ts'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { Question } from './ask.ts'
 import { ImproveButton } from './improve-button.tsx'
-import { onQuote } from './quote.ts'
 
 interface ComposerProps {
   /** Of the conversation; undefined where it is still to be created. */
@@ -28,7 +28,7 @@ interface ComposerProps {
 export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, error, maySend, submit, fail } = useQuestion(slug, canSend && !isAnswering, send)
-  useQuotations(draft, field)
+  useQuotations('chat', draft, field)
   return (
     <form className="composer" onSubmit={submit} {...dropTarget(uploads.add)}>
       {error !== undefined && (
@@ -96,16 +96,4 @@ function useQuestion(slug: string | undefined, canSend: boolean, send: (question
   }
   const error = typeof state === 'object' ? state.error : undefined
   return { draft, uploads, error, maySend, submit, fail: (thrown: unknown) => setState({ error: thrown }) }
-}
-
-/** Puts what somebody quotes before what they have written. */
-function useQuotations(draft: ReturnType<typeof useDraft>, field: { current: HTMLTextAreaElement | null }): void {
-  useEffect(
-    () =>
-      onQuote((quotation) => {
-        draft.write(`${quotation}\n\n${draft.text}`)
-        field.current?.focus()
-      }),
-    [draft, field],
-  )
 }

@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
+import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
 import { ConversationRow } from './conversation-row.tsx'
 import { refreshConversations, useConversations, useFolders, usePinned } from './conversations.ts'
 import { groupByDay } from './day-groups.ts'
@@ -22,15 +22,7 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
   return (
     <>
       <div className="conversation-search">
-        <input
-          type="search"
-          className="text-field"
-          value={search}
-          maxLength={120}
-          aria-label={t('app.conversations.search')}
-          placeholder={t('app.conversations.search')}
-          onChange={(event) => setSearch(event.target.value)}
-        />
+        <ListSearch label={t('app.conversations.search')} text={search} search={setSearch} />
         <Link
           to="/chat/import"
           className="icon-button"
@@ -100,7 +92,7 @@ function ByDay({ name, scroller, onChoose }: ByDayProps) {
   useEffect(() => {
     if (isAtEnd && hasNextPage && !isFetching) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetching, fetchNextPage])
-  if (error) return <Failure error={error} />
+  if (error) return <ListFailure error={error} read={refreshConversations} />
   if (data && lines.length === 0)
     return <p className="hint">{t(name === '' ? 'app.conversations.none' : 'app.conversations.notFound')}</p>
   return (
@@ -122,15 +114,6 @@ function ByDay({ name, scroller, onChoose }: ByDayProps) {
 }
 
 const [HEADING_HEIGHT, ROW_HEIGHT] = [36, 34]
-
-const Failure = ({ error }: { error: unknown }) => (
-  <div className="notice wrong" role="alert">
-    <p>{errorText(error)}</p>
-    <button type="button" className="quiet-button" onClick={refreshConversations}>
-      {t('app.tryAgain')}
-    </button>
-  </div>
-)
 
 /** Offers back what was deleted a moment ago. */
 function Undo() {

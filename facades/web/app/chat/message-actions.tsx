@@ -1,3 +1,4 @@
+import { quote } from '../shared/composer/quotations.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 import { language, t, timeText } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
@@ -7,7 +8,6 @@ import { MenuButton } from '../shared/ui/menu-button.tsx'
 import type { Step } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { quoteInComposer } from './quote.ts'
 
 interface MessageActionsProps {
   step: Step
@@ -61,7 +61,7 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
   const { number, answer } = message
   const others = models.filter(({ modelId }) => modelId !== message.model).slice(0, MAX_OTHERS)
   const items: MenuEntry[] = [
-    { icon: 'quote', label: t('app.message.quote'), choose: () => quoteInComposer(answer.text) },
+    { icon: 'quote', label: t('app.message.quote'), choose: () => quote('chat', answer.text) },
     { icon: 'speak', label: t('app.message.readAloud'), choose: () => readAloud(answer.text) },
     ...others.map(
       ({ modelId, label }): MenuEntry => ({

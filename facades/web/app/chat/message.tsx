@@ -3,12 +3,13 @@ import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { errorText, isRefusedForNow, requestIdOf } from '../shared/api/error-text.ts'
 import { type ChatModel, modelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
+import { EditForm } from '../shared/ui/edit-form.tsx'
 import { AnswerBody } from './answer-body.tsx'
 import { AttachedFiles } from './attached-files.tsx'
 import type { Step } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { MessageActions } from './message-actions.tsx'
-import { QuestionEditor } from './question-editor.tsx'
+import type { OpenedMessage } from './message-content.ts'
 import type { Turn } from './turn.ts'
 
 interface MessageProps {
@@ -29,7 +30,7 @@ export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) =
       <h2>{name}</h2>
       {isUnreadable && <Unreadable />}
       <AttachedFiles files={attachments} />
-      {isEditing && <QuestionEditor message={message} close={() => setEditing(false)} />}
+      {isEditing && <QuestionForm message={message} close={() => setEditing(false)} />}
       {!isEditing && answer.text !== '' && (
         <p className="question" dir="auto">
           {answer.text}
@@ -39,6 +40,22 @@ export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) =
     </article>
   )
 })
+
+/** Asks a question in other words. The earlier one stays, as another version. */
+function QuestionForm({ message, close }: { message: OpenedMessage; close: () => void }) {
+  const { resend } = useChatActions()
+  return (
+    <EditForm
+      label={t('app.message.edit')}
+      text={message.answer.text}
+      action={t('app.message.resend')}
+      save={(text) => resend(message.number, text)}
+      close={close}
+    >
+      {message.attachments.length > 0 && <p className="hint">{t('app.message.editFiles')}</p>}
+    </EditForm>
+  )
+}
 
 interface AnswerMessageProps {
   /** It as it is stored. */

@@ -66,9 +66,9 @@ const HitRow = ({ hit, onChoose }: { hit: Hit; onChoose: () => void }) => (
         {hit.conversation.name}
       </span>
       <span className="hint" dir="auto">
-        {hit.before}
-        <mark>{hit.words}</mark>
-        {hit.after}
+        {hit.excerpt.before}
+        <mark>{hit.excerpt.words}</mark>
+        {hit.excerpt.after}
       </span>
     </Link>
   </li>

@@ -2,6 +2,7 @@ import { useSyncExternalStore } from 'react'
 import { api, type Conversation } from '../shared/api/client.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
 import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import { openMessage } from './message-content.ts'
 
 /** How far the texts of all conversations are opened, the newest first. */
@@ -16,9 +17,7 @@ export interface SearchState {
 export interface Hit {
   conversation: Conversation
   number: string
-  before: string
-  words: string
-  after: string
+  excerpt: Excerpt
 }
 
 interface OpenedConversation {
@@ -29,8 +28,8 @@ interface OpenedConversation {
 const [LIST_PAGE, MESSAGE_PAGE] = [200, 1000]
 /** Characters that are held at most. */
 const MAX_TEXT = 100_000_000
-/** Hits that are shown at most, and what stands around each. */
-const [MAX_HITS, AROUND] = [100, 40]
+/** Hits that are shown at most. */
+const MAX_HITS = 100
 
 const nothing: SearchState = { phase: 'idle', count: 0 }
 
@@ -87,7 +86,6 @@ class TextSearch {
   }
 
   find(words: string): Hit[] {
-    const wanted = words.toLocaleLowerCase()
     const newestFirst = [...this.#opened.values()].toSorted((a, b) =>
       b.conversation.updatedAt.localeCompare(a.conversation.updatedAt),
     )
@@ -95,8 +93,8 @@ class TextSearch {
       .values()
       .flatMap(({ conversation, texts }) =>
         texts.values().flatMap(({ number, text }) => {
-          const at = text.toLocaleLowerCase().indexOf(wanted)
-          return at === -1 ? [] : [{ conversation, number, ...cutAround(text, at, wanted.length) }]
+          const excerpt = findExcerpt(text, words)
+          return excerpt ? [{ conversation, number, excerpt }] : []
         }),
       )
       .take(MAX_HITS)
@@ -132,12 +130,6 @@ class TextSearch {
 }
 
 const sizeOf = (texts: OpenedConversation['texts']) => texts.reduce((sum, { text }) => sum + text.length, 0)
-
-const cutAround = (text: string, at: number, length: number) => ({
-  before: (at > AROUND ? '…' : '') + text.slice(Math.max(0, at - AROUND), at),
-  words: text.slice(at, at + length),
-  after: text.slice(at + length, at + length + AROUND) + (at + length + AROUND < text.length ? '…' : ''),
-})
 
 async function* listAll(signal: AbortSignal): AsyncGenerator<Conversation> {
   let after: string | null = null

@@ -1,9 +1,8 @@
 import { api } from '../shared/api/client.ts'
-import { readBase64 } from './base64.ts'
 import type { RoomMessage } from './message-content.ts'
 import type { OpenRoom, RoomView } from './open-room.ts'
 import type { RoomFile } from './room.ts'
-import { kindOf, openRoomFile } from './room-files.ts'
+import { kindOf, openRoomFile, readBase64 } from './room-files.ts'
 
 /** As many of the last messages are disclosed where somebody chooses so. */
 export const LAST_MESSAGES = 20

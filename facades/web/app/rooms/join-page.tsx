@@ -54,7 +54,9 @@ function Preview({ id, secret }: { id: string; secret: string }) {
   if (!data) return <p className="hint">{t('page.working')}</p>
   return (
     <>
-      <p dir="auto">{data.roomName}</p>
+      <p className="lead" dir="auto">
+        {data.roomName}
+      </p>
       <p className="hint">
         {t('app.invitations.from', {
           name: data.inviterName ?? t('app.rooms.somebody'),

@@ -2,8 +2,7 @@ import { useEffect } from 'react'
 import { queryClient } from '../shared/api/client.ts'
 import { followChanges } from '../shared/live.ts'
 import { useSession } from '../shared/session.tsx'
-import { noteMention } from './mentions.ts'
-import { notifyOf } from './notifications.ts'
+import { noteArrival } from './arrivals.ts'
 import type { Room } from './room.ts'
 import { refreshRooms } from './rooms.ts'
 import { openSocket, type Socket } from './socket.ts'
@@ -44,9 +43,7 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
     const hear = (slug: string, id: string) => {
       const room = queryClient.getQueryData<Room[]>(['rooms', 'list'])?.find((each) => each.slug === slug)
       refreshSoon()
-      if (!room) return
-      if (!isLookedAt(slug)) noteMention(session, room, id)
-      notifyOf(room)
+      if (room && !isLookedAt(slug)) noteArrival(session, room, id)
     }
     return () => {
       isStopped = true

@@ -100,6 +100,7 @@ interface MemberRowProps {
 function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const [isAsked, setAsked] = useState(false)
+  const isChangeable = isAdmin && !isOwn
   const name = memberName(member)
   const end = async () => {
     await endMembership(member)
@@ -113,15 +114,18 @@ function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
           {name} {isOwn && <span className="hint">{t('app.rooms.you')}</span>}
           {isHere && <span className="off-screen">{t('app.rooms.isHere')}</span>}
         </span>
-        <span className="hint">@{member.username}</span>
+        <span className="hint">
+          @{member.username}
+          {!isChangeable && ` · ${t(roleLabels[member.role])}`}
+        </span>
       </span>
-      {isAdmin && !isOwn ? <RoleField member={member} /> : <span className="hint">{t(roleLabels[member.role])}</span>}
+      {isChangeable && <RoleField member={member} />}
       {isOwn && (
         <button type="button" className="plain-button" onClick={() => setAsked(true)}>
           {t('app.rooms.leave')}
         </button>
       )}
-      {isAdmin && !isOwn && (
+      {isChangeable && (
         <IconButton icon="close" label={t('app.rooms.remove', { name })} onClick={() => setAsked(true)} />
       )}
       {isAsked && <EndDialog name={isOwn ? undefined : name} end={end} close={() => setAsked(false)} />}

@@ -1,23 +1,22 @@
-import { type FormEvent, memo, useState } from 'react'
+import { memo, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
+import { quote } from '../shared/composer/quotations.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
-import { language, t, timeText } from '../shared/text/labels.ts'
+import { clockText, t, timeText } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { EditForm } from '../shared/ui/edit-form.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
-import { DisclosureDialog } from './disclosure-dialog.tsx'
 import type { RoomMessage } from './message-content.ts'
 import type { OutgoingMessage } from './message-sender.ts'
-import { quoteInRoom } from './quote.ts'
-import { mayWrite } from './room.ts'
+import { type Disclosure, mayWrite } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
-
-const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
+import { askerOf } from './room-members.ts'
 
 interface MessageItemProps {
   message: RoomMessage
@@ -31,6 +30,7 @@ interface MessageItemProps {
 /** A message of a room. */
 export const MessageItem = memo(
   ({ message, isContinued = false, isFound = false, isInThread = false }: MessageItemProps) => {
+    const { store } = useRoom()
     const isOwn = useIsOwn(message)
     const nameOf = useNameOf()
     const [isEditing, setEditing] = useState(false)
@@ -42,12 +42,18 @@ export const MessageItem = memo(
         <header>
           <h2>{name}</h2>
           <time dateTime={message.createdAt} title={timeText(at)}>
-            {clock.format(at)}
+            {clockText(at)}
           </time>
           {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
         </header>
         {isEditing ? (
-          <MessageEditor message={message} close={() => setEditing(false)} />
+          <EditForm
+            label={t('app.rooms.edit')}
+            text={message.text}
+            action={t('app.save')}
+            save={(text) => store.sender?.edit(message.id, text)}
+            close={() => setEditing(false)}
+          />
         ) : (
           <MessageBody message={message} />
         )}
@@ -69,7 +75,7 @@ const useDisclosureOf = ({ id }: RoomMessage) =>
   useRoomView(({ disclosures }) => disclosures.find(({ answer }) => answer === id))
 
 /** Who wrote a message: a person, or the model that answered. */
-export function useNameOf(): (message: RoomMessage) => string {
+export function useNameOf(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
   const { modelName } = useRoom()
   return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : modelName(model))
 }
@@ -155,9 +161,9 @@ function useMenu(
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const disclosure = useDisclosureOf(message)
   const isOpened = message.closed === undefined
-  const quote = () => quoteInRoom(nameOf(message), message.text, isInThread)
+  const quoteIt = () => quote(isInThread ? 'thread' : 'room', `**${nameOf(message)}:**\n${message.text}`)
   const entries: [boolean, MenuEntry][] = [
-    [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quote }],
+    [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quoteIt }],
     [disclosure !== undefined, { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => ask('disclosure') }],
     [isAuthor && canWrite && isOpened, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [
@@ -168,41 +174,41 @@ function useMenu(
   return entries.flatMap(([isOffered, entry]) => (isOffered ? [entry] : []))
 }
 
-/** Changes what the person has written. */
-function MessageEditor({ message, close }: { message: RoomMessage; close: () => void }) {
-  const { store } = useRoom()
-  const [text, setText] = useState(message.text)
-  const [error, setError] = useState<unknown>()
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    await store.sender?.edit(message.id, text.trim()).then(close, setError)
-  }
+/** Says what a model was given for an answer. */
+function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close: () => void }) {
+  const { modelName } = useRoom()
+  const members = useRoomView((view) => view.members)
+  const byId = useRoomView((view) => view.byId)
+  const { model, provider, parts, createdAt } = disclosure
+  const texts = parts.filter(({ kind }) => kind === 'text')
+  const files = parts.filter(({ kind }) => kind !== 'text')
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
+  const quoted = parts.flatMap(({ message }) => (message === null ? [] : (byId.get(message) ?? [])))
   return (
-    <form className="question-editor" onSubmit={submit}>
-      <textarea
-        className="text-field"
-        dir="auto"
-        aria-label={t('app.rooms.edit')}
-        value={text}
-        // The person has just asked to write here.
-        ref={(field) => field?.focus()}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => event.key === 'Escape' && close()}
-      />
-      {error !== undefined && (
-        <p className="wrong" role="alert">
-          {errorText(error)}
-        </p>
-      )}
-      <p className="actions">
-        <button type="button" className="quiet-button" onClick={close}>
-          {t('page.cancel')}
-        </button>
-        <button type="submit" className="button" disabled={text.trim() === ''}>
-          {t('app.save')}
-        </button>
+    <FormDialog title={t('app.rooms.disclosed')} close={close}>
+      <p>
+        {t('app.rooms.disclosedText', {
+          asker: askerOf(disclosure, members),
+          model: modelName(model),
+          provider,
+          at: timeText(new Date(createdAt)),
+        })}
       </p>
-    </form>
+      <ul>
+        <li>{t('app.rooms.disclosedMessages', { count: texts.length })}</li>
+        {files.length > 0 && <li>{t('app.rooms.disclosedFiles', { count: files.length })}</li>}
+        <li>{t('app.rooms.disclosedBytes', { count: bytes })}</li>
+      </ul>
+      {quoted.length > 0 && (
+        <ul className="disclosed-messages">
+          {[...new Set(quoted)].map(({ id, authorName, text, model: by }) => (
+            <li key={id} dir="auto">
+              <strong>{by === null ? authorName : modelName(by)}</strong> {text.slice(0, 120)}
+            </li>
+          ))}
+        </ul>
+      )}
+    </FormDialog>
   )
 }
 

@@ -5,20 +5,12 @@ import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
 import { GrowingAnswers } from './growing-answers.ts'
 import { type Keyring, keyringOf } from './keyring.ts'
-import { MessageOpener, type RoomMessage } from './message-content.ts'
+import { MessageOpener } from './message-content.ts'
 import { MessageSender, type OutgoingMessage } from './message-sender.ts'
 import { Outbox } from './outbox.ts'
-import {
-  type Disclosure,
-  type Member,
-  mayWrite,
-  ownId,
-  type Room,
-  readPage,
-  relatedId,
-  type StoredRoomMessage,
-  saltsOf,
-} from './room.ts'
+import { type Disclosure, type Member, mayWrite, ownId, type Room, saltsOf } from './room.ts'
+import { RoomHistory, type ShownMessages } from './room-history.ts'
+import { RoomMembers } from './room-members.ts'
 import { overSocket } from './socket.ts'
 
 /** How often what has come is shown at most. */
@@ -26,12 +18,9 @@ const SHOW_MS = 350
 /** What comes within this time is read together. */
 const BATCH_MS = 100
 const RETRY_MS = 3000
-const PAGE_SIZE = 50
-/** Members and messages that are read one by one at most. */
-const FEW = 5
 
 /** A room as it is shown: always another object once something has changed. */
-export interface RoomView {
+export interface RoomView extends ShownMessages {
   phase: 'opening' | 'open' | 'ended' | 'failed'
   error?: unknown
   room: Room | undefined
@@ -39,10 +28,6 @@ export interface RoomView {
   members: ReadonlyMap<string, Member>
   /** The membership of the person. */
   own: Member | undefined
-  /** Messages that reply to none, in their order. */
-  messages: readonly RoomMessage[]
-  /** All messages by their ids. */
-  byId: ReadonlyMap<string, RoomMessage>
   outgoing: readonly OutgoingMessage[]
   hasEarlier: boolean
   disclosures: readonly Disclosure[]
@@ -78,19 +63,14 @@ export class OpenRoom {
   readonly #slug: string
   readonly #opener: MessageOpener
   readonly #listeners = new Set<() => void>()
-  readonly #messages = new Map<string, RoomMessage>()
+  readonly #history: RoomHistory
+  readonly #members: RoomMembers
   readonly #dirty = new Set<string>()
-  /** A message has changed since they were shown. */
-  #hasNewMessages = false
   readonly #growing = new GrowingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
   /** Sends messages, once the room is found. */
   sender: MessageSender | undefined
-  #members = new Map<string, Member>()
   #view = closedRoom
-  /** The id down to which everything is read. */
-  #readDownTo = Number.POSITIVE_INFINITY
-  #total = 0
   #live: LiveStream | undefined
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #shownAt = 0
@@ -103,6 +83,12 @@ export class OpenRoom {
     this.#keyring = keyringOf(session)
     this.#slug = slug
     this.#opener = new MessageOpener(slug, saltsOf(session))
+    this.#members = new RoomMembers(ownId(session))
+    this.#history = new RoomHistory({
+      opener: this.#opener,
+      current: () => this.#view,
+      stored: (clientId) => this.sender?.forget(clientId),
+    })
   }
 
   get view(): RoomView {
@@ -139,7 +125,7 @@ export class OpenRoom {
       outbox: new Outbox(ownId(this.#session), room),
       current: () => (this.#view.room ? { room: this.#view.room, keys: this.#view.keys } : undefined),
       refresh: () => this.#readRoom(this.#stopped.signal),
-      stored: (id) => this.#readMessages([id]),
+      stored: (id) => this.#history.readChanged([id]),
       show: () => this.#show(true),
     })
   }
@@ -153,27 +139,19 @@ export class OpenRoom {
 
   /** Reads the messages before those that are there. */
   async loadEarlier(): Promise<void> {
-    const { room } = this.#view
-    if (!room) return
-    const count = [...this.#messages.values()].filter(({ id }) => Number(id) >= this.#readDownTo).length
-    await this.#readPage(room.id, Math.floor(count / PAGE_SIZE) + 1)
+    await this.#history.readEarlier()
+    this.#show(true)
+  }
+
+  /** Reads the messages back to one, though no more than so many; whoever leaves the room ends that. */
+  async loadBackTo(id: number, most = Number.POSITIVE_INFINITY): Promise<void> {
+    await this.#history.readBackTo(id, most, this.#stopped.signal)
     this.#show(true)
   }
 
   /** Reads what was replied to a message. */
   async loadThread(id: string): Promise<void> {
-    for (let number = 1; ; number++) {
-      const answer = await readPage<StoredRoomMessage>(
-        api.roomMessages.related.query({
-          id,
-          relation: 'replies',
-          include: ['attachments', 'member'],
-          page: { size: 200, number },
-        }),
-      )
-      await this.#take(answer.items)
-      if (number * 200 >= answer.total) break
-    }
+    await this.#history.readReplies(id)
     this.#show()
   }
 
@@ -181,7 +159,7 @@ export class OpenRoom {
   whenSent(clientId: string): Promise<string | undefined> {
     return new Promise((resolve) => {
       const look = () => {
-        const id = [...this.#messages.values()].find((each) => each.clientId === clientId)?.id
+        const id = this.#history.findSent(clientId)?.id
         if (id === undefined && this.sender?.isWaitingFor(clientId)) return
         stop()
         resolve(id)
@@ -193,14 +171,14 @@ export class OpenRoom {
 
   async delete(id: string): Promise<void> {
     await api.roomMessages.delete.mutate({ id })
-    await this.#readMessages([id])
+    await this.#history.readChanged([id])
     this.#show(true)
   }
 
   /** Marks everything as read that is shown. */
   async markRead(): Promise<void> {
     const { room } = this.#view
-    const last = Math.max(0, ...[...this.#messages.keys()].map(Number))
+    const last = this.#history.newest
     if (!room || last <= this.#readUpTo()) return
     await api.rooms.markRead.mutate({ id: room.id, upTo: `${last}` })
     await queryClient.invalidateQueries({ queryKey: ['rooms'] })
@@ -216,10 +194,9 @@ export class OpenRoom {
 
   /** Reads everything anew, in place of what is known. */
   async #read(id: string, signal: AbortSignal): Promise<void> {
-    this.#forgetMessages()
-    this.#readDownTo = Number.POSITIVE_INFINITY
-    await Promise.all([this.#readRoom(signal, id), this.#readMembers(id), this.#readDisclosures(id)])
-    await this.#readPage(id, 1)
+    this.#history.forget()
+    await Promise.all([this.#readRoom(signal, id), this.#members.readAll(id), this.#readDisclosures(id)])
+    await this.#history.readNewest()
     if (this.#view.phase === 'opening') this.#view = { ...this.#view, readAtOpening: this.#readUpTo() }
     this.#change({ phase: 'open', error: undefined })
     void this.sender?.resume()
@@ -234,16 +211,8 @@ export class OpenRoom {
       ),
     )
     this.#view = { ...this.#view, room, keys, description: description ?? '', systemPrompt: systemPrompt ?? '' }
-    await this.#heal()
+    await this.#history.heal()
     if (room.rekeyRequired && mayWrite(room)) void this.#replaceKey(room)
-  }
-
-  /** Opens what was closed for want of a key. */
-  async #heal(): Promise<void> {
-    const { keys, room } = this.#view
-    for (const message of this.#messages.values())
-      if (message.closed !== undefined && keys.has(message.keyEpoch))
-        this.#keep(await this.#opener.reopen(message, keys, room?.sharesEarlierKeys ?? true))
   }
 
   /** Makes the next key; that somebody else does so at the same moment is usual. */
@@ -256,82 +225,11 @@ export class OpenRoom {
     this.#show()
   }
 
-  async #readMembers(id: string): Promise<void> {
-    const members = new Map<string, Member>()
-    for (let number = 1; ; number++) {
-      const page = await readPage<Member>(
-        api.rooms.related.query({ id, relation: 'members', include: ['user'], page: { size: 500, number } }),
-      )
-      for (const member of page.items) members.set(member.id, member)
-      if (number * 500 >= page.total) break
-    }
-    this.#members = members
-  }
-
   async #readDisclosures(id: string): Promise<void> {
     const { meta } = await api.rooms.disclosures.query({ id })
     this.#view = { ...this.#view, disclosures: meta.disclosures }
     const running = meta.disclosures.filter(({ state }) => state === 'answering')
     this.#growing.keep(new Set(running.map((each) => each.id)))
-  }
-
-  /** Returns the ids of what it has read. */
-  async #readPage(id: string, number: number): Promise<ReadonlySet<string>> {
-    const { items, total } = await readPage<StoredRoomMessage>(
-      api.rooms.related.query({
-        id,
-        relation: 'messages',
-        include: ['attachments', 'member'],
-        sort: ['-id'],
-        page: { size: PAGE_SIZE, number },
-      }),
-    )
-    this.#total = total
-    await this.#take(items)
-    const ids = items.map((each) => each.id)
-    this.#readDownTo = items.length < PAGE_SIZE ? 0 : Math.min(this.#readDownTo, ...ids.map(Number))
-    return new Set(ids)
-  }
-
-  /** Many changes at once make one read of the newest messages, as most of them are new. */
-  async #readChangedMessages(room: string, ids: readonly string[]): Promise<void> {
-    if (ids.length <= FEW) return this.#readMessages(ids)
-    const taken = await this.#readPage(room, 1)
-    await this.#readMessages(ids.filter((id) => !taken.has(id)))
-  }
-
-  async #readMessages(ids: readonly string[]): Promise<void> {
-    const read = async (id: string) => {
-      try {
-        return await api.roomMessages.get.query({ id, include: ['attachments', 'member'] })
-      } catch (error) {
-        if (error instanceof SvcError && error.status === 404) return undefined
-        throw error
-      }
-    }
-    if (ids.length === 0) return
-    const found = await Promise.all(ids.map(read))
-    await this.#take(found.filter((each) => each !== undefined))
-  }
-
-  async #take(stored: readonly StoredRoomMessage[]): Promise<void> {
-    const { keys, room } = this.#view
-    const shares = room?.sharesEarlierKeys ?? true
-    const opened = await Promise.all(stored.map((each) => this.#opener.open(each, keys, shares)))
-    for (const message of opened) {
-      this.#keep(message)
-      if (message.clientId !== null) this.sender?.forget(message.clientId)
-    }
-  }
-
-  #keep(message: RoomMessage): void {
-    this.#messages.set(message.id, message)
-    this.#hasNewMessages = true
-  }
-
-  #forgetMessages(): void {
-    this.#messages.clear()
-    this.#hasNewMessages = true
   }
 
   /** Notes what is to be read; whatever comes at the same time is read together, and again as long as that fails. */
@@ -376,44 +274,25 @@ export class OpenRoom {
       return named.map((each) => each.slice(type.length + 1))
     }
     const changedMembers = idsOf('room-members')
-    const isOwnRole = changedMembers.includes(this.#ownMembership()?.id ?? '')
+    const isOwnRole = changedMembers.includes(this.#members.own?.id ?? '')
     if (dirty.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
     await Promise.all([
-      this.#readChangedMessages(room.id, idsOf('room-messages')),
-      this.#readSomeMembers(room.id, changedMembers),
+      this.#history.readChanged(idsOf('room-messages')),
+      this.#members.readChanged(room.id, changedMembers),
       dirty.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])
-    const isBehind = [...this.#messages.values()].some((each) => each.keyEpoch > room.keyEpoch && each.closed)
+    const isBehind = this.#history.some((each) => each.keyEpoch > room.keyEpoch && each.closed !== undefined)
     if (isBehind) await this.#readRoom(this.#stopped.signal)
   }
 
-  /** Of many at once all are read. */
-  async #readSomeMembers(room: string, ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    if (ids.length > FEW) return this.#readMembers(room)
-    const read = await Promise.all(ids.map(readMember))
-    const members = new Map(this.#members)
-    for (const [at, member] of read.entries()) {
-      const id = ids[at] ?? ''
-      if (member && member.state !== 'removed') members.set(id, member)
-      else members.delete(id)
-    }
-    this.#members = members
-  }
-
   #end(): void {
-    this.#forgetMessages()
+    this.#history.forget()
     this.#change({ phase: 'ended' })
     void queryClient.invalidateQueries({ queryKey: ['rooms'] })
   }
 
-  #ownMembership(): Member | undefined {
-    const own = ownId(this.#session)
-    return [...this.#members.values()].find((member) => relatedId(member, 'user') === own)
-  }
-
   #readUpTo(): number {
-    return Number(this.#ownMembership()?.readUpTo ?? 0)
+    return Number(this.#members.own?.readUpTo ?? 0)
   }
 
   #later(what: string, milliseconds: number, act: () => void): void {
@@ -440,29 +319,13 @@ export class OpenRoom {
     this.#shownAt = Date.now()
     this.#view = {
       ...this.#view,
-      ...(this.#hasNewMessages && this.#listMessages()),
-      members: this.#members,
-      own: this.#ownMembership(),
+      ...this.#history.shown,
+      members: this.#members.byId,
+      own: this.#members.own,
       growing: this.#growing.answers,
       outgoing: this.sender?.outgoing ?? [],
-      hasEarlier: this.#readDownTo > 0 && this.#total > this.#messages.size,
+      hasEarlier: this.#history.hasEarlier,
     }
-    this.#hasNewMessages = false
     for (const listener of this.#listeners) listener()
-  }
-
-  #listMessages(): Pick<RoomView, 'messages' | 'byId'> {
-    const messages = [...this.#messages.values()].filter(({ thread }) => thread === null)
-    return { messages: messages.toSorted((one, other) => one.seq - other.seq), byId: new Map(this.#messages) }
-  }
-}
-
-/** Nothing where there is no such member any more. */
-async function readMember(id: string): Promise<Member | undefined> {
-  try {
-    return await api.roomMembers.get.query({ id })
-  } catch (error) {
-    if (error instanceof SvcError && error.status === 404) return undefined
-    throw error
   }
 }

@@ -1,13 +1,14 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { type FormEvent, useRef, useState } from 'react'
 import { usePendingAnnouncements } from '../shared/announcements.ts'
-import { errorText } from '../shared/api/error-text.ts'
+import { errorText, isRefusedForNow } from '../shared/api/error-text.ts'
 import { useDraft } from '../shared/composer/drafts.ts'
 import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
+import { useQuotations } from '../shared/composer/quotations.ts'
 import { UploadList } from '../shared/files/upload-list.tsx'
 import { useUploads } from '../shared/files/uploads.ts'
 import { useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
-import { LimitNotice } from '../shared/notices/limit-notice.tsx'
+import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { askModel, type Disclosed, disclose } from './ask-model.ts'
@@ -16,7 +17,6 @@ import { MentionList } from './mention-list.tsx'
 import { names } from './mentions.ts'
 import { TooManyWaiting } from './message-sender.ts'
 import { useTyping } from './presence.ts'
-import { onRoomQuote } from './quote.ts'
 import { handleOf, mayWrite, ownId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { sealBlob } from './room-files.ts'
@@ -38,14 +38,7 @@ function WritingForm({ thread }: RoomComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, question, error, maySend, submit } = useWriting(thread)
   const tell = useTyping()
-  useEffect(
-    () =>
-      onRoomQuote(thread === null ? 'room' : 'thread', (quotation) => {
-        draft.write(`${quotation}\n\n${draft.text}`)
-        field.current?.focus()
-      }),
-    [draft, thread],
-  )
+  useQuotations(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
     draft.write(text)
     if (text !== '') tell()
@@ -79,7 +72,7 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
       <AnnouncementNotice />
       {isQuestion && <LimitNotice />}
       {error !== undefined && (
-        <p className="notice wrong" role="alert">
+        <p className={isRefusedForNow(error) ? 'notice warn' : 'notice wrong'} role="alert">
           {error instanceof TooManyWaiting ? t('app.rooms.tooManyWaiting') : errorText(error)}
         </p>
       )}
@@ -145,14 +138,9 @@ function useWriting(thread: string | null) {
     uploads.clear()
     if (!question?.model) return
     const id = await store.whenSent(clientId)
-    if (id !== undefined)
-      await askModel(store, {
-        id,
-        thread,
-        model: question.model.modelId,
-        disclosed: question.disclosed,
-        withFiles: question.withFiles,
-      })
+    if (id === undefined) return
+    const { model, disclosed, withFiles } = question
+    await askModel(store, { id, thread, model: model.modelId, disclosed, withFiles }).finally(refreshLimits)
   }
   const submit = async (event: FormEvent) => {
     event.preventDefault()

@@ -2,10 +2,13 @@ import { createContext, useCallback, useContext, useEffect, useMemo, useState, u
 import { type ChatModel, modelLabel, useModels } from '../shared/models/models.ts'
 import { type Session, useSession } from '../shared/session.tsx'
 import { OpenRoom, type RoomView } from './open-room.ts'
+import { RoomSearch } from './room-search.ts'
 
 interface RoomState {
   session: Session
   store: OpenRoom
+  /** Searches its whole history. */
+  search: RoomSearch
   /** What people call a model. */
   modelName: (modelId: string) => string
   /** Shows a thread beside the room, or nothing. */
@@ -31,17 +34,28 @@ export function useRoomView<Part>(select: (view: RoomView) => Part): Part {
 
 const noModels: readonly ChatModel[] = []
 
+const openRoom = (session: Session, slug: string) => ({
+  store: new OpenRoom(session, slug),
+  search: new RoomSearch(),
+})
+
 /** Opens a room as long as it is looked at. */
 export function useOpenRoom(slug: string, showThread: RoomState['showThread']): RoomState {
   const session = useSession()
-  const [store, setStore] = useState(() => new OpenRoom(session, slug))
+  const [{ store, search }, setOpened] = useState(() => openRoom(session, slug))
   useEffect(() => {
-    const opened = new OpenRoom(session, slug)
-    setStore(opened)
-    void opened.start()
-    return () => opened.stop()
+    const opened = openRoom(session, slug)
+    setOpened(opened)
+    void opened.store.start()
+    return () => {
+      opened.store.stop()
+      opened.search.forget()
+    }
   }, [session, slug])
   const { data: models = noModels } = useModels()
   const modelName = useCallback((modelId: string) => modelLabel(modelId, models), [models])
-  return useMemo(() => ({ session, store, modelName, showThread }), [session, store, modelName, showThread])
+  return useMemo(
+    () => ({ session, store, search, modelName, showThread }),
+    [session, store, search, modelName, showThread],
+  )
 }

@@ -6,7 +6,7 @@ import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
-import { canNotify, isNotifying, toggleNotifications } from './notifications.ts'
+import { canNotify, chooseNoticeLevel, type NoticeLevel, readNoticeLevel } from './notifications.ts'
 import { type Room, relatedId } from './room.ts'
 import { useRoomView } from './room-context.ts'
 import { memberName, peopleIn } from './room-members.ts'
@@ -64,18 +64,20 @@ function Here({ here }: { here: ReadonlySet<string> | undefined }) {
 
 function RoomMenu({ room }: { room: Room }) {
   const [asked, setAsked] = useState<'settings' | 'delete'>()
-  const [hasNotices, setNotices] = useState(isNotifying)
+  const [level, setLevel] = useState(readNoticeLevel)
   const close = () => setAsked(undefined)
-  const notices: MenuEntry = {
-    icon: 'speak',
-    label: t(hasNotices ? 'app.rooms.noticesOff' : 'app.rooms.noticesOn'),
-    choose: async () => setNotices(await toggleNotifications()),
-  }
+  const notices = nextLevels[level].map(
+    (next): MenuEntry => ({
+      icon: next === 'off' ? 'mute' : 'speak',
+      label: t(next === 'on' && level === 'text' ? 'app.rooms.noticesPlain' : levelLabels[next]),
+      choose: async () => setLevel(await chooseNoticeLevel(next)),
+    }),
+  )
   const administration: MenuEntry[] = [
     { icon: 'settings', label: t('app.rooms.settings'), choose: () => setAsked('settings') },
     { icon: 'trash', label: t('app.rooms.delete'), isDangerous: true, choose: () => setAsked('delete') },
   ]
-  const items = [...(canNotify ? [notices] : []), ...(room.role === 'admin' ? administration : [])]
+  const items = [...(canNotify ? notices : []), ...(room.role === 'admin' ? administration : [])]
   return (
     <>
       {items.length > 0 && <MenuButton label={t('app.rooms.menu', { name: room.name })} items={items} />}
@@ -88,6 +90,18 @@ function RoomMenu({ room }: { room: Room }) {
     </>
   )
 }
+
+const nextLevels: Record<NoticeLevel, readonly NoticeLevel[]> = {
+  off: ['on'],
+  on: ['text', 'off'],
+  text: ['on', 'off'],
+}
+
+const levelLabels = {
+  off: 'app.rooms.noticesOff',
+  on: 'app.rooms.noticesOn',
+  text: 'app.rooms.noticesText',
+} as const
 
 function DeleteDialog({ room, close }: { room: Room; close: () => void }) {
   const navigate = useNavigate()

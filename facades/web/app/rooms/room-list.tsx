@@ -3,14 +3,24 @@ import { lazy, Suspense, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { modelLabel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
-import { language, t, timeText } from '../shared/text/labels.ts'
+import { withoutMarks } from '../shared/text/excerpt.ts'
+import { clockText, dayText, t, timeText } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
-import { InvitationCard } from './invitation-card.tsx'
+import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
+import { acceptInvitation } from './invitations.ts'
 import { useMentions } from './mentions.ts'
-import type { Room } from './room.ts'
-import { arrangeRoom, type LastMessage, refreshRooms, useInvitations, useLastMessages, useRooms } from './rooms.ts'
+import { type Member, type Room, roleLabels } from './room.ts'
+import {
+  arrangeRoom,
+  endMembership,
+  type LastMessage,
+  refreshRooms,
+  useInvitations,
+  useLastMessages,
+  useRooms,
+} from './rooms.ts'
 import { Count } from './rooms-count.tsx'
 import './rooms.css'
 
@@ -33,28 +43,13 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   return (
     <>
       <div className="conversation-search">
-        <input
-          type="search"
-          className="text-field"
-          value={search}
-          maxLength={120}
-          aria-label={t('app.rooms.find')}
-          placeholder={t('app.rooms.find')}
-          onChange={(event) => setSearch(event.target.value)}
-        />
+        <ListSearch label={t('app.rooms.find')} text={search} search={setSearch} />
       </div>
       <nav className="conversations rooms" aria-label={t('app.rooms')}>
         <button type="button" className="quiet-button new-room" onClick={() => setCreating(true)}>
           <Icon name="plus" /> {t('app.rooms.new')}
         </button>
-        {error && (
-          <div className="notice wrong" role="alert">
-            <p>{errorText(error)}</p>
-            <button type="button" className="quiet-button" onClick={refreshRooms}>
-              {t('app.tryAgain')}
-            </button>
-          </div>
-        )}
+        {error && <ListFailure error={error} read={refreshRooms} />}
         {invitations.length > 0 && (
           <section>
             <h2>{t('app.invitations')}</h2>
@@ -90,6 +85,41 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
         </Suspense>
       )}
     </>
+  )
+}
+
+/** An invitation of the person: to which room, by whom, as what; to accept or to decline. */
+function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose: () => void }) {
+  const session = useSession()
+  const navigate = useNavigate()
+  const [error, setError] = useState<unknown>()
+  const { id, roomName = '', inviterName = '', role, expiresAt } = invitation
+  const accept = async () => {
+    const slug = await acceptInvitation(session, id)
+    onChoose()
+    await navigate({ to: '/rooms/$slug', params: { slug } })
+  }
+  return (
+    <li className="invitation">
+      <strong dir="auto">{roomName}</strong>
+      <span className="hint">
+        {t('app.invitations.from', { name: inviterName, role: t(roleLabels[role]) })}
+        {expiresAt !== undefined && ` ${t('app.invitations.until', { at: timeText(new Date(expiresAt)) })}`}
+      </span>
+      {error !== undefined && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      <span className="actions">
+        <button type="button" className="quiet-button" onClick={() => void endMembership(invitation).catch(setError)}>
+          {t('app.invitations.decline')}
+        </button>
+        <button type="button" className="button" onClick={() => void accept().catch(setError)}>
+          {t('app.invitations.accept')}
+        </button>
+      </span>
+    </li>
   )
 }
 
@@ -159,17 +189,15 @@ function LastLine({ last: { author, model, text, createdAt } }: { last: LastMess
   return (
     <span className="hint last-message">
       <span className="last-text" dir="auto">
-        {text === '' ? name : `${name}: ${text.slice(0, SHOWN).replace(/\s+/g, ' ')}`}
+        {text === '' ? name : `${name}: ${withoutMarks(text.slice(0, SHOWN))}`}
       </span>
       <time dateTime={createdAt} title={timeText(at)}>
-        {(isToday(at) ? clock : day).format(at)}
+        {isToday(at) ? clockText(at) : dayText(at)}
       </time>
     </span>
   )
 }
 
 const SHOWN = 120
-const clock = new Intl.DateTimeFormat(language, { timeStyle: 'short' })
-const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
 
 const isToday = (at: Date) => at.toDateString() === new Date().toDateString()

@@ -1,4 +1,4 @@
-import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
@@ -18,12 +18,12 @@ const NEAR_END = 48
 const READ_MS = 1000
 /** Messages that follow one another so closely bear the name of their author once. */
 const CLOSE_MS = 5 * 60_000
-/** Pages that are read at most to find the first unread message. */
-const MAX_PAGES = 20
+/** As many messages are read at most to find the first unread one; the service counts no further either. */
+const MAX_UNREAD = 1000
 
 interface RoomMessagesProps {
-  /** The message that was searched for. */
-  wanted: string | undefined
+  /** The message that was chosen last among those that were found. */
+  wanted: { id: string } | undefined
 }
 
 /** What was written in the room, by days. */
@@ -49,7 +49,7 @@ export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
               message={message}
               before={list.shown[index - 1]}
               isFirstUnread={message.id === unread.id}
-              isFound={message.id === wanted}
+              isFound={message.id === wanted?.id}
             />
           ))}
           <End list={list} />
@@ -150,7 +150,7 @@ function dayOf({ createdAt }: RoomMessage): string {
 }
 
 /** Of all messages those that are in the page. Whoever goes back stays at what they see. */
-function useShown(wanted: string | undefined) {
+function useShown(wanted: RoomMessagesProps['wanted']) {
   const { store } = useRoom()
   const messages = useRoomView((view) => view.messages)
   /** The first one that is shown; undefined where the newest are. */
@@ -171,7 +171,7 @@ function useShown(wanted: string | undefined) {
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is shown once.
   useEffect(() => {
-    if (wanted !== undefined) show(wanted)
+    if (wanted) void store.loadBackTo(Number(wanted.id)).then(() => show(wanted.id), ignoreFailure)
   }, [wanted])
   const earlier = async () => {
     const top = messages[start]
@@ -192,10 +192,14 @@ function useShown(wanted: string | undefined) {
   }
 }
 
+/** The message can be chosen again. */
+const ignoreFailure = () => {}
+
 /** Keeps a message where it is seen while others come before it, or shows one as soon as it is in the page. */
 function usePlaces() {
   const anchor = useRef<{ id: string; top: number }>(undefined)
   const goal = useRef<string>(undefined)
+  const [, drawAgain] = useReducer((count: number) => count + 1, 0)
   useLayoutEffect(() => {
     const { current } = anchor
     anchor.current = undefined
@@ -213,6 +217,8 @@ function usePlaces() {
     },
     bringIntoView(id: string) {
       goal.current = id
+      // It may be in the page already.
+      drawAgain()
     },
   }
 }
@@ -293,11 +299,10 @@ function useFirstUnread(show: (id: string) => void) {
   const [openedAt] = useState(() => new Date().toISOString())
   const found = findUnread(messages, readAtOpening, own)
   const isOld = found !== undefined && found.createdAt < openedAt
-  const mayBeEarlier = hasEarlier && readAtOpening > 0 && Number(messages[0]?.id ?? 0) > readAtOpening
+  const mayBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
   const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
-  const isFirstRead = () => Number(store.view.messages[0]?.id ?? 0) <= readAtOpening
   const jump = async () => {
-    for (let page = 0; page < MAX_PAGES && store.view.hasEarlier && !isFirstRead(); page++) await store.loadEarlier()
+    await store.loadBackTo(readAtOpening, MAX_UNREAD)
     const first = findUnread(store.view.messages, readAtOpening, own)
     if (first) show(first.id)
     setDone(true)

@@ -38,7 +38,7 @@ interface OpenedRoomProps {
 
 function OpenedRoom({ slug, panel, setPanel }: OpenedRoomProps) {
   const { session, store } = useRoom()
-  const [wanted, setWanted] = useState<string>()
+  const [wanted, setWanted] = useState<{ id: string }>()
   const here = useHere(session, slug)
   const close = () => setPanel(undefined)
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
@@ -61,7 +61,7 @@ function OpenedRoom({ slug, panel, setPanel }: OpenedRoomProps) {
         <Suspense>
           {panel.kind === 'members' && <MembersPanel here={here} close={close} />}
           {panel.kind === 'thread' && <ThreadPanel id={panel.id} close={close} />}
-          {panel.kind === 'search' && <SearchPanel choose={setWanted} close={close} />}
+          {panel.kind === 'search' && <SearchPanel choose={(id) => setWanted({ id })} close={close} />}
         </Suspense>
       )}
     </main>

@@ -2,9 +2,9 @@ import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { readBase64 } from './base64.ts'
 import { useRoom } from './room-context.ts'
 import { RoomFields } from './room-fields.tsx'
+import { readBase64 } from './room-files.ts'
 import { refreshRooms, writeTexts } from './rooms.ts'
 
 /** Changes the name, the texts and the picture of a room. */

@@ -41,6 +41,9 @@ export function relatedId(record: { relations?: StoredRoomMessage['relations'] }
 
 export const mayWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'
 
+/** Records that are read one by one at most, where many have changed. */
+export const MAX_SINGLE_READS = 5
+
 interface Page<T> {
   items: T[]
   total: number

@@ -1,29 +1,24 @@
-import { useDeferredValue, useMemo, useRef, useState } from 'react'
+import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { t, timeText } from '../shared/text/labels.ts'
-import type { RoomMessage } from './message-content.ts'
 import { useNameOf } from './message-item.tsx'
+import { saltsOf } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
+import type { SearchState } from './room-search.ts'
+import { findHits, type SearchHit, takeNewest } from './search-hit.ts'
 import { SidePanel } from './side-panel.tsx'
-
-const MOST = 100
 
 interface SearchPanelProps {
   choose: (id: string) => void
   close: () => void
 }
 
-/** Searches what was read of the room, and on demand what is before that; only this browser can. */
+/** Searches what was read of the room, and on demand its whole history; only this browser can. */
 export function SearchPanel({ choose, close }: SearchPanelProps) {
-  const byId = useRoomView((view) => view.byId)
-  const hasEarlier = useRoomView((view) => view.hasEarlier)
   const [text, setText] = useState('')
-  const words = useDeferredValue(text.trim().toLocaleLowerCase())
-  const hits = useMemo(() => {
-    if (words === '') return []
-    const found = [...byId.values()].filter((each) => each.text.toLocaleLowerCase().includes(words))
-    return found.toSorted((one, other) => Number(other.id) - Number(one.id)).slice(0, MOST)
-  }, [byId, words])
+  const words = useDeferredValue(text.trim())
+  const state = useSearchState()
+  const hits = useHits(words, state)
   return (
     <SidePanel title={t('app.rooms.search')} close={close}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
@@ -37,14 +32,10 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
           placeholder={t('app.rooms.searchHint')}
           onChange={({ target }) => setText(target.value)}
         />
-        <p className="hint" role="status">
-          {t(hasEarlier ? 'app.rooms.searchedLast' : 'app.rooms.searchedAll', { count: byId.size })}
-          {words !== '' && hits.length === 0 && ` ${t('app.search.nothing')}`}
-        </p>
-        {hasEarlier && <WholeHistory />}
+        <Reach state={state} hasFound={words === '' || hits.length > 0} />
         <ul className="hits">
           {hits.map((hit) => (
-            <Hit key={hit.id} hit={hit} words={words} choose={choose} />
+            <Hit key={hit.id} hit={hit} choose={choose} />
           ))}
         </ul>
       </div>
@@ -52,66 +43,83 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
   )
 }
 
-function Hit({ hit, words, choose }: { hit: RoomMessage; words: string; choose: (id: string) => void }) {
+function useSearchState(): SearchState {
+  const { search } = useRoom()
+  const keys = useRoomView((view) => view.keys)
+  useEffect(() => search.follow(keys), [search, keys])
+  return useSyncExternalStore(search.subscribe, () => search.state)
+}
+
+/** What is found in the room as it is read here, and in what only the worker has read. */
+function useHits(words: string, { reach: { count } }: SearchState): SearchHit[] {
+  const { search } = useRoom()
+  const byId = useRoomView((view) => view.byId)
+  const [history, setHistory] = useState<{ words: string; hits: SearchHit[] }>({ words: '', hits: [] })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what can be found grows with the count.
+  useEffect(() => {
+    let isLate = false
+    search.find(words).then((hits) => isLate || setHistory({ words, hits }), ignoreEnd)
+    return () => {
+      isLate = true
+    }
+  }, [search, words, count])
+  return useMemo(() => {
+    const earlier = history.words === words ? history.hits.filter(({ id }) => !byId.has(id)) : []
+    return takeNewest([...findHits(byId.values(), words), ...earlier])
+  }, [byId, history, words])
+}
+
+/** What is looked for in a search that ends is not found. */
+const ignoreEnd = () => {}
+
+/** Says how far it is searched, and offers to go on to the beginning. */
+function Reach({ state: { phase, reach, error }, hasFound }: { state: SearchState; hasFound: boolean }) {
+  const { session, store, search } = useRoom()
+  const byId = useRoomView((view) => view.byId)
+  const hasEarlier = useRoomView((view) => view.hasEarlier)
+  const isWhole = phase === 'done' || !hasEarlier
+  const later = useMemo(() => [...byId.keys()].filter((id) => Number(id) > reach.newest).length, [byId, reach])
+  const reached = Math.max(byId.size, reach.count + later)
+  const isReading = phase === 'reading'
+  const read = () => {
+    const { room, keys } = store.view
+    if (room) void search.read({ room, keys, salts: saltsOf(session) })
+  }
+  return (
+    <>
+      <p className="hint" role="status">
+        {t(isWhole ? 'app.rooms.searchedAll' : 'app.rooms.searchedLast', { count: reached })}
+        {!hasFound && !isReading && ` ${t('app.search.nothing')}`}
+      </p>
+      {phase === 'failed' && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      {!isWhole && !reach.isFull && (
+        <button type="button" className="plain-button" onClick={isReading ? () => search.stopReading() : read}>
+          {t(isReading ? 'app.composer.stop' : 'app.rooms.searchAll')}
+        </button>
+      )}
+    </>
+  )
+}
+
+function Hit({ hit, choose }: { hit: SearchHit; choose: (id: string) => void }) {
   const nameOf = useNameOf()
+  const { before, words, after } = hit.excerpt
   return (
     <li>
       <button type="button" onClick={() => choose(hit.thread ?? hit.id)}>
         <span className="hint">
           {nameOf(hit)} · {timeText(new Date(hit.createdAt))}
         </span>
-        <Found text={hit.text} words={words} />
+        <span dir="auto">
+          {before}
+          <mark>{words}</mark>
+          {after}
+        </span>
       </button>
     </li>
-  )
-}
-
-/** Reads what is before that, page by page, until it is stopped. */
-function WholeHistory() {
-  const { store } = useRoom()
-  const [state, setState] = useState<'ready' | 'reading' | { error: unknown }>('ready')
-  const isStopped = useRef(false)
-  const read = async () => {
-    isStopped.current = false
-    while (store.view.hasEarlier && !isStopped.current) await store.loadEarlier()
-  }
-  const begin = () => {
-    setState('reading')
-    read().then(
-      () => setState('ready'),
-      (error: unknown) => setState({ error }),
-    )
-  }
-  const stop = () => {
-    isStopped.current = true
-  }
-  return (
-    <>
-      {typeof state === 'object' && (
-        <p className="wrong" role="alert">
-          {errorText(state.error)}
-        </p>
-      )}
-      <button type="button" className="plain-button" onClick={state === 'reading' ? stop : begin}>
-        {t(state === 'reading' ? 'app.composer.stop' : 'app.rooms.searchAll')}
-      </button>
-    </>
-  )
-}
-
-const AROUND = 60
-
-/** The words that were searched for, with what stands around them. */
-function Found({ text, words }: { text: string; words: string }) {
-  const at = text.toLocaleLowerCase().indexOf(words)
-  const end = at + words.length
-  return (
-    <span dir="auto">
-      {at > AROUND && '…'}
-      {text.slice(Math.max(0, at - AROUND), at)}
-      <mark>{text.slice(at, end)}</mark>
-      {text.slice(end, end + AROUND)}
-      {end + AROUND < text.length && '…'}
-    </span>
   )
 }

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import type { ConversationKey } from '../../shared/crypto/conversation-key.ts'
+import { trustWorker } from '../../shared/trusted-worker.ts'
 import { refreshConversations } from '../conversations.ts'
 import type { ReadFailure } from './export-reader.ts'
 import type { Order, Report } from './import-worker.ts'
@@ -65,7 +66,7 @@ export function startImport(file: File, key: ConversationKey, quota: Quota): voi
     end({ phase: 'done' })
     return
   }
-  const reader = new Worker(trustedAddress, { type: 'module' })
+  const reader = startWorker()
   worker = reader
   const send = (order: Order) => reader.postMessage(order)
   reader.addEventListener('error', ({ error, message }) => end({ phase: 'failed', error: error ?? new Error(message) }))
@@ -91,17 +92,7 @@ async function take(conversation: ImportedConversation, key: ConversationKey, qu
   if (outcome === 'known') change({ known: state.known + 1 })
 }
 
-interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL(address: string): string },
-  ): { createScriptURL(address: string): string }
-}
-
-/** The address of the worker as the policy of the page wants it where a browser knows such policies; nothing else gets one. */
-const trustedAddress = ((trustedTypes?: TrustedTypes) =>
-  trustedTypes?.createPolicy('import-worker', { createScriptURL: () => workerAddress }).createScriptURL('') ??
-  workerAddress)((globalThis as { trustedTypes?: TrustedTypes }).trustedTypes)
+const startWorker = trustWorker('import-worker', workerAddress)
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener)

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api } from '../api/client.ts'
+import { api, queryClient } from '../api/client.ts'
 import { language, t, timeText } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
@@ -19,6 +19,9 @@ export function LimitNotice() {
   const nearest = near.toSorted((a, b) => share(b) - share(a))[0]
   return nearest ? <Meter limit={nearest} /> : null
 }
+
+/** Reads the limits again, after a question has counted against them or was refused for one. */
+export const refreshLimits = () => queryClient.invalidateQueries({ queryKey: ['limits'] })
 
 const share = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 

@@ -36,8 +36,17 @@ const numbers = new Intl.NumberFormat(regions)
 
 const formatted = (value: string | number | undefined) => (typeof value === 'number' ? numbers.format(value) : value)
 
-/** A day for people, such as «25 Nov». */
-export const dayText = (date: Date) => new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' }).format(date)
+// To make one takes a browser longer than to write a hundred dates with it.
+const [days, moments, clock] = [
+  new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' }),
+  new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' }),
+  new Intl.DateTimeFormat(regions, { timeStyle: 'short' }),
+]
 
-export const timeText = (date: Date) =>
-  new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' }).format(date)
+/** A day for people, such as «25 Nov». */
+export const dayText = (date: Date) => days.format(date)
+
+export const timeText = (date: Date) => moments.format(date)
+
+/** The time of a day. */
+export const clockText = (date: Date) => clock.format(date)

@@ -1,0 +1,140 @@
+import { api } from '../shared/api/client.ts'
+import { onSessionEnd } from '../shared/api/session-end.ts'
+import { trustWorker } from '../shared/trusted-worker.ts'
+import { readPage, type StoredRoomMessage } from './room.ts'
+import type { SearchHit } from './search-hit.ts'
+import type { Reach, SearchedRoom, SearchOrder, SearchReport } from './search-worker.ts'
+import workerAddress from './search-worker.ts?worker&url'
+
+const startWorker = trustWorker('search-worker', workerAddress)
+
+const PAGE_SIZE = 200
+
+/** How far the history of a room is read, the newest messages first. */
+export interface SearchState {
+  phase: 'idle' | 'reading' | 'stopped' | 'done' | 'failed'
+  reach: Reach
+  error?: unknown
+}
+
+const nothing: SearchState = { phase: 'idle', reach: { count: 0, newest: 0, isFull: false } }
+
+/** The whole history of a room, opened in the memory of a worker: it goes with the room, with the session, and with the page. */
+export class RoomSearch {
+  readonly #listeners = new Set<() => void>()
+  #worker: SearchWorker | undefined
+  #keys: SearchedRoom['keys'] | undefined
+  #state = nothing
+
+  get state(): SearchState {
+    return this.#state
+  }
+
+  readonly subscribe = (listener: () => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Reads the history, or what is left of it. */
+  async read(searched: SearchedRoom): Promise<void> {
+    const worker = this.#worker ?? new SearchWorker(() => this.forget())
+    this.#worker = worker
+    this.#keys = searched.keys
+    this.#set({ ...this.#state, phase: 'reading', error: undefined })
+    try {
+      const end = await this.#readPages(worker, searched)
+      if (end) this.#set({ ...this.#state, phase: end })
+    } catch (error) {
+      if (worker === this.#worker) this.#set({ ...this.#state, phase: 'failed', error })
+    }
+  }
+
+  stopReading(): void {
+    this.#set({ ...this.#state, phase: 'stopped' })
+  }
+
+  /** Finds words in what is read. */
+  async find(words: string): Promise<SearchHit[]> {
+    if (!this.#worker || words === '') return []
+    return (await this.#worker.order({ type: 'find', words })).hits
+  }
+
+  /** Forgets what was read where the room has other keys by now, which may open more. */
+  follow(keys: SearchedRoom['keys']): void {
+    if (keys !== this.#keys) this.forget()
+  }
+
+  forget(): void {
+    this.#worker?.end()
+    this.#worker = undefined
+    this.#set(nothing)
+  }
+
+  /** Returns how it ended; nothing where it was ended from outside. */
+  async #readPages(worker: SearchWorker, searched: SearchedRoom): Promise<'done' | 'stopped' | undefined> {
+    // What came meanwhile has moved the others back: some are read twice, and none is left out.
+    for (let number = Math.floor(this.#state.reach.count / PAGE_SIZE) + 1; ; number++) {
+      const { items, total } = await readHistory(searched.room.id, number)
+      const { reach } = await worker.order({ type: 'keep', searched, stored: items })
+      if (worker !== this.#worker) return undefined
+      this.#set({ ...this.#state, reach })
+      if (number * PAGE_SIZE >= total) return 'done'
+      if (reach.isFull) return 'stopped'
+      if (this.#state.phase !== 'reading') return undefined
+    }
+  }
+
+  #set(state: SearchState): void {
+    this.#state = state
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+const readHistory = (id: string, number: number) =>
+  readPage<StoredRoomMessage>(
+    api.rooms.related.query({
+      id,
+      relation: 'messages',
+      include: ['member'],
+      sort: ['-id'],
+      page: { size: PAGE_SIZE, number },
+    }),
+  )
+
+type WithoutNumber<Order> = Order extends unknown ? Omit<Order, 'number'> : never
+
+/** A worker that answers orders, until it or the session ends. */
+class SearchWorker {
+  readonly #worker = startWorker()
+  readonly #waiting = new Map<number, PromiseWithResolvers<SearchReport>>()
+  readonly #stopListening: () => void
+  #number = 0
+
+  constructor(ended: () => void) {
+    this.#stopListening = onSessionEnd(ended)
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<SearchReport>) => {
+      this.#waiting.get(data.number)?.resolve(data)
+      this.#waiting.delete(data.number)
+    })
+    this.#worker.addEventListener('error', ({ message }) => this.#fail(new Error(message)))
+  }
+
+  order(order: WithoutNumber<SearchOrder>): Promise<SearchReport> {
+    const number = ++this.#number
+    const waiting = Promise.withResolvers<SearchReport>()
+    this.#waiting.set(number, waiting)
+    this.#worker.postMessage({ ...order, number })
+    return waiting.promise
+  }
+
+  end(): void {
+    this.#stopListening()
+    this.#worker.terminate()
+    this.#fail(new Error('The search has ended.'))
+  }
+
+  #fail(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+}

@@ -1,0 +1,31 @@
+import { errorText } from '../api/error-text.ts'
+import { t } from '../text/labels.ts'
+
+interface ListSearchProps {
+  label: string
+  text: string
+  search: (text: string) => void
+}
+
+/** Narrows a list of the sidebar to some names. */
+export const ListSearch = ({ label, text, search }: ListSearchProps) => (
+  <input
+    type="search"
+    className="text-field"
+    value={text}
+    maxLength={120}
+    aria-label={label}
+    placeholder={label}
+    onChange={({ target }) => search(target.value)}
+  />
+)
+
+/** Stands where a list could not be read. */
+export const ListFailure = ({ error, read }: { error: unknown; read: () => void }) => (
+  <div className="notice wrong" role="alert">
+    <p>{errorText(error)}</p>
+    <button type="button" className="quiet-button" onClick={read}>
+      {t('app.tryAgain')}
+    </button>
+  </div>
+)

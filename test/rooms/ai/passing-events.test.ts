@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { follow, type PassingEvent, roomStream } from '../../../facades/client/live/index.ts'
+import { repeats } from '../../kit/ai/provider.ts'
+import { ownDatabase } from '../../kit/parts/redis.ts'
+import { describeWith } from '../../kit/parts/with-parts.ts'
+import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
+import { ask, disclosures, KEY, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+import { startMortal } from '../../kit/rooms/mortal-replica.ts'
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
+
+const SLOW = { timeout: 90_000, interval: 50 }
+
+interface Progress {
+  number: number
+  isWhole: boolean
+  parts: { type: string; text: string }[]
+}
+
+describeWith('redis')('what is told in passing between two replicas', () => {
+  /** The replica that outlives the other one, in this process. */
+  let app: RoomAiApp
+  let shared: Record<string, string>
+
+  beforeAll(async () => {
+    shared = { APP_KEY: randomBytes(32).toString('base64'), REDIS_URL: ownDatabase(9) }
+    app = await startRoomAi(shared)
+    app.provider.behave = repeats('piece')
+  })
+  afterAll(() => app[Symbol.asyncDispose]())
+
+  /** A room with a member who asks and one who reads. */
+  const newRoom = async () => {
+    const room = await roomWithAi(app, ['editor'])
+    const { slug } = (await room.admin.get(`/rooms/${room.id}`)).one.attributes
+    return { ...room, asker: room.admin, reader: room.editor, channel: `private-Rooms.${slug}` }
+  }
+
+  /** Hears at a replica what is told in passing: by a socket, and by server-sent events. */
+  const listen = async (url: string, { id, reader, channel }: Awaited<ReturnType<typeof newRoom>>) => {
+    const socket = await openSocket(url)
+    await subscribe(url, socket, reader.token, channel)
+    const byEvents: PassingEvent[] = []
+    const stream = follow({
+      ...roomStream({ url, headers: { authorization: `Bearer ${reader.token}` } }, id),
+      read: () => {},
+      apply: () => {},
+      passed: (event) => byEvents.push(event),
+    })
+    const bySocket = () =>
+      socket.frames.flatMap(({ event, data }) => (event === 'passing' ? [data as PassingEvent] : []))
+    const progress = (events: readonly PassingEvent[]) =>
+      Promise.all(events.map(async ({ content }) => (await opened(content, KEY)) as unknown as Progress))
+    return {
+      socket,
+      bySocket: () => progress(bySocket()),
+      byEvents: () => progress(byEvents),
+      [Symbol.dispose]: () => {
+        stream.stop()
+        socket[Symbol.dispose]()
+      },
+    }
+  }
+
+  /** Pieces in their order, which begin with all that there is. */
+  const expectPieces = async (heard: () => Promise<Progress[]>) => {
+    await expect.poll(async () => (await heard()).length, SLOW).toBeGreaterThan(3)
+    const pieces = await heard()
+    const numbers = pieces.map(({ number }) => number)
+    expect(numbers).toEqual(numbers.toSorted((one, other) => one - other))
+    expect(new Set(numbers).size).toBe(numbers.length)
+    for (const { parts } of pieces) expect(parts.map(({ text }) => text).join('')).toMatch(/^(piece )+$/)
+  }
+
+  test('an answer grows for a reader at another replica, which learns that it is lost once its own is killed', async () => {
+    await using mortal = await startMortal(app, shared)
+    const room = await newRoom()
+    using there = await listen(app.svc.url, room)
+    await ask(mortal.as(room.asker.token), room.id, 'Count')
+    await expectPieces(there.bySocket)
+    await expectPieces(there.byEvents)
+
+    mortal.service.kill('SIGKILL')
+    const state = async () => (await disclosures(room.reader, room.id))[0]?.state
+    await expect.poll(state, SLOW).toBe('lost')
+    const isTold = () =>
+      there.socket.frames.some(
+        ({ event, data }) => event === 'change' && (data as { kind: string }).kind === 'room-disclosures.updated',
+      )
+    await expect.poll(isTold, SLOW).toBe(true)
+  })
+
+  test('a reader whose replica is killed has the whole answer from the other one, and it goes on', async () => {
+    await using mortal = await startMortal(app, shared)
+    const room = await newRoom()
+    using before = await listen(mortal.url, room)
+    const { meta } = await ask(room.asker, room.id, 'Count on')
+    await expectPieces(before.bySocket)
+    const [heard] = (await before.bySocket()).slice(-1)
+
+    mortal.service.kill('SIGKILL')
+    await mortal.service.ended
+    using after = await listen(app.svc.url, room)
+    const whole = async () => (await after.byEvents()).find(({ isWhole }) => isWhole)
+    await expect.poll(async () => (await whole())?.number ?? 0, SLOW).toBeGreaterThan(heard?.number ?? 0)
+    await expectPieces(after.bySocket)
+    await room.asker.post(`${room.path}/cancel-answer`, { disclosure: meta['disclosure'] })
+  })
+
+  test('who is typing at one replica is seen at the other, and still once one of them is killed', async () => {
+    await using mortal = await startMortal(app, shared)
+    const room = await newRoom()
+    using there = await listen(app.svc.url, room)
+    const writer = await openSocket(mortal.url)
+    await subscribe(mortal.url, writer, room.asker.token, room.channel)
+    const type = (socket: typeof writer, user: string) =>
+      socket.send({ event: 'client-typing', channel: room.channel, data: { user } })
+    const typed = () =>
+      there.socket.frames.flatMap(({ event, data }) =>
+        event === 'client-typing' ? [(data as { user: string }).user] : [],
+      )
+    type(writer, 'there')
+    await expect.poll(typed, SLOW).toEqual(['there'])
+
+    mortal.service.kill('SIGKILL')
+    await mortal.service.ended
+    using moved = await openSocket(app.svc.url)
+    await subscribe(app.svc.url, moved, room.asker.token, room.channel)
+    type(moved, 'here')
+    await expect.poll(typed, SLOW).toEqual(['there', 'here'])
+  })
+})

@@ -1,0 +1,67 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
+
+describeWith('chromium')('what stands between somebody and their message to a room', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let upstream: Awaited<ReturnType<typeof startProvider>>
+  let ada: RoomsPage
+  let ben: RoomsPage
+
+  beforeAll(async () => {
+    upstream = resources.use(await startProvider())
+    const config = resources.use(await configFor(upstream.url))
+    svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+    const rules = join(svc.folder, 'announcements', 'rules')
+    await mkdir(rules, { recursive: true })
+    await writeFile(join(rules, 'en_US.md'), 'Be **kind**.')
+    const { people } = resources.use(await gatherInRoom(svc, 'Court', ['adaa', 'benn']))
+    ;[ada, ben] = people
+  }, 120_000)
+  afterAll(() => resources.disposeAsync())
+
+  test('a question beyond a limit says so, the message stays, and people go on writing', async () => {
+    const { page } = ada
+    upstream.behave = answers('One.')
+    await svc.host.limits.set({ name: 'few calls', for: 'user:adaa', cap: 1, unit: 'requests', per: 'day' })
+    const asked = upstream.asked.length
+    await ada.say('@svc First?')
+    await ada.said('One.').waitFor()
+    await page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('@svc Second?')
+    await page.getByText('The limit few calls is reached.').waitFor()
+    await expectAccessible(page)
+
+    await ada.say('@svc Second?')
+    await page.getByRole('alert').getByText('A usage limit is reached.').waitFor()
+    await ben.said('Second?').waitFor()
+    await expectAccessible(page)
+    expect(upstream.asked.length).toBe(asked + 1)
+    await ada.say('Nobody asks now')
+    await ben.said('Nobody asks now').waitFor()
+    await page.getByText('A usage limit is reached.').waitFor({ state: 'detached' })
+    await svc.host.limits.remove({ name: 'few calls' })
+  })
+
+  test('what must be accepted first blocks sending to people, too, until it is', async () => {
+    const { page } = ben
+    await svc.host.announcements.publish({ title: 'House rules', view: 'rules', force: true, users: ['benn'] })
+    await page.reload()
+    await page.getByText('Please accept this first: House rules').waitFor()
+    await page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('May I?')
+    const button = page.locator('.room-foot').getByRole('button', { name: 'Send', exact: true })
+    expect(await button.isDisabled()).toBe(true)
+    await expectAccessible(page)
+
+    await page.getByRole('button', { name: 'Read', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'I have read this and agree' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await button.click()
+    await ada.said('May I?').waitFor()
+  })
+})
