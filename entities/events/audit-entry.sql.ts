@@ -1,4 +1,5 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
+import { type LoggedChange, recording } from './change-log.sql.ts'
 
 /** An entry before it has its place in the log. */
 export interface NewAuditEntry {
@@ -11,13 +12,21 @@ export interface NewAuditEntry {
   change: string | null
 }
 
-/** Values: entries as JSON, in their order. The head of the log is locked until the transaction ends. */
-export const appendToAudit = statement<{ seq: number }>(
+/**
+ * Adds entries, and tells administrators of each in their stream. Values: entries as JSON, in their order. The head of the log
+ * and then the stream are locked until the transaction ends.
+ */
+export const appendToAudit = statement<LoggedChange>(
   'append-to-audit',
-  `insert into audit_entries (act, outcome, actor, subject, request_id, origin, change)
-   select e ->> 'act', e ->> 'outcome', e ->> 'actor', e ->> 'subject', e ->> 'requestId', e ->> 'origin', e ->> 'change'
-     from jsonb_array_elements($1::jsonb) with ordinality as g (e, n) order by n
-   returning seq::float8 as seq`,
+  `with appended as (
+    insert into audit_entries (act, outcome, actor, subject, request_id, origin, change)
+    select e ->> 'act', e ->> 'outcome', e ->> 'actor', e ->> 'subject', e ->> 'requestId', e ->> 'origin', e ->> 'change'
+      from jsonb_array_elements($1::jsonb) with ordinality as g (e, n) order by n
+    returning seq, act, subject
+  ), given as (
+    select seq as n, 'admins' as stream, act as kind, coalesce(left(subject, 40), '') as subject, null as number, null as status
+      from appended
+  ), ${recording('given')}`,
 )
 
 /** An entry with its links, as the chain is checked and exported. */

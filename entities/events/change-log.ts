@@ -6,7 +6,7 @@ export const ChangeStream = defineEntity({
   name: 'ChangeStream',
   tableName: 'change_streams',
   properties: {
-    /** `room:{id}`, `user:{id}` or `all`. */
+    /** `room:{id}`, `user:{id}`, `all`, or `admins` for what only administrators see. */
     stream: p.string().length(40).primary(),
     seq: p.bigint('number'),
   },
@@ -25,7 +25,7 @@ export const ChangeLogEntry = defineEntity({
     stream: p.string().length(40).primary(),
     seq: p.bigint('number').primary(),
     at: moment().defaultRaw('clock_timestamp()').primary(),
-    /** The type and what happened to it, such as `room-messages.created`. */
+    /** The type and what happened to it, such as `room-messages.created`; for administrators the procedure that was called. */
     kind: p.string().length(60),
     /** The id of the resource that changed. */
     subject: p.string().length(40),

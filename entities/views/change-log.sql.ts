@@ -11,11 +11,11 @@ export const { recordChanges, findChangesOfStreams } = describeChanges({
   status: statusOfAnswer,
 })
 
-/** Deletes the streams of rooms and people that are gone, once the log has nothing of them. The stream of all is never gone. */
+/** Deletes the streams of rooms and people that are gone, once the log has nothing of them. Those of all and of administrators are never gone. */
 export const deleteEndedStreams = statement<never>(
   'delete-ended-streams',
   `delete from ${ChangeStream.tableName} s
-    where s.stream <> 'all' and not exists (select from ${Room.tableName} where s.stream = 'room:' || id)
+    where s.stream not in ('all', 'admins') and not exists (select from ${Room.tableName} where s.stream = 'room:' || id)
       and not exists (select from ${User.tableName} where s.stream = 'user:' || id)
       and not exists (select from ${ChangeLogEntry.tableName} l where l.stream = s.stream)`,
 )

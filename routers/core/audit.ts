@@ -3,6 +3,7 @@ import type { ChangeSet } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import ipaddr from 'ipaddr.js'
 import { appendToAudit, type NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
+import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { Act, type ActCall, isStartAct } from './act.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
@@ -73,9 +74,12 @@ export function observeWrites(em: EntityManager, act: Act): void {
   em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => uow.getChangeSets().forEach(observe) })
 }
 
-/** Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log. */
-export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<void> {
-  await runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
+/**
+ * Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log.
+ * Returns what administrators are told of it.
+ */
+export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<LoggedChange[]> {
+  return runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
 }
 
 /** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */

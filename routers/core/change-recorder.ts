@@ -2,8 +2,8 @@ import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 
 export type StreamKind = 'room' | 'user'
-/** What can be followed: a room, what concerns one person, or what everybody sees. */
-export type Stream = `${StreamKind}:${number}` | 'all'
+/** What can be followed: a room, what concerns one person, what everybody sees, or what only administrators see. */
+export type Stream = `${StreamKind}:${number}` | 'all' | 'admins'
 
 type ChangeVerb = 'created' | 'updated' | 'deleted'
 

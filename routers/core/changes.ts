@@ -24,15 +24,16 @@ export async function changing<T>(
   const logged: LoggedChange[] = []
   const dropped: string[] = []
   const ended: string[] = []
-  const result = await transact(ctx, stream, async (em) => {
+  const finish = async (em: EntityManager) => {
     const result = await work(em, createRecorder({ noted, logged, dropped, ended }))
     await em.flush()
     if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
     return result
-  })
+  }
+  const { result, told } = await runTransaction(ctx, stream, finish, noted)
   // Nobody whose session or token has ended hears of what follows.
   const announced = ctx.services.credentials.announce(ended)
-  if (logged.length > 0) publish(ctx, logged)
+  publish(ctx, [...logged, ...told])
   await announced
   if (dropped.length > 0) await removeFiles(ctx, dropped)
   return result
@@ -44,25 +45,49 @@ export async function transact<T>(
   stream: Stream | undefined,
   work: (em: EntityManager) => Promise<T>,
 ): Promise<T> {
-  using _turn = stream && (await ctx.services.turns.change.take(stream))
-  const act = ctx.act?.isSignIn ? undefined : ctx.act
-  const result = await traceWork('transaction', {}, () =>
-    ctx.em().transactional(async (em) => {
-      if (ctx.origin === 'host') await runStatement(em, bePatient, [])
-      return act ? workRecorded(ctx, em, act, work) : work(em)
-    }),
-  )
-  act?.settle()
+  const { result, told } = await runTransaction(ctx, stream, work)
+  publish(ctx, told)
   return result
 }
 
-async function workRecorded<T>(ctx: Context, em: EntityManager, act: Act, work: (em: EntityManager) => Promise<T>) {
-  if (act.isObserved) observeWrites(em, act)
-  const result = await work(em)
-  // The rows that it still has to write belong to its entry.
-  await em.flush()
-  if (act.needsEntry) await recordInTransaction(ctx, em, act)
-  return result
+/** Returns with the result what administrators are to be told of the act, which is the last thing that is written. */
+async function runTransaction<T>(
+  ctx: Context,
+  stream: Stream | undefined,
+  work: (em: EntityManager) => Promise<T>,
+  /** What the work has noted once it is done. */
+  noted: readonly NotedChange[] = [],
+): Promise<{ result: T; told: LoggedChange[] }> {
+  using _turn = stream && (await ctx.services.turns.change.take(stream))
+  const act = ctx.act?.isSignIn ? undefined : ctx.act
+  const ended = await traceWork('transaction', {}, () =>
+    ctx.em().transactional(async (em) => {
+      if (ctx.origin === 'host') await runStatement(em, bePatient, [])
+      if (act?.isObserved) observeWrites(em, act)
+      const result = await work(em)
+      // The rows that it still has to write belong to its entry.
+      await em.flush()
+      return { result, told: await tellAdministrators(ctx, em, act, noted) }
+    }),
+  )
+  act?.settle()
+  return ended
+}
+
+/** By the entry of the act; what no act tells of, such as a model that does not answer any more, by what everybody is told. */
+async function tellAdministrators(
+  ctx: Context,
+  em: EntityManager,
+  act: Act | undefined,
+  noted: readonly NotedChange[],
+) {
+  if (act?.needsEntry) return recordInTransaction(ctx, em, act)
+  const shared = noted.filter(({ stream }) => stream === 'all')
+  if (shared.length === 0) return []
+  return writeLog(
+    em,
+    shared.map((change) => ({ ...change, stream: 'admins' })),
+  )
 }
 
 interface NotedChange {
@@ -95,10 +120,11 @@ const writeLog = (em: EntityManager, noted: readonly NotedChange[]) =>
   runStatement(em, recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
 
 function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {
+  if (logged.length === 0) return
   services.changeBus.publish(logged)
   if (!services.settings.syncLog) return
   const own = caller.type === 'user' ? `user:${caller.person.id}` : ''
-  const readable = logged.filter(({ stream }) => !stream.startsWith('user:') || stream === own)
+  const readable = logged.filter(({ stream }) => stream !== 'admins' && (!stream.startsWith('user:') || stream === own))
   const positions = readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq }))
   hints.positions = [...(hints.positions ?? []), ...positions]
 }

@@ -9,8 +9,11 @@ import {
   toolsToApprove,
 } from '../../entities/views/overview.sql.ts'
 import { checkPrices } from '../catalogue/prices.ts'
-import { adminSession, router } from '../core/trpc.ts'
+import { Problem } from '../core/problems.ts'
+import { about, adminSession, router } from '../core/trpc.ts'
 import { askReplicas } from '../rooms/realtime/replicas.ts'
+import { changesInput, changesSince } from '../verbs/changes.ts'
+import { followChanges, followInput } from '../verbs/follow-changes.ts'
 import { checkParts } from './health.ts'
 
 /** The most rows of a list on the first page of administrators. */
@@ -32,6 +35,25 @@ export const overviewRouter = router({
     const [{ status, checks }, replicas] = await Promise.all([checkParts(ctx), askReplicas(ctx.services.changeBus)])
     return { status, parts: checks, replicas }
   }),
+
+  changesSince: adminSession
+    .meta(about('Read which acts of administrators and changes of the catalogue there were since a position.'))
+    .input(changesInput.prefault({}))
+    .query(({ ctx, input }) => changesSince(ctx, 'admins', input.page?.after)),
+
+  changes: adminSession
+    .meta(
+      about(
+        'Follow the acts of administrators and changes of the catalogue: names and ids, and nothing of their content.',
+      ),
+    )
+    .input(followInput.prefault({}))
+    .subscription(({ ctx, input: { lastEventId: after } }) => {
+      const { caller } = ctx
+      if (caller.type !== 'user') throw new Problem('session_only')
+      // Whoever is given another role is signed out.
+      return followChanges({ ...ctx, caller }, { stream: 'admins', after, admit: async () => () => false })
+    }),
 
   /** Calls and tokens by hour. */
   calls: adminSession

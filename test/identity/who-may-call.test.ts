@@ -164,7 +164,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   },
   {
     open: 'an administrator in a browser',
-    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list overview.health overview.calls overview.models overview.limits overview.decisions',
+    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list overview.health overview.calls overview.models overview.limits overview.decisions overview.changes overview.changesSince',
   },
   {
     open: 'an administrator in a browser',

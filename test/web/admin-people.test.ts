@@ -4,6 +4,7 @@ import { sections } from '../../facades/web/app/admin/sections.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
+import { run } from '../kit/command-line.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { adminShown, ageSessions, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -16,6 +17,10 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const { de_DE: german, en_US: english } = builtInLabels
+
+/** Runs a command of the host over the service's own database. */
+const command = (...argv: string[]) =>
+  run(argv, { env: { DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder, DATABASE_POOL: '2' } })
 
 describeWith('chromium')('people in the administration', () => {
   test('whoever is no administrator sees no entry, finds no page and reads nothing', async () => {
@@ -172,13 +177,24 @@ describeWith('chromium')('people in the administration', () => {
     await expectFitting(page, 'audit')
   })
 
-  test('what the command line changes is shown without loading the page again', async () => {
+  test('what the command line changes is shown at once, and read by no tab that nobody looks at', async () => {
     await using admin = await openAdmin(svc, 'frida')
-    const { page } = admin
+    const { page: hidden, requests } = admin
     const { id } = await addAccount(svc, 'linus')
+    await showAdmin(hidden, `people/${id}`)
+    const page = await hidden.context().newPage()
     await showAdmin(page, `people/${id}`)
-    await svc.host.admin.setGroups({ user: { id }, groups: ['library'] })
+    await hidden.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+    requests.length = 0
+
+    await command('set-groups', '--username', 'linus', '--groups', 'library')
     await page.getByText('library').waitFor()
+    await command('rename-user', '--username', 'linus', '--to', 'linus2')
+    await page.getByText('linus2').first().waitFor()
+    expect(requests.filter(({ url }) => url.includes('users.show'))).toEqual([])
+
+    await hidden.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    await hidden.getByText('library').waitFor()
   })
 
   test('all that administrators see takes less than 60 KiB of scripts beside the first view', async () => {

@@ -4,6 +4,7 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { usePageTitle } from '../shared/ui/page-title.ts'
 import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { useLiveRecords } from './admin-queries.ts'
 import { FreshSession } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
 import './admin.css'
@@ -39,6 +40,7 @@ export function AdminPage({ section, id }: { section: string; id?: string }) {
 function AdminSection({ section, id }: { section: SectionName } & SectionProps) {
   const Content = contents[section]
   usePageTitle(t(sections[section]))
+  useLiveRecords()
   return (
     <main id="main" className="admin">
       <header className="chat-head">

@@ -1,29 +1,77 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
+import { followChanges } from '../shared/live.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { withFreshSession } from './fresh-session.tsx'
 
-/** All that the administration reads begins with this. */
-const ROOT = 'admin'
+/** All that the stream of administrators tells of is read by keys that begin with this. */
+const RECORDS = 'admin records'
+/** Figures grow with every call, of which no stream tells. */
+const FIGURES = 'admin figures'
 
-/** The period of reading again: the streams of changes tell people of what is theirs, not of all that administrators see. */
-const INTERVAL_MS = 5000
+export const MINUTE_MS = 60_000
 
-/** Reads something of the service, and again while the page is looked at; the key names it and what it depends on. */
-export const useRead = <Data>(
-  key: readonly unknown[],
-  read: (signal: AbortSignal) => Promise<Data>,
-  interval = INTERVAL_MS,
-) =>
+type Read<Data> = (signal: AbortSignal) => Promise<Data>
+
+/**
+ * Reads something of the service, and again when it changes; the key names it and what it depends on. What has figures in it
+ * is read again at an interval, too.
+ */
+export const useRead = <Data>(key: readonly unknown[], read: Read<Data>, interval: number | false = false) =>
+  useKept([RECORDS, ...key], read, interval)
+
+/** Reads figures, and again each minute while they are looked at. */
+export const useFigures = <Data>(key: readonly unknown[], read: Read<Data>) =>
+  useKept([FIGURES, ...key], read, MINUTE_MS)
+
+const useKept = <Data>(queryKey: readonly unknown[], read: Read<Data>, refetchInterval: number | false) =>
   useQuery<Data>({
-    queryKey: [ROOT, ...key],
+    queryKey,
     queryFn: ({ signal }) => withFreshSession(() => read(signal)),
+    refetchInterval,
     // While another page of a list is read, the one before stays.
-    refetchInterval: interval,
     placeholderData: keepPreviousData as never,
   })
+
+/** What comes within this time is read together. */
+const BATCH_MS = 100
+/** Many act at once where people sign in or a command goes through a list. */
+const PAUSE_MS = 3000
+
+/** Reads anew what is shown when the service tells of a change; a hidden page waits until it is looked at. */
+export function useLiveRecords(): void {
+  useEffect(() => {
+    let isStale = false
+    let readAt = 0
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const read = () => {
+      timer = undefined
+      if (document.hidden) return
+      isStale = false
+      readAt = Date.now()
+      void refresh(RECORDS)
+    }
+    const readSoon = () => {
+      timer ??= setTimeout(read, Math.max(BATCH_MS, readAt + PAUSE_MS - Date.now()))
+    }
+    const stop = followChanges(() => {
+      isStale = true
+      readSoon()
+    }, 'admin')
+    const showAgain = () => {
+      if (isStale && !document.hidden) readSoon()
+    }
+    document.addEventListener('visibilitychange', showAgain)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', showAgain)
+      stop()
+    }
+  }, [])
+}
 
 /** Changes something, if need be after signing in again; what is shown is then read anew. */
 export async function write<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -32,11 +80,11 @@ export async function write<Result>(call: () => Promise<Result>): Promise<Result
   } catch (error) {
     throw withReason(error)
   } finally {
-    await refresh()
+    await Promise.all([refresh(RECORDS), refresh(FIGURES)])
   }
 }
 
-const refresh = () => queryClient.invalidateQueries({ queryKey: [ROOT] })
+const refresh = (root: string) => queryClient.invalidateQueries({ queryKey: [root] })
 
 /** Administrators are told what the service says of their input: it names members and files as they write them. */
 export function withReason(error: unknown): unknown {

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
-import { useRead } from './admin-queries.ts'
+import { MINUTE_MS, useRead } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { type Column, RecordTable, type Rows } from './record-table.tsx'
 
@@ -35,7 +35,11 @@ const columns = (): Column<Receipt>[] => [
 function useReceipts(id: string): Rows<Receipt> {
   const { filters } = useFilters()
   const input = { id, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useRead(['receipts', input], (signal) => api.announcements.receipts.query(input, { signal }))
+  const { data, error } = useRead(
+    ['receipts', input],
+    (signal) => api.announcements.receipts.query(input, { signal }),
+    MINUTE_MS,
+  )
   const readAll = async () => {
     const all: Receipt[] = []
     for (let page = 1; ; page++) {

@@ -3,7 +3,7 @@ import { moneyText, numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { ActionButton } from './action-dialog.tsx'
-import { useRead } from './admin-queries.ts'
+import { useFigures } from './admin-queries.ts'
 import { oneOf, useFilters } from './filters.ts'
 import { ChoiceField, type Column, DayField, RecordTable } from './record-table.tsx'
 
@@ -29,7 +29,7 @@ function useBill() {
   const by = oneOf(dimensions, filters['by']) ?? 'group'
   const chosen = { by, month: filters['month'] ?? thisMonth() }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useRead(['bill', input], (signal) => api.usage.bill.query(input, { signal }))
+  const { data, error } = useFigures(['bill', input], (signal) => api.usage.bill.query(input, { signal }))
   const readAll = async () => {
     const all: Line[] = []
     for (let page = 1; ; page++) {

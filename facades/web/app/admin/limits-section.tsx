@@ -6,7 +6,7 @@ import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
-import { useRead, withReason } from './admin-queries.ts'
+import { MINUTE_MS, useRead, withReason } from './admin-queries.ts'
 import { ChoiceInput } from './choice-input.tsx'
 import { amountText, whomText } from './limit-texts.ts'
 import { useLocalRows } from './local-rows.ts'
@@ -246,7 +246,7 @@ function simulationText({ limits, totals }: Awaited<ReturnType<typeof api.limits
 
 /** All limits with what is used of them. */
 export function LimitsSection() {
-  const { data, error } = useRead(['limits'], (signal) => api.limits.list.query(undefined, { signal }))
+  const { data, error } = useRead(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS)
   const rows = useLocalRows({
     ...{ all: data, error, columns: columns() },
     texts: (limit) => [limit.name, targetText(limit)],

@@ -5,15 +5,12 @@ import { moneyText, numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
 import { calendarDayText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { useRead } from './admin-queries.ts'
+import { MINUTE_MS, useFigures, useRead } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
 import { Part } from './part.tsx'
 import { PlainTable } from './plain-table.tsx'
 import type { SectionName } from './sections.ts'
 import { State } from './state.tsx'
-
-/** Figures that cost the service more than a list are read less often. */
-const SLOW_MS = 60_000
 
 /** Is it well, what is used, and what needs a decision. */
 export const OverviewSection = () => (
@@ -30,7 +27,7 @@ export const OverviewSection = () => (
 )
 
 function Health() {
-  const { data, error } = useRead(['health'], (signal) => api.overview.health.query(undefined, { signal }), SLOW_MS)
+  const { data, error } = useFigures(['health'], (signal) => api.overview.health.query(undefined, { signal }))
   return (
     <Part title={t('app.admin.health')}>
       {error && <FormError error={error} />}
@@ -85,9 +82,9 @@ function Decisions() {
   const { data, error } = useRead(
     ['decisions'],
     (signal) => api.overview.decisions.query(undefined, { signal }),
-    SLOW_MS,
+    MINUTE_MS,
   )
-  const near = useRead(['near'], (signal) => api.overview.limits.query({}, { signal }), SLOW_MS)
+  const near = useFigures(['near'], (signal) => api.overview.limits.query({}, { signal }))
   const limits = near.data?.length ?? 0
   const { toolsToApprove: tools, offlineModels: models, leftTokens: tokens, deprecatedCallers: callers } = data ?? {}
   const all: (ReactNode | false)[] = [
@@ -135,10 +132,8 @@ type Dimension = 'day' | 'model' | 'provider' | 'group'
 
 /** Shows the usage of the last days by one of the dimensions. */
 const useSums = (by: Dimension) =>
-  useRead(
-    ['overview', by],
-    (signal) => api.usage.list.query({ by, from: dayBefore(DAYS - 1), size: 100 }, { signal }),
-    SLOW_MS,
+  useFigures(['overview', by], (signal) =>
+    api.usage.list.query({ by, from: dayBefore(DAYS - 1), size: 100 }, { signal }),
   )
 
 const costText = ({ costMicros, currency }: Sum) =>
@@ -214,11 +209,7 @@ const SECOND_MS = 1000
 const QUALITY_ROWS = 5
 
 function Quality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
-  const { data = [] } = useRead(
-    ['quality', order],
-    (signal) => api.overview.models.query({ order }, { signal }),
-    SLOW_MS,
-  )
+  const { data = [] } = useFigures(['quality', order], (signal) => api.overview.models.query({ order }, { signal }))
   const shown = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
   if (shown.length === 0) return null
   return (

@@ -3,7 +3,7 @@ import { numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { useRead } from './admin-queries.ts'
+import { useFigures, useRead } from './admin-queries.ts'
 import { useLocalRows } from './local-rows.ts'
 import { Facts, Part } from './part.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
@@ -81,7 +81,7 @@ export function ServiceSettingsSection() {
 
 /** Lists the callers of what is deprecated. */
 function Deprecations() {
-  const { data = [], error } = useRead(['deprecations'], (signal) =>
+  const { data = [], error } = useFigures(['deprecations'], (signal) =>
     api.deprecations.callers.query({ limit: LAST_CALLERS }, { signal }),
   )
   return (
@@ -131,8 +131,8 @@ const sumUp = (list: readonly { files: number; bytes: number }[]) =>
   })
 
 function Storage() {
-  const { data, error } = useRead(['storage'], (signal) => api.files.stats.query(undefined, { signal }))
-  const expired = useRead(['expired'], (signal) => api.files.expired.query({}, { signal }))
+  const { data, error } = useFigures(['storage'], (signal) => api.files.stats.query(undefined, { signal }))
+  const expired = useFigures(['expired'], (signal) => api.files.expired.query({}, { signal }))
   return (
     <Part title={t('app.admin.storage')}>
       {error && <FormError error={error} />}

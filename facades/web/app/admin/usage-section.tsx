@@ -1,7 +1,7 @@
 import { api } from '../shared/api/client.ts'
 import { moneyText, numberText } from '../shared/text/amounts.ts'
 import { t } from '../shared/text/labels.ts'
-import { useRead } from './admin-queries.ts'
+import { useFigures } from './admin-queries.ts'
 import { oneOf, useFilters } from './filters.ts'
 import { ChoiceField, type Column, DayField, RecordTable, type Rows } from './record-table.tsx'
 
@@ -29,7 +29,7 @@ function useSums(by: Dimension): Rows<Sum> {
   const { filters } = useFilters()
   const chosen = { by, from: filters['from'] ?? monthBegin(), ...(filters['to'] && { to: filters['to'] }) }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useRead(['usage', input], (signal) => api.usage.list.query(input, { signal }))
+  const { data, error } = useFigures(['usage', input], (signal) => api.usage.list.query(input, { signal }))
   const readAll = async () => {
     const all: Sum[] = []
     for (let page = 1; ; page++) {

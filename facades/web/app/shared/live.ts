@@ -1,21 +1,32 @@
-import { type Change, follow, ownStream } from '../../../client/live/index.ts'
+import { type Change, follow, overEvents, ownStream, readChanges } from '../../../client/live/index.ts'
 
-/** The tab that has this lock follows the changes for all of them: a browser opens few connections to one service. */
-const LOCK = 'svc:live'
+const service = { url: location.origin }
+
+/** What can be followed: what is the person's own, or what only administrators see. */
+const sources = {
+  own: () => ownStream(service),
+  admin: () => ({
+    transport: overEvents(service, 'overview.changes'),
+    changesSince: readChanges(service, 'overview.changesSince'),
+  }),
+}
+type SourceName = keyof typeof sources
 
 /** What happened, or nothing where anything may have. */
 type Heard = Pick<Change, 'kind' | 'subject'> | undefined
 
-/** Hears of what the person does in other tabs and programs. Returns the way to stop. */
-export function followChanges(apply: (change: Heard) => void): () => void {
+/** Hears of what the person does in other tabs and programs, or of another source. Returns the way to stop. */
+export function followChanges(apply: (change: Heard) => void, source: SourceName = 'own'): () => void {
   const stopped = new AbortController()
-  const channel = new BroadcastChannel(LOCK)
+  // The tab that has the lock follows the changes for all of them: a browser opens few connections to one service.
+  const lock = `svc:live:${source}`
+  const channel = new BroadcastChannel(lock)
   channel.onmessage = ({ data }: MessageEvent<Heard>) => apply(data)
   const hear = (change: Heard) => {
     apply(change)
     channel.postMessage(change)
   }
-  navigator.locks.request(LOCK, { signal: stopped.signal }, () => lead(hear, stopped.signal)).catch(ignoreAbort)
+  navigator.locks.request(lock, { signal: stopped.signal }, () => lead(source, hear, stopped.signal)).catch(ignoreAbort)
   return () => {
     stopped.abort()
     channel.close()
@@ -25,11 +36,11 @@ export function followChanges(apply: (change: Heard) => void): () => void {
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
 
 /** Follows again after a pause where the stream has ended, as it does when the session goes on under another id. */
-async function lead(hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+async function lead(source: SourceName, hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
   let pause = FIRST_PAUSE_MS
   while (!signal.aborted) {
     const beganAt = Date.now()
-    await followToEnd(hear, signal)
+    await followToEnd(source, hear, signal)
     pause = Date.now() - beganAt > LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS)
     await delay(pause, signal)
   }
@@ -44,10 +55,10 @@ const delay = (milliseconds: number, signal: AbortSignal) =>
     })
   })
 
-function followToEnd(hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+function followToEnd(source: SourceName, hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const live = follow({
-      ...ownStream({ url: location.origin }),
+      ...sources[source](),
       read: () => hear(undefined),
       apply: ({ kind, subject }) => hear({ kind, subject }),
       ended: () => resolve(),

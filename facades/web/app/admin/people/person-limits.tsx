@@ -2,7 +2,7 @@ import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { minuteText } from '../../shared/text/moments.ts'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { useRead } from '../admin-queries.ts'
+import { MINUTE_MS, useRead } from '../admin-queries.ts'
 import { amountText, whomText } from '../limit-texts.ts'
 import { Part } from '../part.tsx'
 import { PlainTable } from '../plain-table.tsx'
@@ -10,8 +10,10 @@ import type { Person } from './people.ts'
 
 /** The limits that hold for a person, with what each comes from. */
 export function PersonLimits({ person: { id } }: { person: Person }) {
-  const { data = [], error } = useRead(['limits-of', id], (signal) =>
-    api.limits.of.query({ user: { id: String(id) } }, { signal }),
+  const { data = [], error } = useRead(
+    ['limits-of', id],
+    (signal) => api.limits.of.query({ user: { id: String(id) } }, { signal }),
+    MINUTE_MS,
   )
   const heads = [
     t('app.name'),
