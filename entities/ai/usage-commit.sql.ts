@@ -14,6 +14,8 @@ export interface UsageCommit extends UsageCounts {
   costMicros: number | null
   currency: string | null
   durationMs: number
+  /** Until the first piece of the answer; null where none came. */
+  firstPieceMs: number | null
   /** Commits only where the process that made the call has not renewed its lease. */
   expiredOnly: boolean
 }
@@ -39,9 +41,9 @@ export interface ReachedLimit {
 /** The columns of commits, and how many there are. */
 const given = `given as (
      select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
-                          $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::boolean[])
-              as g(id, outcome, input, output, cached, cache_write, reasoning, searches, fetches, estimated, cost, currency, duration, expired_only)
-      ${expectFew('$15')}
+                          $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::int[], $15::boolean[])
+              as g(id, outcome, input, output, cached, cache_write, reasoning, searches, fetches, estimated, cost, currency, duration, first_piece, expired_only)
+      ${expectFew('$16')}
    )`
 
 /**
@@ -85,9 +87,9 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
    ), recorded as (
      insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
                                 cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
-                                duration_ms, outcome, created_at)
+                                duration_ms, first_piece_ms, outcome, created_at)
      select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
-            e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.outcome, now()
+            e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.first_piece, e.outcome, now()
        from ended e left join people u on u.id = e.user_id left join tokens t on t.id = e.token_id
      returning id
    ), parts as (
@@ -95,7 +97,7 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
             sum(case a.measure when 'tokens' then e.input::bigint + e.output when 'cost' then coalesce(e.cost, a.amount)
                 else a.amount end)::bigint as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
-      where e.id = any(array(select id from recorded)) group by a.id ${expectFew('1000 * $15')}
+      where e.id = any(array(select id from recorded)) group by a.id ${expectFew('1000 * $16')}
    ), ${counted}
    select (select limits from reached) as reached,
           (select json_agg(id) from given where not expired_only and id not in (select id from ended)) as missing`,
@@ -116,13 +118,14 @@ export const commitLost = statement<{ reached: ReachedLimit[] | null; unknown: n
      update usage_records r
         set outcome = l.outcome, input_tokens = l.input, output_tokens = l.output, cached_tokens = l.cached, cache_write_tokens = l.cache_write,
             reasoning_tokens = l.reasoning, web_searches = l.searches, web_fetches = l.fetches, estimated = l.estimated,
-            cost_micros = l.cost, currency = l.currency, duration_ms = l.duration
+            cost_micros = l.cost, currency = l.currency, duration_ms = l.duration,
+            first_piece_ms = l.first_piece
        from lost l where ${lookUp('r.id', 'l.id')}
    ), parts as (
      select a.counter as id, 0 as held,
             sum(case when u.unit = 'tokens' then l.input::bigint + l.output - l.old_tokens
                      when u.currency = l.currency then coalesce(l.cost - l.old_cost, 0) else 0 end)::bigint as used
-       from (select * from unnest($16::bigint[], $17::bigint[]) as a(id, counter) ${expectFew('$18')}) a join lost l on l.id = a.id
+       from (select * from unnest($17::bigint[], $18::bigint[]) as a(id, counter) ${expectFew('$19')}) a join lost l on l.id = a.id
        join usage_counters c on ${lookUp('c.id', 'a.counter')} join usage_limits u on u.id = c.limit_id group by a.counter
    ), ${counted}
    select (select limits from reached) as reached,

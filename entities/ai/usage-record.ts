@@ -58,6 +58,8 @@ export const UsageRecord = defineEntity({
     estimated: p.boolean().default(false),
     outcome: p.enum(outcomes),
     durationMs: p.integer(),
+    /** Until the first piece of an answer that came in pieces. */
+    firstPieceMs: p.integer().nullable(),
     /** In millionths of the currency; absent where no price is known. */
     costMicros: p.bigint('number').nullable(),
     currency: p.character().length(3).nullable(),

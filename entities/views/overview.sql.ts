@@ -10,8 +10,9 @@ import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 /** SQL: the provider did not answer the call `r`, or not to the end. A person who stops an answer is no failure. */
 const failed = `count(*) filter (where r.outcome in ('failed', 'lost'))::int`
 
-const duration = (share: number) =>
-  `(percentile_cont(${share}) within group (order by r.duration_ms) filter (where r.outcome = 'completed'))::float8`
+/** SQL: the time that so large a share of the answered calls took at most. */
+const timeOf = (column: 'duration_ms' | 'first_piece_ms', share: number) =>
+  `(percentile_cont(${share}) within group (order by r.${column}) filter (where r.outcome = 'completed'))::float8`
 
 export interface HourOfCalls {
   hour: string
@@ -39,6 +40,8 @@ export interface ModelQuality {
   /** In milliseconds, of the calls that were answered; null where none was. */
   medianMs: number | null
   slowestMs: number | null
+  /** Until the first piece of an answer, as half of the calls had it. */
+  firstPieceMs: number | null
 }
 
 export const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: 'failed::float8 / calls desc' } as const
@@ -47,7 +50,8 @@ export const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: '
 export const modelQuality = (order: keyof typeof qualityOrders) =>
   unboundedStatement<ModelQuality>(
     `select * from (
-       select r.model, r.provider, count(*)::int as calls, ${failed} as failed, ${duration(0.5)} as "medianMs", ${duration(0.95)} as "slowestMs"
+       select r.model, r.provider, count(*)::int as calls, ${failed} as failed, ${timeOf('duration_ms', 0.5)} as "medianMs",
+              ${timeOf('duration_ms', 0.95)} as "slowestMs", ${timeOf('first_piece_ms', 0.5)} as "firstPieceMs"
          from ${UsageRecord.tableName} r where r.created_at >= now() - $1::int * interval '1 day' group by r.model, r.provider) m
       order by ${qualityOrders[order]}, calls desc, model limit 50`,
   )

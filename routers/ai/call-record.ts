@@ -63,11 +63,12 @@ export class CallRecord {
     held?.[Symbol.dispose]()
     const durationMs = Math.round(performance.now() - this.#started)
     const { bill, firstPieceAt } = meter
-    this.#ctx.services.usageLedger.commit(reservation, { ...bill, outcome, durationMs })
-    const firstPieceMs = firstPieceAt === undefined ? undefined : firstPieceAt - this.#started
+    const firstPieceMs = firstPieceAt === undefined ? null : Math.round(firstPieceAt - this.#started)
+    this.#ctx.services.usageLedger.commit(reservation, { ...bill, outcome, durationMs, firstPieceMs })
     const { modelId, providerId: provider } = model
-    this.#ctx.services.metrics.countCall({ ...bill, outcome, durationMs, firstPieceMs, model: modelId, provider })
-    if (this.#span) endCallSpan(this.#span, { outcome, bill, firstPieceMs })
+    const measured = { outcome, firstPieceMs: firstPieceMs ?? undefined }
+    this.#ctx.services.metrics.countCall({ ...bill, ...measured, durationMs, model: modelId, provider })
+    if (this.#span) endCallSpan(this.#span, { ...measured, bill })
     for (const reported of meter.implausible)
       this.#ctx.services.log.warn(
         { requestId: this.#ctx.requestId, provider: model.providerId, model: model.modelId, reported },

@@ -166,7 +166,8 @@ class UsageWriter {
       const expired = await this.#options.sql(listExpiredReservations, [last])
       const own = new Set(ownIds())
       for (const call of expired)
-        if (!own.has(call.id)) this.add({ ...call, outcome: 'lost', estimated: true, expiredOnly: true })
+        if (!own.has(call.id))
+          this.add({ ...call, firstPieceMs: null, outcome: 'lost', estimated: true, expiredOnly: true })
       await this.flush()
       if (expired.length < EXPIRED_PAGE) return
       last = expired.at(-1)?.id ?? Infinity
@@ -206,6 +207,7 @@ const columns = [
   'costMicros',
   'currency',
   'durationMs',
+  'firstPieceMs',
   'expiredOnly',
 ] as const satisfies (keyof UsageCommit)[]
 

@@ -39,6 +39,18 @@ test('the slowest and the failing models of the last days come first', async () 
   expect((await svc.host.overview.models({ order: 'slowest', days: 30 }))[0]?.model).toBe('old')
 })
 
+test('the time until the first piece of a streamed answer is recorded beside its whole time', async () => {
+  const { token } = await svc.user()
+  const body = { payload: { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] } }
+  const answer = await svc.send('POST', '/api/ai-req', { token, body, headers: { accept: 'text/event-stream' } })
+  expect(answer.status).toBe(200)
+  await answer.text()
+
+  const demo = async () => (await svc.host.overview.models({ order: 'slowest' })).find(({ model }) => model === 'demo')
+  await expect.poll(async () => (await demo())?.firstPieceMs).toEqual(expect.any(Number))
+  await svc.rows("delete from usage_records where model = 'demo'")
+})
+
 test('calls are counted by hour, also in hours without one', async () => {
   const calls = await svc.host.overview.calls({ hours: 48 })
 

@@ -208,6 +208,9 @@ const Share = ({ name, share }: { name: string; share: number }) => (
 const SECOND_MS = 1000
 const QUALITY_ROWS = 5
 
+const secondsText = (time: number | null) =>
+  time === null ? '–' : t('app.admin.seconds', { seconds: numberText(Math.round(time / 100) / (SECOND_MS / 100)) })
+
 function Quality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
   const { data = [] } = useFigures(['quality', order], (signal) => api.overview.models.query({ order }, { signal }))
   const shown = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
@@ -221,17 +224,11 @@ function Quality({ order, title }: { order: 'slowest' | 'failing'; title: string
           `#${t('app.admin.requests')}`,
           `#${t('app.admin.failed')}`,
           `#${t('app.admin.median')}`,
+          `#${t('app.admin.firstToken')}`,
         ]}
-        rows={shown.map(({ model, provider, calls, failed, medianMs }) => ({
+        rows={shown.map(({ model, provider, calls, failed, medianMs, firstPieceMs }) => ({
           key: `${provider} ${model}`,
-          cells: [
-            model,
-            numberText(calls),
-            numberText(failed),
-            medianMs === null
-              ? '–'
-              : t('app.admin.seconds', { seconds: numberText(Math.round(medianMs / 100) / (SECOND_MS / 100)) }),
-          ],
+          cells: [model, numberText(calls), numberText(failed), secondsText(medianMs), secondsText(firstPieceMs)],
         }))}
       />
     </Part>
