@@ -24,7 +24,7 @@ import { ProcessRoomAnswers } from './ai/room-answers.ts'
 import { appFolder } from './app-source.ts'
 import type { BackupParts } from './backup/create.ts'
 import { announcementsFolder } from './backup/state.ts'
-import { readModelConfig } from './config/ai-config.ts'
+import { readModelConfig, readModelOrigins } from './config/ai-config.ts'
 import { announcementTexts, announcementWriter } from './config/announcement-texts.ts'
 import { currentSettings } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'
@@ -235,7 +235,13 @@ const createFiles = (
   log: FastifyBaseLogger,
 ): Pick<
   Services,
-  'announcementText' | 'writeAnnouncementTexts' | 'frontendMigrations' | 'limitsConfig' | 'listSettings' | 'modelConfig'
+  | 'announcementText'
+  | 'writeAnnouncementTexts'
+  | 'frontendMigrations'
+  | 'limitsConfig'
+  | 'listSettings'
+  | 'modelConfig'
+  | 'modelOrigins'
 > => ({
   announcementText: announcementTexts({
     folder: announcementsFolder(env),
@@ -247,6 +253,7 @@ const createFiles = (
   limitsConfig: () => readLimits(env.LIMITS, env.variables),
   listSettings: () => currentSettings(env.variables),
   modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
+  modelOrigins: () => readModelOrigins(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
 })
 
 /** Says in the log and to extensions that so much of a limit is used. */

@@ -86,6 +86,8 @@ export const AiModel = defineEntity({
     /** Those who may use it; everybody where empty. */
     groups: p.array().defaultRaw(`'{}'`),
     documentationUrl: p.string().length(2048).nullable(),
+    /** Its place among the models: the smallest number comes first, and those without one come last. */
+    position: p.integer().nullable(),
     deprecationDate: moment().nullable(),
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
     tools: () =>

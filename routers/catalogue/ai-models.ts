@@ -6,7 +6,7 @@ import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
-import { modalities, modelParameters, modelSettings } from '../ports/ai/model-config.ts'
+import { modalities, modelParameters, modelPosition, modelSettings } from '../ports/ai/model-config.ts'
 import { isInCalendar, notInCalendar } from '../ports/days.ts'
 import { attribute, cataloguePage, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
 import type { Saving } from '../resource/saving.ts'
@@ -144,6 +144,12 @@ export const aiModels = resource({
     deprecationDate: attribute(
       time.refine(isInCalendar, notInCalendar).nullable().describe('When the provider will switch it off.'),
       written(null),
+    ),
+    position: attribute(
+      modelPosition
+        .nullable()
+        .describe('Its place among the models: the smallest number comes first, and those without one come last.'),
+      { ...written(null), sort: true },
     ),
     fallback,
     groups: attribute(

@@ -294,13 +294,20 @@ async function changeGroups(ctx: Context, { groups, ...of }: z.output<typeof gro
 export const modelsRouter = router({
   list: adminSession.query(({ ctx }) => ctx.services.sql(listModels)),
 
+  /** Where the file that AI_CONFIG names says what of which provider, model and task; null where there is no file. */
+  origins: adminSession.query(async ({ ctx }) => (await ctx.services.modelOrigins()) ?? null),
+
   sync: host.mutation(async ({ ctx }) => {
     const report = await syncModels(ctx)
     await ctx.services.sql(analyse(ctx.services.resources.coalescedTables))
     return report
   }),
 
-  check: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => checkModels(ctx)),
+  /** Asks all providers for their models, or one of them. */
+  check: freshAdmin
+    .meta({ waitsOutside: true })
+    .input(z.strictObject({ provider: provider.optional() }).prefault({}))
+    .mutation(({ ctx, input }) => checkModels(ctx, input.provider === undefined ? undefined : [input.provider])),
 
   /** In place of the groups before; everybody may use what has none. */
   setGroups: freshAdmin.input(groupsChange).mutation(({ ctx, input }) => changeGroups(ctx, input)),

@@ -8,11 +8,15 @@ type Values = Record<string, unknown>
  */
 export function mergeUntouched<T extends Values>(wanted: T, current: Values, synced: Values | null | undefined) {
   const free = Object.entries(wanted).filter(
-    // A column that the last synchronisation did not know yet was empty then.
-    ([name]) => !synced || isDeepStrictEqual(plain(current[name]), synced[name] ?? null),
+    ([name]) =>
+      !synced || (name in synced ? isDeepStrictEqual(plain(current[name]), synced[name]) : isEmpty(current[name])),
   )
   return Object.fromEntries(free) as Partial<T>
 }
+
+/** A column that the last synchronisation did not know yet was empty then. */
+const isEmpty = (value: unknown) =>
+  value === null || value === undefined || (Array.isArray(value) && value.length === 0)
 
 /** As JSON keeps it: what is compared with a column of JSON must have gone the same way. */
 export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))

@@ -106,10 +106,12 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
     parameters = null,
     settings = null,
     documentationUrl = null,
+    position = null,
     ...plain
   } = rest
   const prices = pricing ? toPricing(pricing) : null
-  const wanted = { ...plain, label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl }
+  const given = { label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl, position }
+  const wanted = { ...plain, ...given }
   const written = row
     ? em.assign(row, mergeUntouched(wanted, { ...row }, row.synced))
     : em.create(AiModel, { ...wanted, modelId, provider })

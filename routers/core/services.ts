@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
 import type { CallableModels } from '../ports/ai/callable-models.ts'
 import type { LimitsConfig } from '../ports/ai/limits-config.ts'
-import type { ModelConfig } from '../ports/ai/model-config.ts'
+import type { ModelConfig, ModelOrigins } from '../ports/ai/model-config.ts'
 import type { ModelGateway } from '../ports/ai/models.ts'
 import type { PromptFiles } from '../ports/ai/prompt-files.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
@@ -74,6 +74,8 @@ export interface Services {
   callableModels: CallableModels
   toolServers: ToolServers
   modelConfig: () => Promise<ModelConfig>
+  /** Undefined where no file says what models there are. */
+  modelOrigins: () => Promise<ModelOrigins | undefined>
   limitsConfig: () => Promise<LimitsConfig>
   announcementText: ReadAnnouncementText
   writeAnnouncementTexts: WriteAnnouncementTexts

@@ -8,16 +8,12 @@ export async function readConfigFile<S extends z.ZodType>(
   schema: S,
   env: Record<string, string | undefined>,
 ): Promise<z.output<S>> {
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new ConfigFileError(file, [`  ${error.message}`])
-  })
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines })
+  const { document, lines } = await readDocument(file)
   const problems = [...document.errors.map(({ message }) => `  ${message}`), ...aliasProblems(document, lines)]
   if (problems.length > 0) throw new ConfigFileError(file, problems)
   const missing = new Set<string>()
   const parsed = schema.safeParse(fillIn(document.toJS(), env, missing))
-  const findLine = (path: readonly PropertyKey[]) => lines.linePos(findOffset(document, path)).line
+  const findLine = (path: readonly PropertyKey[]) => findLineAt(document, lines, path)
   const issues = parsed.success
     ? []
     : parsed.error.issues.map(
@@ -27,6 +23,26 @@ export async function readConfigFile<S extends z.ZodType>(
   if (!parsed.success || unset.length > 0) throw new ConfigFileError(file, [...unset, ...issues])
   return parsed.data
 }
+
+/** Reads a file that is known to be valid, for where something stands in it: its values as they are written, and the line of each. */
+export async function locateInConfigFile(file: string) {
+  const { document, lines } = await readDocument(file)
+  return {
+    value: document.toJS() as unknown,
+    findLine: (path: readonly PropertyKey[]) => findLineAt(document, lines, path),
+  }
+}
+
+async function readDocument(file: string) {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new ConfigFileError(file, [`  ${error.message}`])
+  })
+  const lines = new LineCounter()
+  return { document: parseDocument(text, { lineCounter: lines }), lines }
+}
+
+const findLineAt = (document: Document, lines: LineCounter, path: readonly PropertyKey[]) =>
+  lines.linePos(findOffset(document, path)).line
 
 class ConfigFileError extends Error {
   override name = 'ConfigFileError'
@@ -50,7 +66,7 @@ function fillIn(value: unknown, env: Record<string, string | undefined>, missing
 }
 
 /** Where the node at a path begins, or the nearest one above it that is there. */
-function findOffset(document: ReturnType<typeof parseDocument>, path: readonly PropertyKey[]): number {
+function findOffset(document: Document, path: readonly PropertyKey[]): number {
   const node = document.getIn(path as (string | number)[], true) as { range?: [number, number, number] } | undefined
   if (node?.range) return node.range[0]
   return path.length > 0 ? findOffset(document, path.slice(0, -1)) : 0

@@ -160,7 +160,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   },
   {
     open: 'an administrator in a browser',
-    to: 'mcp.servers mcp.tools models.explain models.list models.unresolved prices.check announcements.list announcements.receipts extApps.overview extApps.show',
+    to: 'mcp.servers mcp.tools models.explain models.list models.origins models.unresolved prices.check announcements.list announcements.receipts extApps.overview extApps.show',
   },
   {
     open: 'an administrator in a browser',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startProvider } from '../kit/ai/provider.ts'
+import { configFor, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { adminShown, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
@@ -65,11 +65,25 @@ describeWith('chromium')('models in the administration', () => {
     await adminShown(page)
 
     await page.getByRole('button', { name: 'Prices' }).click()
-    await dialog.getByLabel('Per million tokens').check()
+    await dialog.getByLabel('By tokens').check()
     await dialog.getByRole('spinbutton', { name: 'Input', exact: true }).fill('0.5')
     await dialog.getByRole('spinbutton', { name: 'Output' }).fill('1.5')
+    await dialog.getByRole('button', { name: 'Add step' }).click()
+    const step = dialog.getByRole('group', { name: 'Longer input' })
+    await step.getByRole('spinbutton', { name: 'From input tokens' }).fill('100000')
+    await step.getByRole('spinbutton', { name: 'Input', exact: true }).fill('1')
+    await expectFitting(page, 'prices')
     await save()
     await page.getByText('€0.50 / €1.50').waitFor()
+    const [{ pricing } = { pricing: {} }] = await svc.rows<{ pricing: object }>(
+      "select pricing from ai_models where model_id = 'llama'",
+    )
+    expect(pricing).toMatchObject({
+      ranges: [
+        { range: [0, 100_000], inputCostPerToken: 0.5e-6, outputCostPerToken: 1.5e-6 },
+        { range: [100_000, null], inputCostPerToken: 1e-6, outputCostPerToken: null },
+      ],
+    })
 
     await page.getByRole('button', { name: 'Who may use it' }).click()
     await dialog.getByLabel('Programs').check()
@@ -141,5 +155,88 @@ describeWith('chromium')('models in the administration', () => {
       await showAdmin(admin.page, path)
       await expectFitting(admin.page, path)
     }
+  })
+
+  test('what the file owns is shown with its line and cannot be changed, and all else can', async () => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url)
+    const models = [
+      { id: 'llama', label: 'Llama', external: true, groups: ['staff'], descriptions: { en_US: 'Small.' } },
+    ]
+    await config.write({
+      providers: [{ id: 'house', name: 'House', adapter: 'openai-compatible', apiUrl: provider.url, models }],
+      systemModels: { default: 'llama' },
+    })
+    await using own = await startApp({ AI_CONFIG: config.file })
+    await using admin = await openAdmin(own, 'cora', { path: 'models' })
+    const { page, complaints } = admin
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('link', { name: 'Llama', exact: true }).click()
+    await page.getByText(/line \d+: changed and removed there/).waitFor()
+    await expectFitting(page, 'model-of-file')
+    expect(await page.getByRole('button', { name: 'Remove' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: /Edit text/ }).count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Who may use it' }).click()
+    await dialog
+      .getByText(/Set in line \d+ of the file/)
+      .first()
+      .waitFor()
+    expect(await dialog.getByLabel('Groups').isDisabled()).toBe(true)
+    await expectFitting(page, 'owned')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    expect(await dialog.getByLabel('Label').isDisabled()).toBe(true)
+    await dialog.getByLabel('Place').fill('3')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await own.rows('select label, position, groups from ai_models')).toEqual([
+      { label: 'Llama', position: 3, groups: ['staff'] },
+    ])
+
+    await showAdmin(page, 'tasks')
+    await page.getByText(/Set in line \d+ of the file/).waitFor()
+    await showAdmin(page, 'providers')
+    await page.getByRole('link', { name: 'House' }).click()
+    await page.getByText(/line \d+: changed and removed there/).waitFor()
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    expect(await dialog.getByLabel('Address').isDisabled()).toBe(true)
+    await page.keyboard.press('Escape')
+    expect(complaints).toEqual([])
+  })
+
+  test('a provider gets a further server with a key of its own, and is asked alone whether it answers', async () => {
+    await using provider = await startProvider()
+    await svc.rows(
+      `insert into ai_providers (provider_id, adapter, name, api_url) values ('alone', 'openai-compatible', 'Alone', $1)`,
+      [provider.url],
+    )
+    await svc.changeCatalogue(
+      `insert into ai_models (provider_id, model_id, label) select id, 'solo', 'Solo' from ai_providers where provider_id = 'alone'`,
+    )
+    await using admin = await openAdmin(svc, 'dina', { path: 'providers' })
+    const { page } = admin
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('link', { name: 'Alone' }).click()
+    for (const address of ['https://one.example.org/v1', 'https://two.example.org/v1']) {
+      await page.getByRole('button', { name: 'Add server' }).click()
+      await dialog.getByLabel('Address').fill(address)
+      await dialog.getByLabel('Key').fill(`key of ${address}`)
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    const keys = () => svc.rows<{ api_key: string }>('select api_url, api_key from provider_servers order by id')
+    const [, second] = await keys()
+    await page
+      .getByRole('row', { name: /one.example.org/ })
+      .getByRole('button', { name: 'Remove' })
+      .click()
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await keys()).toEqual([second])
+    await expectFitting(page, 'provider')
+
+    await page.getByRole('button', { name: 'Test call' }).click()
+    await page.getByText(/Its one model answers|These do not answer: solo/).waitFor()
   })
 })

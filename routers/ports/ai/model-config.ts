@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
+import type { UsageType } from '../../../entities/sql/columns.ts'
 import { timeLimit } from '../duration.ts'
 import { groupName, MAX_GROUPS } from '../login.ts'
 import { adapters, needAddress, usualAddresses } from './adapters.ts'
@@ -56,6 +57,9 @@ const usingGroups = z
   .overwrite((groups) => [...new Set(groups)])
   .default([])
 
+/** A place in a list of models. */
+export const modelPosition = z.int().min(0).max(10_000)
+
 const model = z.strictObject({
   id: identifier,
   upstreamId: identifier.optional(),
@@ -77,6 +81,8 @@ const model = z.strictObject({
   /** Models that answer where the provider cannot, before anything of an answer has come. */
   fallback: z.array(identifier).max(5).default([]),
   documentationUrl: z.url().optional(),
+  /** Its place among the models: the smallest number comes first, and those without one come last. */
+  position: modelPosition.optional(),
   descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
 })
 
@@ -176,3 +182,19 @@ export const modelConfig = z
 export type ModelConfig = z.output<typeof modelConfig>
 export type ProviderConfig = ModelConfig['providers'][number]
 export type ModelEntry = ProviderConfig['models'][number]
+
+/** Where an entry of the file stands, and what of it is written there. */
+export interface Origin {
+  /** As the entry is called in the file. */
+  id: string
+  line: number
+  members: { name: string; line: number }[]
+}
+
+/** What stands where in the file that AI_CONFIG names. */
+export interface ModelOrigins {
+  file: string
+  providers: Origin[]
+  models: Origin[]
+  tasks: Record<UsageType, Origin[]>
+}

@@ -21,7 +21,7 @@ export interface Catalogue {
 export const useCatalogue = () =>
   useRead(['catalogue'], async (signal): Promise<Catalogue> => {
     const [models, providers] = await Promise.all([
-      api.aiModels.list.query({ page, include: ['provider'], sort: ['label'] }, { signal }),
+      api.aiModels.list.query({ page, include: ['provider'], sort: ['position', 'label'] }, { signal }),
       api.aiProviders.list.query({ page, sort: ['name'] }, { signal }),
     ])
     const byId = new Map(providers.items.map((provider) => [provider.id, provider]))
@@ -30,6 +30,35 @@ export const useCatalogue = () =>
       models: models.items.map((model) => ({ ...model, provider: byId.get(relatedId(model, 'provider')) })),
     }
   })
+
+export type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
+export type Origin = Origins['models'][number]
+
+/** Where the file that AI_CONFIG names says what; its file is undefined where there is none. */
+export function useOrigins() {
+  const { data } = useRead(['origins'], (signal) => api.models.origins.query(undefined, { signal }))
+  const find = (kind: 'models' | 'providers', id: string) => data?.[kind].find((each) => each.id === id)
+  return {
+    file: data?.file,
+    ofModel: ({ modelId }: Pick<Model, 'modelId'>) => find('models', modelId),
+    ofProvider: ({ providerId }: Pick<Provider, 'providerId'>) => find('providers', providerId),
+    ofTask: (usageType: 'main' | 'external', task: string) => data?.tasks[usageType].find(({ id }) => id === task),
+  }
+}
+
+/** How a member of the file is called in the catalogue, where that differs. */
+const attributeNames: Record<string, string> = {
+  ...{ id: 'modelId', external: 'usageTypes' },
+  ...{ timeouts: 'settings', circuit: 'settings', continuousUsage: 'settings' },
+}
+
+/** The line of the file in which an attribute is set; undefined where nothing there says it. */
+export const lineOf = (origin: Origin | undefined, attribute: string) =>
+  origin?.members.find(({ name }) => (attributeNames[name] ?? name) === attribute)?.line
+
+/** Leaves out what the file owns: it stands in fields that nobody can change. */
+export const withoutOwned = <Change extends object>(origin: Origin | undefined, change: Change): Change =>
+  Object.fromEntries(Object.entries(change).filter(([name]) => lineOf(origin, name) === undefined)) as Change
 
 /** The texts about a model that are in the language of the caller come from this list; all of them, from its related rows. */
 export const useDescriptions = (id: string) =>

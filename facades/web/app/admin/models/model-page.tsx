@@ -12,53 +12,58 @@ import { State } from '../state.tsx'
 import { TextWithPreview } from '../text-with-preview.tsx'
 import {
   type Description,
+  lineOf,
   modelStateKinds,
   modelStateLabels,
   type OwnedModel,
   stateOf,
   useCatalogue,
   useDescriptions,
+  useOrigins,
   versionOf,
 } from './catalogue.ts'
-import { EditAccess, EditModel, EditParameters, EditPrices, ToggleModel } from './model-dialogs.tsx'
+import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModel } from './model-dialogs.tsx'
 import { groupText, surfaceText } from './model-list.tsx'
-import { ModelTools } from './model-tools.tsx'
+import { fileText, OriginProvider, useOrigin } from './owned.tsx'
 import { priceText } from './prices.ts'
 
 /** A model, with all that can be set of it. */
 export function ModelPage({ id }: { id: string }) {
   const { data, error } = useCatalogue()
+  const origins = useOrigins()
   const model = data?.models.find((each) => each.id === id)
   if (error) return <FormError error={error} />
   if (!data) return <div className="admin-waiting" aria-busy="true" />
   if (!model) return <p>{t('app.error.not_found')}</p>
+  const origin = origins.ofModel(model)
   return (
-    <>
+    <OriginProvider value={origin}>
       <Part title={model.label}>
-        <ModelFacts model={model} />
+        <ModelFacts model={model} source={fileText({ origin, file: origins.file })} />
         <div className="admin-buttons">
           <EditModel model={model} />
           <EditAccess model={model} />
           <EditPrices model={model} />
           <EditParameters model={model} />
-          <ModelTools model={model} />
+          <EditTools model={model} />
           <ToggleModel model={model} />
-          <RemoveModel model={model} />
+          {!origin && <RemoveModel model={model} />}
         </div>
       </Part>
       <Descriptions model={model} />
       {model.modelType === 'chat' && <TryModel model={model} />}
-    </>
+    </OriginProvider>
   )
 }
 
-function ModelFacts({ model }: { model: OwnedModel }) {
-  const { modelId, upstreamId, provider, flags, fallback = [], limits, deprecationDate } = model
+function ModelFacts({ model, source }: { model: OwnedModel; source: string | undefined }) {
+  const { modelId, upstreamId, provider, flags, fallback = [], limits, deprecationDate, position } = model
   const state = stateOf(model)
   return (
     <Facts
       facts={[
         [t('app.admin.modelId'), <code key="id">{modelId}</code>],
+        [t('app.admin.source'), source],
         [t('app.admin.upstreamId'), upstreamId],
         [
           t('app.admin.provider'),
@@ -86,6 +91,7 @@ function ModelFacts({ model }: { model: OwnedModel }) {
         ],
         [t('app.admin.maxInput'), limits?.maxInputTokens],
         [t('app.admin.maxOutput'), limits?.maxOutputTokens],
+        [t('app.admin.position'), position],
         [t('app.admin.flags'), flags.join(', ')],
         [t('app.admin.fallback'), fallback.join(', ')],
         [t('app.admin.deprecation'), deprecationDate && dayText(deprecationDate)],
@@ -144,26 +150,33 @@ interface DescriptionPartProps {
   description: Description | undefined
 }
 
-const DescriptionPart = ({ model, locale, name, description }: DescriptionPartProps) => (
-  <div className="admin-text">
-    <h3>{name}</h3>
-    {description ? (
-      <div lang={locale.slice(0, 2)}>
-        <Markdown text={description.description} />
-      </div>
-    ) : (
-      <p className="hint">{t('app.admin.noText')}</p>
-    )}
-    <ActionButton
-      label={t('app.admin.editText', { name })}
-      title={t('app.admin.editText', { name })}
-      action={t('app.save')}
-      act={(form) => saveDescription({ model, locale, description, text: readText(form, 'text') })}
-    >
-      <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
-    </ActionButton>
-  </div>
-)
+function DescriptionPart({ model, locale, name, description }: DescriptionPartProps) {
+  const line = lineOf(useOrigin(), 'descriptions')
+  return (
+    <div className="admin-text">
+      <h3>{name}</h3>
+      {description ? (
+        <div lang={locale.slice(0, 2)}>
+          <Markdown text={description.description} />
+        </div>
+      ) : (
+        <p className="hint">{t('app.admin.noText')}</p>
+      )}
+      {line === undefined ? (
+        <ActionButton
+          label={t('app.admin.editText', { name })}
+          title={t('app.admin.editText', { name })}
+          action={t('app.save')}
+          act={(form) => saveDescription({ model, locale, description, text: readText(form, 'text') })}
+        >
+          <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
+        </ActionButton>
+      ) : (
+        <p className="hint">{t('app.admin.ownedBy', { line })}</p>
+      )}
+    </div>
+  )
+}
 
 type SavedDescription = Omit<DescriptionPartProps, 'name'> & { text: string }
 

@@ -4,14 +4,15 @@ import { readText } from '../action-dialog.tsx'
 import { readNumber } from '../json-input.ts'
 
 type Pricing = NonNullable<Model['pricing']>
-type Range = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[number]
+export type PriceRange = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[number]
 
 const MILLION = 1_000_000
 
-/** The first range of the prices of a model, where it has one. */
-export function firstRange({ pricing }: Pick<Model, 'pricing'>): Range | undefined {
-  return pricing && 'ranges' in pricing ? pricing.ranges?.[0] : undefined
-}
+/** The prices of a model by the length of the input, the shortest first. */
+export const rangesOf = ({ pricing }: Pick<Model, 'pricing'>): readonly PriceRange[] =>
+  (pricing && 'ranges' in pricing && pricing.ranges) || []
+
+export const firstRange = (model: Pick<Model, 'pricing'>): PriceRange | undefined => rangesOf(model)[0]
 
 export const isFree = ({ pricing }: Pick<Model, 'pricing'>): boolean => pricing !== null && 'free' in pricing
 
@@ -39,31 +40,43 @@ export const perMillion = (cost: number | null | undefined): string =>
 export const rates = [
   ['inputCostPerToken', 'app.admin.priceInput'],
   ['inputCostPerCachedToken', 'app.admin.priceCached'],
+  ['inputCostPerCacheWriteToken', 'app.admin.priceCacheWrite'],
   ['outputCostPerToken', 'app.admin.priceOutput'],
   ['outputCostPerReasoningToken', 'app.admin.priceReasoning'],
 ] as const
 
-/** The prices that a form tells: unknown, nothing, or the first range in place of the one before. */
+/** The prices that a form tells: unknown, nothing, or one for each step of the length of the input. */
 export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
   const kind = readText(form, 'kind')
   if (kind === 'unknown') return null
   if (kind === 'free') return { free: true }
-  const ranges = model.pricing && 'ranges' in model.pricing ? (model.pricing.ranges ?? []) : []
-  const [before = { range: [0, null] }, ...others] = ranges
-  const [input = null, cached = null, output = null, reasoning = null] = rates.map(([name]) => readRate(form, name))
+  const known = rangesOf(model)
   const currency = readText(form, 'currency').toUpperCase()
-  const first = {
-    ...before,
-    currency,
-    inputCostPerToken: input,
-    inputCostPerCachedToken: cached,
-    outputCostPerToken: output,
-    outputCostPerReasoningToken: reasoning,
-  }
-  return { ranges: [first, ...others.map((range) => ({ ...range, currency }))], priorityRanges: null }
+  const steps = form
+    .getAll('step')
+    .map((step) => ({ step: Number(step), from: readNumber(form, `${step} from`) ?? 0 }))
+    .toSorted((a, b) => a.from - b.from)
+  const ranges = steps.map(({ step, from }, at): PriceRange => {
+    const [input = null, cached = null, cacheWrite = null, output = null, reasoning = null] = rates.map(([name]) =>
+      readRate(form, `${step} ${name}`),
+    )
+    return {
+      // The prices of searches stay as they are.
+      ...known[step],
+      currency,
+      range: [from, steps[at + 1]?.from ?? known.at(-1)?.range[1] ?? null],
+      inputCostPerToken: input,
+      inputCostPerCachedToken: cached,
+      inputCostPerCacheWriteToken: cacheWrite,
+      outputCostPerToken: output,
+      outputCostPerReasoningToken: reasoning,
+    }
+  })
+  return { ranges, priorityRanges: null }
 }
 
+/** With the digits of the price: dividing 0.1 by a million gives others. */
 function readRate(form: FormData, name: string): number | null {
   const cost = readNumber(form, name)
-  return cost === null ? null : cost / MILLION
+  return cost === null ? null : Number((cost / MILLION).toPrecision(15))
 }

@@ -6,7 +6,7 @@ import { useRead } from '../admin-queries.ts'
 import { ChoiceInput } from '../choice-input.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable } from '../record-table.tsx'
-import { type OwnedModel, relatedId, useCatalogue, versionOf } from './catalogue.ts'
+import { type OwnedModel, relatedId, useCatalogue, useOrigins, versionOf } from './catalogue.ts'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
 
@@ -18,7 +18,7 @@ const useTasks = () =>
 
 const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
 
-const columnsWith = (models: readonly OwnedModel[]): Column<Task>[] => [
+const columnsWith = (models: readonly OwnedModel[], lineOf: (task: Task) => number | undefined): Column<Task>[] => [
   {
     key: 'task',
     label: t('app.admin.task'),
@@ -42,35 +42,46 @@ const columnsWith = (models: readonly OwnedModel[]): Column<Task>[] => [
   {
     key: 'actions',
     label: t('app.admin.actions'),
-    cell: (task) => (
-      <span className="admin-buttons">
-        <ActionButton
-          label={t('app.admin.edit')}
-          title={t('app.admin.editOf', { name: task.modelType })}
-          action={t('app.save')}
-          act={(form) =>
-            api.systemModels.update.mutate({ id: task.id, ...versionOf(task), model: readText(form, 'model') })
-          }
-        >
-          <ChoiceInput
-            label={t('app.admin.model')}
-            name="model"
-            value={relatedId(task, 'model')}
-            choices={modelChoices(models)}
-          />
-        </ActionButton>
-        <ActionButton
-          label={t('app.admin.remove')}
-          title={t('app.admin.removeTaskOf', { name: task.modelType })}
-          text={t('app.admin.removeTaskText')}
-          action={t('app.admin.remove')}
-          isDangerous
-          act={() => api.systemModels.delete.mutate({ id: task.id, ...versionOf(task) })}
-        />
-      </span>
-    ),
+    cell: (task) => <TaskActions task={task} models={models} line={lineOf(task)} />,
   },
 ]
+interface TaskActionsProps {
+  task: Task
+  models: readonly OwnedModel[]
+  /** Where the file gives the task to the model, if it does. */
+  line: number | undefined
+}
+
+function TaskActions({ task, models, line }: TaskActionsProps) {
+  if (line !== undefined) return <span className="hint">{t('app.admin.ownedBy', { line })}</span>
+  return (
+    <span className="admin-buttons">
+      <ActionButton
+        label={t('app.admin.edit')}
+        title={t('app.admin.editOf', { name: task.modelType })}
+        action={t('app.save')}
+        act={(form) =>
+          api.systemModels.update.mutate({ id: task.id, ...versionOf(task), model: readText(form, 'model') })
+        }
+      >
+        <ChoiceInput
+          label={t('app.admin.model')}
+          name="model"
+          value={relatedId(task, 'model')}
+          choices={modelChoices(models)}
+        />
+      </ActionButton>
+      <ActionButton
+        label={t('app.admin.remove')}
+        title={t('app.admin.removeTaskOf', { name: task.modelType })}
+        text={t('app.admin.removeTaskText')}
+        action={t('app.admin.remove')}
+        isDangerous
+        act={() => api.systemModels.delete.mutate({ id: task.id, ...versionOf(task) })}
+      />
+    </span>
+  )
+}
 
 const modelChoices = (models: readonly OwnedModel[]) => models.map(({ id, label }) => [id, label] as const)
 
@@ -79,7 +90,8 @@ export function TasksSection() {
   const { data: catalogue } = useCatalogue()
   const { data, error } = useTasks()
   const models = catalogue?.models ?? []
-  const columns = columnsWith(models)
+  const { ofTask } = useOrigins()
+  const columns = columnsWith(models, ({ usageType, modelType }) => ofTask(usageType, modelType)?.line)
   const rows = useLocalRows({ all: data, error, columns, texts: ({ modelType }) => [modelType] })
   return (
     <RecordTable

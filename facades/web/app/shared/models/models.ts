@@ -19,7 +19,7 @@ export const useModels = () =>
     staleTime: 5 * 60_000,
     queryFn: async ({ signal }): Promise<ChatModel[]> => {
       const [models, providers, descriptions] = await Promise.all([
-        api.aiModels.list.query({ ...ALL, include: ['provider'], sort: ['label'] }, { signal }),
+        api.aiModels.list.query({ ...ALL, include: ['provider'], sort: ['position', 'label'] }, { signal }),
         api.aiProviders.list.query(ALL, { signal }),
         api.aiModelDescriptions.list.query(ALL, { signal }),
       ])
