@@ -174,7 +174,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   {
     open: 'an administrator in a browser',
     fresh: true,
-    to: 'usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve',
+    to: 'usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
   },
   {
     open: 'an administrator in a browser',

@@ -91,6 +91,7 @@ describeWith('chromium')('operation in the administration', () => {
       expect.objectContaining({ target: 'user', baseCap: 2_500_000, timeZone: 'Europe/Berlin', fromFile: false }),
     )
     await svc.rows("update usage_limits set from_file = true where name = 'each'")
+    await showAdmin(page, 'limits')
     await page.getByText('From the file of LIMITS').first().waitFor()
     await showAdmin(page, `people/${admin.id}`)
     await page.getByRole('table', { name: 'Limits' }).getByText('house').waitFor()
@@ -102,6 +103,7 @@ describeWith('chromium')('operation in the administration', () => {
     await using admin = await openAdmin(svc, 'carl', { path: 'usage?by=user' })
     const { page } = admin
     await addUsage(admin.id)
+    await showAdmin(page, 'usage')
     await page.getByRole('cell', { name: 'carl' }).waitFor()
     await page.getByLabel('By').selectOption('model')
     await page.getByRole('cell', { name: 'demo' }).waitFor()
@@ -117,6 +119,7 @@ describeWith('chromium')('operation in the administration', () => {
     await using admin = await openAdmin(svc, 'cleo', { path: 'bills?by=user' })
     const { page } = admin
     await addUsage(admin.id)
+    await showAdmin(page, 'bills')
     await page.getByRole('cell', { name: 'cleo' }).waitFor()
     await expectFitting(page, 'bills')
     await page.getByRole('button', { name: 'Close month' }).click()
@@ -214,6 +217,24 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByRole('button', { name: 'Approve' }).click()
     await dialog.waitFor({ state: 'detached' })
     await page.locator('.records-table .state', { hasText: 'Approved' }).waitFor()
+
+    await page.getByRole('button', { name: 'Try' }).click()
+    await dialog.getByLabel('Input (JSON)').fill('{"text": "Hello"')
+    await dialog.getByRole('button', { name: 'Try' }).click()
+    await dialog
+      .getByRole('alert')
+      .getByText(/no valid JSON|not valid JSON/)
+      .waitFor()
+    await dialog.getByLabel('Input (JSON)').fill('{"text": "Hello"}')
+    await dialog.getByRole('button', { name: 'Try' }).click()
+    await dialog.getByText('It answered').waitFor()
+    await expectFitting(page, 'try-tool')
+    expect(
+      await svc.rows(
+        "select outcome, subject, change like '%Hello%' as told from audit_entries where act = 'mcp.tryTool'",
+      ),
+    ).toEqual([{ outcome: 'ok', subject: 'ai-tools:foe_echo', told: false }])
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
 
     server.tools = [tool('echo', { description: 'Sends everything away.' })]
     await page.getByRole('button', { name: 'Read tools' }).click()

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { listServerTools, lockTool } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
-import { listServers, type ServerSummary } from '../../../entities/catalogue/mcp-server.sql.ts'
+import { listServers, listToolServers, type ServerSummary } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { changing } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { adminSession, freshAdmin, router } from '../../core/trpc.ts'
+import { ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 const seen = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
@@ -34,6 +35,12 @@ export const mcpRouter = router({
 
   /** Lets models call a tool as it describes itself now, which must be what was looked at. */
   approve: freshAdmin.input(seen).mutation(({ ctx, input }) => approve(ctx, input)),
+
+  /** Calls a tool as a model would, with the given input, to see what comes back. */
+  tryTool: freshAdmin
+    .meta({ waitsOutside: true })
+    .input(seen.extend({ input: z.record(z.string(), z.json()) }))
+    .mutation(({ ctx, input }) => tryTool(ctx, input)),
 })
 
 /** Where it is, without what may be secret: what follows a path, or the arguments of a program. */
@@ -54,3 +61,39 @@ const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
     changes.add(['all'], 'updated', 'ai-tools', tool.id)
     return { name }
   })
+
+/** Characters of a result that are shown. */
+const MAX_RESULT = 20_000
+
+interface ToolTrial {
+  isFailed: boolean
+  /** What came back, as JSON where it is no text, or why nothing did. */
+  result: string
+}
+
+interface TrialInput extends z.output<typeof seen> {
+  input: Record<string, unknown>
+}
+
+/** The audit log tells which tool was tried, and nothing of what it was given. */
+async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise<ToolTrial> {
+  ctx.act?.concern(`ai-tools:${name}`).note({ tool: name })
+  const tool = (await ctx.services.sql(listServerTools)).find((each) => each.name === name)
+  const servers = await ctx.services.sql(listToolServers)
+  const { server } = servers.find(({ server }) => server.label === tool?.server) ?? {}
+  if (!tool || !server) throw new Problem('not_found')
+  if (tool.hash !== hash) throw new Problem('precondition_failed')
+  const person = ctx.caller.type === 'user' ? ctx.caller.person.id : 0
+  try {
+    const result = await ctx.services.toolServers.call(server, { name: tool.mcpName, input, person }, ctx.signal())
+    return result instanceof ToolFailure ? toTrial(result.error, true) : toTrial(result, false)
+  } catch (error) {
+    if (!(error instanceof ToolServerError)) throw error
+    return toTrial(error.message, true)
+  }
+}
+
+function toTrial(result: unknown, isFailed: boolean): ToolTrial {
+  const text = typeof result === 'string' ? result : JSON.stringify(result, null, 2)
+  return { isFailed, result: text.length > MAX_RESULT ? `${text.slice(0, MAX_RESULT)} …` : text }
+}

@@ -2,10 +2,13 @@ import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { FormError } from '../shared/ui/form-dialog.tsx'
+import { FormDialog, FormError, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
 import { useRead, write } from './admin-queries.ts'
+import { TextInput } from './choice-input.tsx'
 import { oneOf } from './filters.ts'
+import { FreshSession } from './fresh-session.tsx'
+import { readJson } from './json-input.ts'
 import { useLocalRows } from './local-rows.ts'
 import { Part } from './part.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
@@ -54,13 +57,20 @@ const columns = (): Column<Tool>[] => [
     text: stateOf,
     isSortable: true,
   },
-  { key: 'actions', label: t('app.admin.actions'), cell: (tool) => <Approve tool={tool} /> },
+  { key: 'actions', label: t('app.admin.actions'), cell: (tool) => <ToolActions tool={tool} /> },
 ]
 
 const ToolName = ({ name, about }: { name: string; about: string }) => (
   <span>
     <strong>{name}</strong>
     <span className="sub">{about.slice(0, 200)}</span>
+  </span>
+)
+
+const ToolActions = ({ tool }: { tool: Tool }) => (
+  <span className="admin-buttons">
+    <Approve tool={tool} />
+    <TryTool tool={tool} />
   </span>
 )
 
@@ -82,6 +92,73 @@ function Approve({ tool }: { tool: Tool }) {
       </div>
     </ActionButton>
   )
+}
+
+/** Calls a tool here, as a model would, and shows what comes back. */
+function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
+  const [isOpen, setOpen] = useState(false)
+  const [trial, setTrial] = useState<{ isFailed: boolean; result: string }>()
+  const run = async (form: FormData) => {
+    const input = (readJson(form, 'input') ?? {}) as never
+    setTrial(await write(() => api.mcp.tryTool.mutate({ name, hash, input })))
+    return KEEP_OPEN
+  }
+  return (
+    <>
+      <button type="button" className="quiet-button" onClick={() => setOpen(true)}>
+        {t('app.admin.tryTool')}
+      </button>
+      {isOpen && (
+        <FormDialog
+          title={t('app.admin.tryToolOf', { name })}
+          action={t('app.admin.tryTool')}
+          save={run}
+          close={() => {
+            setOpen(false)
+            setTrial(undefined)
+          }}
+        >
+          <p>{t('app.admin.tryToolText')}</p>
+          <TextInput
+            label={t('app.admin.toolInput')}
+            name="input"
+            value={exampleInput(definition.inputSchema)}
+            rows={6}
+          />
+          <div role="status">
+            {trial && (
+              <>
+                <State kind={trial.isFailed ? 'wrong' : 'ok'}>
+                  {t(trial.isFailed ? 'app.admin.toolFailed' : 'app.admin.toolAnswered')}
+                </State>
+                <pre className="trial">{trial.result}</pre>
+              </>
+            )}
+          </div>
+          <FreshSession />
+        </FormDialog>
+      )}
+    </>
+  )
+}
+
+/** The members of an input that a schema names, for somebody to fill in. */
+function exampleInput(schema: unknown): string {
+  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown; default?: unknown }> }
+  const members = Object.entries(properties).map(([name, { type, default: usual }]) => [
+    name,
+    usual ?? emptyValues[String(type)] ?? null,
+  ])
+  return JSON.stringify(Object.fromEntries(members), null, 2)
+}
+
+const emptyValues: Record<string, unknown> = {
+  string: '',
+  number: 0,
+  integer: 0,
+  boolean: false,
+  array: [],
+  object: {},
 }
 
 interface DefinitionProps {

@@ -3,6 +3,9 @@ import { type FormEvent, type ReactNode, useState } from 'react'
 import { errorText } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 
+/** What `save` resolves with where the dialog is to stay, such as to show what came of it. */
+export const KEEP_OPEN = Symbol('keep open')
+
 interface FormDialogProps {
   title: string
   /** The fields. */
@@ -24,7 +27,10 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
     event.stopPropagation()
     if (!save || state === 'working') return
     setState('working')
-    await save(new FormData(event.currentTarget)).then(close, (error: unknown) => setState({ error }))
+    await save(new FormData(event.currentTarget)).then(
+      (result) => (result === KEEP_OPEN ? setState('ready') : close()),
+      (error: unknown) => setState({ error }),
+    )
   }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
