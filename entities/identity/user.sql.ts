@@ -85,10 +85,16 @@ export interface ListedUser extends NamedUser {
   /** When they last signed in. */
   signedInAt: string | null
   state: (typeof userStates)[number]
+  /** How they sign in; `none` until they are bound to an account of a source. */
+  source: (typeof userSources)[number]
 }
 
 const userState = `case when disabled then 'disabled' when public_key is null and id <> ${AI_USER_ID} then 'registering' else 'active' end`
 
+/** Subjects begin with their source. */
+const userSource = `coalesce(split_part(subject, ':', 1), 'none')`
+
+export const userSources = ['local', 'ldap', 'oidc', 'proxy', 'none'] as const
 export const userStates = ['active', 'registering', 'disabled'] as const
 export const userOrders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
 
@@ -101,17 +107,17 @@ const orders: Record<(typeof userOrders)[number], string> = {
 }
 
 /**
- * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role, a group
- * and a state, or null for all, how many at most, and behind how many.
+ * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role, a group,
+ * a state and a source, or null for all, how many at most, and behind how many.
  */
 export const findUsers = (order: (typeof userOrders)[number]) =>
   statement<ListedUser>(
     `find-users-by-${order}`,
-    `select id, username, name, email, role, to_json(groups) as groups, ${isoTime('signed_in_at')} as "signedInAt", ${userState} as state
+    `select id, username, name, email, role, to_json(groups) as groups, ${isoTime('signed_in_at')} as "signedInAt", ${userState} as state, ${userSource} as source
        from users
       where position(lower(normalize($1)) in lower(normalize(concat_ws(' ', username, name, email)))) > 0
-        and ($2::text is null or role = $2) and ($3::text is null or $3 = any(groups)) and ($4::text is null or ${userState} = $4)
-      order by ${orders[order]} limit $5::int offset $6::int`,
+        and ($2::text is null or role = $2) and ($3::text is null or $3 = any(groups)) and ($4::text is null or ${userState} = $4) and ($5::text is null or ${userSource} = $5)
+      order by ${orders[order]} limit $6::int offset $7::int`,
   )
 
 export interface UserDetails extends NamedUser {

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { describeUser, findUsers, type ListedUser, userOrders, userStates } from '../../entities/identity/user.sql.ts'
+import {
+  describeUser,
+  findUsers,
+  type ListedUser,
+  userOrders,
+  userSources,
+  userStates,
+} from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles } from '../../entities/identity/user.ts'
 import { takes } from '../core/body-size.ts'
 import type { ExternalApp } from '../core/caller.ts'
@@ -78,6 +85,7 @@ const userFilters = z.strictObject({
   role: z.enum(roles).optional(),
   group: z.string().max(200).optional(),
   state: z.enum(userStates).optional(),
+  source: z.enum(userSources).optional(),
   order: z.enum(userOrders).default('username'),
   page: z.int().min(1).max(1_000_000).default(1),
   size: z.int().min(1).max(1000).default(100),
@@ -148,9 +156,9 @@ export const usersRouter = router({
 
   /** Whose username, name or e-mail address holds the text, page by page. */
   search: adminSession.input(userFilters).query(async ({ ctx, input }) => {
-    const { text, role = null, group = null, state = null, order, page, size } = input
+    const { text, role = null, group = null, state = null, source = null, order, page, size } = input
     // One more than is shown tells whether there are more.
-    const values = [text, role, group, state, size + 1, (page - 1) * size]
+    const values = [text, role, group, state, source, size + 1, (page - 1) * size]
     const users: ListedUser[] = await ctx.services.sql(findUsers(order), values)
     return { users: users.slice(0, size), hasMore: users.length > size }
   }),

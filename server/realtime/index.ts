@@ -4,9 +4,11 @@ import type { WebSocket } from 'ws'
 import { codes, established, type Refusal } from '../../facades/realtime/frames.ts'
 import type { Hooks } from '../../routers/core/hooks.ts'
 import type { Services } from '../../routers/core/services.ts'
+import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
+import { deepChecks } from '../../routers/ports/health.ts'
 import type { Gauges } from '../../routers/ports/metrics.ts'
 import type { Places } from '../../routers/ports/places.ts'
 import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
@@ -71,7 +73,11 @@ export class Realtime {
       maxPerPerson: env.REALTIME_CONNECTIONS_PER_PERSON,
       pingInterval: env.REVERB_APP_PING_INTERVAL,
     })
-    this.#replicas = new Replicas({ own: replica, kv, bus, stats: () => this.#stats() })
+    this.#replicas = new Replicas({
+      ...{ own: replica, kv, bus },
+      stats: () => this.#stats(),
+      findFailing: () => findFailing(services),
+    })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
     this.#channels = new Channels(services.changeStreams, this.#presence)
     this.#credentials = new Credentials(watch)
@@ -160,6 +166,23 @@ export class Realtime {
     this.#credentials.forget(connection)
     this.#connections.remove(connection)
   }
+}
+
+/** Longer, in milliseconds, and a part counts as not working: whoever asks all replicas waits a little more. */
+const PART_TIMEOUT_MS = 1000
+
+/** Looks at the parts of this replica, and names those that do not work. */
+async function findFailing({ healthChecks, hooks }: Services): Promise<string[]> {
+  const reported: Hooks['replica-asked']['parts'] = {}
+  hooks.emit('replica-asked', { parts: reported })
+  const looks = deepChecks.map((name) =>
+    withTimeout(healthChecks[name](), PART_TIMEOUT_MS).then(
+      () => [],
+      () => [name],
+    ),
+  )
+  const failing = Object.keys(reported).filter((name) => !reported[name]?.isWell)
+  return [...(await Promise.all(looks)).flat(), ...failing]
 }
 
 /** What breaks a connection closes it, too. */

@@ -5,6 +5,8 @@ import { REPLICA_TTL_MS, replicaKey } from '../stores/places.ts'
 
 const BEAT_MS = 3000
 const GREETING_MS = 50
+/** How long what was seen of the parts is told without another look. */
+const PARTS_MS = 2000
 
 interface ReplicasOptions {
   /** The name of this one. */
@@ -12,6 +14,8 @@ interface ReplicasOptions {
   kv: KeyValueStore
   bus: ChangeBus
   stats: () => ReplicaStats
+  /** Looks at the parts of this one, and names those that do not work. */
+  findFailing: () => Promise<string[]>
 }
 
 interface ReplicasListener {
@@ -30,12 +34,14 @@ export class Replicas {
   readonly #timer: NodeJS.Timeout
   readonly #stopListening: () => void
   #isClosed = false
+  #failing: string[] | null = null
+  #lookedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ReplicasOptions) {
     this.#options = options
     this.own = options.own
     const told = (topic: string, content: unknown) => {
-      if (topic === ASKED) this.#tell()
+      if (topic === ASKED) void this.#answer()
       if (topic === REPLICA) this.#heard((content as ReplicaReport).replica)
     }
     this.#stopListening = options.bus.subscribe({ changed() {}, interrupted: () => this.#greet(), told })
@@ -75,7 +81,17 @@ export class Replicas {
   }
 
   #tell(): void {
-    this.#options.bus.tell(REPLICA, { replica: this.own, ...this.#options.stats() } satisfies ReplicaReport)
+    const report: ReplicaReport = { replica: this.own, ...this.#options.stats(), failing: this.#failing }
+    this.#options.bus.tell(REPLICA, report)
+  }
+
+  /** Tells at once what is known, and again after a look at the parts. */
+  async #answer(): Promise<void> {
+    this.#tell()
+    if (performance.now() - this.#lookedAt < PARTS_MS) return
+    this.#lookedAt = performance.now()
+    this.#failing = await this.#options.findFailing()
+    if (!this.#isClosed) this.#tell()
   }
 
   #heard(replica: string): void {

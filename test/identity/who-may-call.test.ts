@@ -174,7 +174,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   {
     open: 'an administrator in a browser',
     fresh: true,
-    to: 'usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
+    to: 'files.verify usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
   },
   {
     open: 'an administrator in a browser',
@@ -196,7 +196,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
     open: 'the host',
     to: 'personExports.requestFor personExports.write personExports.make personExports.giveUp personExports.deleteExpired',
   },
-  { open: 'the host', to: 'attachments.readText attachments.giveUpText files.verify files.rotate files.sweep' },
+  { open: 'the host', to: 'attachments.readText attachments.giveUpText files.rotate files.sweep' },
   { open: 'the host', to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired' },
 ]
 

@@ -182,6 +182,7 @@ describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
       subscriptions: 1,
       behind: 0,
       lagMs: expect.any(Number),
+      failing: [],
     })
   })
 })

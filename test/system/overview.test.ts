@@ -1,5 +1,12 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { startOwnRedis } from '../kit/parts/own-redis.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { startPair } from '../kit/realtime/replicas.ts'
+
+const SLOW = { timeout: 20_000 }
 
 let svc: TestApp
 beforeAll(async () => {
@@ -111,4 +118,19 @@ test('the health of all parts is told with the replicas', async () => {
   expect(status).toBe('healthy')
   expect(parts.map(({ name }) => name)).toEqual(['database', 'cache', 'kvstore', 'storage'])
   expect(replicas.length).toBeLessThanOrEqual(1)
+})
+
+describeWith('redis')('with several replicas', () => {
+  test('each replica tells which of its own parts do not work', async () => {
+    await using redis = await startOwnRedis()
+    await using pair = await startPair({ REDIS_URL: redis.url })
+    const failing = async () => (await pair.svc.host.overview.health()).replicas.map(({ failing }) => failing)
+    await expect.poll(failing, SLOW).toEqual([[]])
+    const cache = join(pair.other.folder, 'cache')
+    await rm(cache, { recursive: true, force: true })
+    await writeFile(cache, 'a file where the directory should be')
+
+    await expect.poll(failing, SLOW).toEqual([['storage']])
+    expect((await pair.svc.host.overview.health()).status).toBe('healthy')
+  })
 })

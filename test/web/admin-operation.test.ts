@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -103,7 +104,7 @@ describeWith('chromium')('operation in the administration', () => {
     await using admin = await openAdmin(svc, 'carl', { path: 'usage?by=user' })
     const { page } = admin
     await addUsage(admin.id)
-    await showAdmin(page, 'usage')
+    await showAdmin(page, 'usage?by=user')
     await page.getByRole('cell', { name: 'carl' }).waitFor()
     await page.getByLabel('By').selectOption('model')
     await page.getByRole('cell', { name: 'demo' }).waitFor()
@@ -119,7 +120,7 @@ describeWith('chromium')('operation in the administration', () => {
     await using admin = await openAdmin(svc, 'cleo', { path: 'bills?by=user' })
     const { page } = admin
     await addUsage(admin.id)
-    await showAdmin(page, 'bills')
+    await showAdmin(page, 'bills?by=user')
     await page.getByRole('cell', { name: 'cleo' }).waitFor()
     await expectFitting(page, 'bills')
     await page.getByRole('button', { name: 'Close month' }).click()
@@ -266,6 +267,30 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByText(folder).waitFor()
     await showAdmin(page, 'settings')
     await expectFitting(page, 'settings')
+  })
+
+  test('storage is counted by kind, verified in place, and shows what a retention would delete', async () => {
+    await using admin = await openAdmin(svc, 'fanny', { path: 'settings' })
+    const { page } = admin
+    await svc.rows(
+      `insert into attachments (uuid, uploader_id, name, mime, file_type, bytes, client_encrypted, sealed_key, text_state, created_at, updated_at)
+       values ($2, $1, 'lost.pdf', 'application/pdf', 'document', 3000000, false, 'sealed', 'none', now() - interval '3 years', now())`,
+      [admin.id, randomUUID()],
+    )
+    await showAdmin(page, 'settings')
+    await page.getByRole('table', { name: 'Files by kind' }).getByText('Documents').waitFor()
+    await page.getByRole('button', { name: 'Verify files' }).click()
+    await page
+      .getByRole('table', { name: 'What was found' })
+      .getByText(/The file is missing|No key opens it/)
+      .first()
+      .waitFor()
+    await page.getByText('No file would be deleted.').waitFor()
+    await page.getByLabel('If files were kept').fill('24')
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('table', { name: 'Past their time' }).waitFor()
+    await expectFitting(page, 'storage')
+    await svc.rows('delete from attachments')
   })
 
   test('a person is invited by a link that is shown once and can be ended', async () => {

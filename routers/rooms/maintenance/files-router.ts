@@ -13,7 +13,7 @@ import { countPictures } from '../../../entities/views/picture.sql.ts'
 import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
-import { adminSession, host, router } from '../../core/trpc.ts'
+import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
 import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 import { deleteExpired, deleteOrphanedFiles, listExpiredFiles } from './cleanup.ts'
@@ -28,7 +28,10 @@ const MAX_OWNERS = 10
 async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
   const groups = await sql(countFiles)
   const by = <Name extends 'kind' | 'textState' | 'linked'>(name: Name) =>
-    [...Map.groupBy(groups, (group) => group[name])].map(([value, all]) => ({ [name]: value, ...sumCounts(all) }))
+    [...Map.groupBy(groups, (group) => group[name])].map(([value, all]) => ({
+      ...({ [name]: value } as Record<Name, typeof value>),
+      ...sumCounts(all),
+    }))
   const [withPicture] = await sql(countPictures)
   return {
     ...sumCounts(groups),
@@ -161,7 +164,9 @@ const months = z.int().min(1).max(1200)
 
 /** The upkeep of files and pictures, for whoever runs the service. */
 export const filesRouter = router({
-  verify: host
+  /** Reads what is stored, which takes long where that is much: `sample` says of how many of a hundred files all is read. */
+  verify: freshAdmin
+    .meta({ waitsOutside: true })
     .input(z.strictObject({ sample: z.number().min(0).max(100).default(100) }))
     .query(({ ctx, input }) => verifyFiles(ctx.services, input.sample)),
 

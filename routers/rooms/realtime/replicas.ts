@@ -24,6 +24,8 @@ export interface ReplicaStats {
 
 export interface ReplicaReport extends ReplicaStats {
   replica: string
+  /** The names of parts that do not work there; null until it has looked. */
+  failing: string[] | null
 }
 
 /** Asks all replicas; none answers where there is no bus between them. */

@@ -49,11 +49,21 @@ function Health() {
           </ul>
           {data.replicas.length > 0 && (
             <PlainTable
-              label={t('app.admin.replicas')}
-              heads={[t('app.admin.replica'), `#${t('app.admin.connections')}`, `#${t('app.admin.behind')}`]}
-              rows={data.replicas.map(({ replica, connections, behind }) => ({
+              label={t('app.admin.otherReplicas')}
+              heads={[
+                t('app.admin.replica'),
+                t('app.admin.health'),
+                `#${t('app.admin.connections')}`,
+                `#${t('app.admin.behind')}`,
+              ]}
+              rows={data.replicas.map(({ replica, failing, connections, behind }) => ({
                 key: replica,
-                cells: [replica, numberText(connections), numberText(behind)],
+                cells: [
+                  replica,
+                  <ReplicaState key="health" failing={failing} />,
+                  numberText(connections),
+                  numberText(behind),
+                ],
               }))}
             />
           )}
@@ -61,6 +71,13 @@ function Health() {
       )}
     </Part>
   )
+}
+
+/** Whether the parts of another replica work, by what it says itself. */
+function ReplicaState({ failing }: { failing: readonly string[] | null }) {
+  if (failing === null) return <State kind="idle">{t('app.admin.partsUnknown')}</State>
+  if (failing.length === 0) return <State kind="ok">{t('app.admin.allWell')}</State>
+  return <State kind="wrong">{t('app.admin.partsFailing', { names: failing.join(', ') })}</State>
 }
 
 interface DecisionProps {

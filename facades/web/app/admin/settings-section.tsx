@@ -5,8 +5,10 @@ import { minuteText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useFigures, useRead } from './admin-queries.ts'
 import { useLocalRows } from './local-rows.ts'
-import { Facts, Part } from './part.tsx'
+import { Part } from './part.tsx'
+import { PlainTable } from './plain-table.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+import { StoragePart } from './storage-part.tsx'
 
 type Setting = Awaited<ReturnType<typeof api.settings.list.query>>[number]
 
@@ -74,7 +76,7 @@ export function ServiceSettingsSection() {
         }
       />
       <Deprecations />
-      <Storage />
+      <StoragePart />
     </>
   )
 }
@@ -90,59 +92,18 @@ function Deprecations() {
       {data.length === 0 ? (
         <p className="hint">{t('app.admin.noDeprecations')}</p>
       ) : (
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">{t('app.admin.address')}</th>
-              <th scope="col">{t('app.admin.actor')}</th>
-              <th scope="col" className="number">
-                {t('app.admin.requests')}
-              </th>
-              <th scope="col">{t('app.admin.lastUsed')}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.map(({ route, username, token, calls, lastCalledAt }) => (
-              <tr key={`${route} ${username} ${token}`}>
-                <td>
-                  <code>{route}</code>
-                </td>
-                <td>{[username, token].filter(Boolean).join(', ')}</td>
-                <td className="number">{numberText(calls)}</td>
-                <td>{minuteText(lastCalledAt)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </Part>
-  )
-}
-
-const MEGA = 1_000_000
-
-const sizeText = ({ files, bytes }: { files: number; bytes: number }) =>
-  t('app.admin.filesOf', { files: numberText(files), size: numberText(Math.ceil(bytes / MEGA)) })
-
-const sumUp = (list: readonly { files: number; bytes: number }[]) =>
-  list.reduce((all, { files, bytes }) => ({ files: all.files + files, bytes: all.bytes + bytes }), {
-    files: 0,
-    bytes: 0,
-  })
-
-function Storage() {
-  const { data, error } = useFigures(['storage'], (signal) => api.files.stats.query(undefined, { signal }))
-  const expired = useFigures(['expired'], (signal) => api.files.expired.query({}, { signal }))
-  return (
-    <Part title={t('app.admin.storage')}>
-      {error && <FormError error={error} />}
-      {data && (
-        <Facts
-          facts={[
-            [t('app.admin.files'), sizeText(data)],
-            [t('app.admin.pictures'), sizeText(data.pictures)],
-            [t('app.admin.expired'), expired.data && sizeText(sumUp(expired.data))],
-          ]}
+        <PlainTable
+          label={t('app.admin.deprecations')}
+          heads={[t('app.admin.address'), t('app.admin.actor'), `#${t('app.admin.requests')}`, t('app.admin.lastUsed')]}
+          rows={data.map(({ route, username, token, calls, lastCalledAt }) => ({
+            key: `${route} ${username} ${token}`,
+            cells: [
+              <code key="route">{route}</code>,
+              [username, token].filter(Boolean).join(', '),
+              numberText(calls),
+              minuteText(lastCalledAt),
+            ],
+          }))}
         />
       )}
     </Part>

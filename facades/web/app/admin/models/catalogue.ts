@@ -87,4 +87,4 @@ export const modelStateLabels = {
   offline: 'app.admin.modelOffline',
   off: 'app.admin.modelOff',
 } as const
-export const modelStateKinds = { online: 'ok', unknown: 'ok', offline: 'wrong', off: 'idle' } as const
+export const modelStateKinds = { online: 'ok', unknown: 'idle', offline: 'wrong', off: 'idle' } as const

@@ -5,7 +5,17 @@ import { ChoiceField, type Column, RecordTable, SearchField } from '../record-ta
 import { State } from '../state.tsx'
 import { AddPerson } from './add-person.tsx'
 import { InvitePerson } from './invite-person.tsx'
-import { type Listed, roleChoices, roleText, stateChoices, stateKinds, stateText, usePeople } from './people.ts'
+import {
+  type Listed,
+  roleChoices,
+  roleText,
+  sourceChoices,
+  sourceText,
+  stateChoices,
+  stateKinds,
+  stateText,
+  usePeople,
+} from './people.ts'
 
 const columns = (): Column<Listed>[] => [
   {
@@ -39,6 +49,12 @@ const columns = (): Column<Listed>[] => [
     text: ({ groups }) => groups.join(', '),
   },
   {
+    key: 'source',
+    label: t('app.admin.source'),
+    cell: ({ source }) => sourceText(source),
+    text: ({ source }) => sourceText(source),
+  },
+  {
     key: 'signedInAt',
     label: t('app.admin.signedIn'),
     cell: ({ signedInAt }) => (signedInAt ? minuteText(signedInAt) : t('app.admin.never')),
@@ -66,6 +82,7 @@ export const PeopleList = () => (
         <SearchField name="q" label={t('app.admin.searchPeople')} />
         <ChoiceField name="role" label={t('app.admin.role')} choices={roleChoices()} />
         <ChoiceField name="state" label={t('app.admin.state')} choices={stateChoices()} />
+        <ChoiceField name="source" label={t('app.admin.source')} choices={sourceChoices()} />
         <SearchField name="group" label={t('app.admin.group')} />
       </>
     }

@@ -13,14 +13,16 @@ export type Person = Awaited<ReturnType<typeof api.users.show.query>>
 
 const roles = ['user', 'admin'] as const
 const states = ['active', 'registering', 'disabled'] as const
+const sources = ['local', 'ldap', 'oidc', 'proxy', 'none'] as const
 const orders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
 
 /** The people whom the filters of the address choose, a page at a time. */
 export function usePeople(): Rows<Listed> {
   const { filters } = useFilters()
-  const [role, state, order] = [
+  const [role, state, source, order] = [
     oneOf(roles, filters['role']),
     oneOf(states, filters['state']),
+    oneOf(sources, filters['source']),
     oneOf(orders, filters['sort']),
   ]
   const chosen = {
@@ -28,6 +30,7 @@ export function usePeople(): Rows<Listed> {
     ...(role && { role }),
     ...(filters['group'] && { group: filters['group'] }),
     ...(state && { state }),
+    ...(source && { source }),
     ...(order && { order }),
   }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
@@ -56,6 +59,17 @@ const stateLabels = {
   disabled: 'app.admin.stateDisabled',
 } as const
 
+/** How somebody signs in. */
+const sourceLabels = {
+  local: 'app.admin.sourceLocal',
+  ldap: 'app.admin.sourceLdap',
+  oidc: 'app.admin.sourceOidc',
+  proxy: 'app.admin.sourceProxy',
+  none: 'app.admin.sourceNone',
+} as const
+
+export const sourceText = (source: keyof typeof sourceLabels) => t(sourceLabels[source])
+export const sourceChoices = () => sources.map((source) => [source, sourceText(source)] as const)
 export const roleText = (role: keyof typeof roleLabels) => t(roleLabels[role])
 export const stateText = (state: keyof typeof stateLabels) => t(stateLabels[state])
 export const roleChoices = () => roles.map((role) => [role, roleText(role)] as const)

@@ -7,6 +7,7 @@ import { FormError } from '../../shared/ui/form-dialog.tsx'
 import { ActionButton, readText, readWords } from '../action-dialog.tsx'
 import { ChoiceInput } from '../choice-input.tsx'
 import { Facts, Part } from '../part.tsx'
+import { PlainTable } from '../plain-table.tsx'
 import { State } from '../state.tsx'
 import { ExplainModel } from './explain-model.tsx'
 import { type Person, roleChoices, roleText, stateKinds, stateText, usePerson, useTokensOf } from './people.ts'
@@ -202,36 +203,26 @@ function Tokens({ person }: { person: Person }) {
   if (error) return <FormError error={error} />
   if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
   return (
-    <table className="plain-table">
-      <thead>
-        <tr>
-          <th scope="col">{t('app.admin.token')}</th>
-          <th scope="col">{t('app.admin.lastUsed')}</th>
-          <th scope="col">{t('app.admin.ends')}</th>
-          <th scope="col">
-            <span className="off-screen">{t('app.admin.revoke')}</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {data.map(({ id, name, lastUsedAt, expiresAt }) => (
-          <tr key={id}>
-            <td>{name}</td>
-            <td>{lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never')}</td>
-            <td>{expiresAt ? dayText(expiresAt) : t('app.admin.never')}</td>
-            <td>
-              <ActionButton
-                label={t('app.admin.revoke')}
-                title={t('app.admin.revokeOf', { name })}
-                text={t('app.admin.revokeText')}
-                action={t('app.admin.revoke')}
-                isDangerous
-                act={() => api.tokens.revokeFor.mutate({ user: chosen(person), tokenId: id })}
-              />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <PlainTable
+      label={t('app.admin.tokens')}
+      heads={[t('app.admin.token'), t('app.admin.lastUsed'), t('app.admin.ends'), t('app.admin.actions')]}
+      rows={data.map(({ id, name, lastUsedAt, expiresAt }) => ({
+        key: `${id}`,
+        cells: [
+          name,
+          lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never'),
+          expiresAt ? dayText(expiresAt) : t('app.admin.never'),
+          <ActionButton
+            key="revoke"
+            label={t('app.admin.revoke')}
+            title={t('app.admin.revokeOf', { name })}
+            text={t('app.admin.revokeText')}
+            action={t('app.admin.revoke')}
+            isDangerous
+            act={() => api.tokens.revokeFor.mutate({ user: chosen(person), tokenId: id })}
+          />,
+        ],
+      }))}
+    />
   )
 }
