@@ -109,3 +109,9 @@ export const listReceipts = statement<{
      from announcement_receipts r join ${User.tableName} u on u.id = r.user_id
     where r.announcement_id = $1 order by r.accepted_at desc nulls last, r.seen_at desc, u.id limit $2 offset $3`,
 )
+
+/** Values: the id of an announcement. Somebody who has accepted it. */
+export const findAcceptance = statement<{ user: number }>(
+  'find-acceptance',
+  `select user_id as user from announcement_receipts where announcement_id = $1 and accepted_at is not null limit 1`,
+)

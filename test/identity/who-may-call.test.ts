@@ -160,7 +160,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   },
   {
     open: 'an administrator in a browser',
-    to: 'mcp.servers mcp.tools models.explain models.list models.origins models.unresolved prices.check announcements.list announcements.receipts extApps.overview extApps.show',
+    to: 'mcp.servers mcp.tools models.explain models.list models.origins models.unresolved prices.check announcements.list announcements.receipts announcements.texts extApps.overview extApps.show',
   },
   {
     open: 'an administrator in a browser',
@@ -179,7 +179,7 @@ const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   {
     open: 'an administrator in a browser',
     fresh: true,
-    to: 'models.check models.setGroups announcements.make announcements.publish',
+    to: 'models.check models.setGroups announcements.make announcements.publish announcements.changeTexts',
   },
   {
     open: 'the host',

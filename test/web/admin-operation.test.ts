@@ -198,7 +198,25 @@ describeWith('chromium')('operation in the administration', () => {
     )
     await page.getByRole('link', { name: 'Written here' }).click()
     await page.getByRole('link', { name: 'edda' }).waitFor()
-    await expectFitting(page, 'announcement-receipts')
+    await page.getByRole('button', { name: 'Edit texts' }).click()
+    await dialog.getByRole('textbox', { name: 'Text in English' }).fill('We rest on **Monday**.')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.locator('[lang=en] strong', { hasText: 'Monday' }).waitFor()
+    await page.locator('[lang=de] strong', { hasText: 'Sonntag' }).waitFor()
+    await expectFitting(page, 'announcement')
+
+    await svc.rows("update announcements set is_forced = true where title = 'Written here'")
+    await page.reload()
+    await page.getByText('People have accepted this text').waitFor()
+    expect(await page.getByRole('button', { name: 'Edit texts' }).count()).toBe(0)
+    const refused = await page.evaluate(async (id) => {
+      const body = JSON.stringify({ id, texts: { en_US: 'Other' } })
+      const headers = { 'content-type': 'application/json' }
+      return (await fetch('/trpc/announcements.changeTexts', { method: 'POST', headers, body })).status
+    }, page.url().split('/').at(-1))
+    expect(refused).toBe(409)
+    await svc.rows("delete from announcements where title = 'Written here'")
   })
 
   test('a tool is approved as it is offered now, beside what was approved before', async () => {

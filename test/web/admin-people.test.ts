@@ -151,6 +151,43 @@ describeWith('chromium')('people in the administration', () => {
     expect(await svc.rows("select id from users where username = 'newton'")).toEqual([])
   })
 
+  test('a person is found, opened and given other groups by the keyboard alone', async () => {
+    await using admin = await openAdmin(svc, 'kira')
+    const { page } = admin
+    const { id } = await addAccount(svc, 'keyes')
+    const focused = () =>
+      page.evaluate(`(() => {
+      const { activeElement: it } = document
+      return it.getAttribute('aria-label') ?? it.labels?.[0]?.textContent ?? it.textContent.trim()
+    })()`)
+    /** Goes on with Tab until something of this name has the focus. */
+    const tabTo = async (name: string) => {
+      for (let pressed = 0; pressed < 80 && (await focused()) !== name; pressed++) await page.keyboard.press('Tab')
+      expect(await focused()).toBe(name)
+    }
+    await page.reload()
+    await adminShown(page)
+
+    await tabTo('Name, username or e-mail')
+    await page.keyboard.type('keyes')
+    await page.waitForURL(/q=keyes/)
+    await expect.poll(() => page.locator('.records-table tbody tr').count()).toBe(1)
+    await tabTo('keyes')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'The keyes' }).waitFor()
+    await adminShown(page)
+    await tabTo('Change groups')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await tabTo('Groups')
+    await page.keyboard.type('library')
+    await tabTo('Save')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await focused()).toBe('Change groups')
+    expect(await svc.rows('select groups from users where id = $1', [id])).toEqual([{ groups: ['library'] }])
+  })
+
   test('the tokens of a person are shown, and revoked one by one', async () => {
     await using admin = await openAdmin(svc, 'dora')
     const { page } = admin

@@ -1,8 +1,9 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { User } from '../../../entities/identity/user.ts'
 import {
   type AnnouncementRow,
+  findAcceptance,
   findAnnouncement,
   findLatestPolicy,
   listAnnouncements,
@@ -15,9 +16,10 @@ import { Announcement, AnnouncementTarget, announcementTypes } from '../../../en
 import { transact } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import { about, adminSession, anyone, freshAdmin, router, sessionUser, userWith } from '../../core/trpc.ts'
 import { resourceId } from '../../identity/user-selector.ts'
-import { viewPattern } from '../../ports/announcement-texts.ts'
+import { type NewAnnouncementTexts, viewPattern } from '../../ports/announcement-texts.ts'
 import { moment } from '../../ports/days.ts'
 import { availableLocales } from '../../ports/locales.ts'
 
@@ -165,8 +167,43 @@ export const announcementsRouter = router({
     return made
   }),
 
+  /** Reads the texts of an announcement in each language that it has. */
+  texts: adminSession.input(chosen).query(async ({ ctx, input: { id } }) => {
+    const { view } = await findRow(ctx.em(), id)
+    const read = await Promise.all(availableLocales.map((locale) => ctx.services.announcementText(view, locale)))
+    // In place of a language that it has not, the text of another one comes.
+    return read.flatMap((found, at) => (found && found.locale === availableLocales[at] ? found : []))
+  }),
+
+  changeTexts: freshAdmin
+    .input(chosen.extend({ texts }))
+    .mutation(({ ctx, input: { id, texts } }) => changeTexts(ctx, id, texts)),
+
   publish: freshAdmin.input(newAnnouncement).mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
 })
+
+async function findRow(em: EntityManager, id: number, lockMode = LockMode.NONE) {
+  const row = await em.findOne(Announcement, id, { lockMode })
+  if (!row) throw unknown()
+  return row
+}
+
+/**
+ * Writes other texts into a folder of their own, so that those that people have read stay where they are. What somebody has
+ * accepted that must be accepted stays as it is: people hold to what they have read.
+ */
+const changeTexts = (ctx: Context, id: number, texts: NewAnnouncementTexts) =>
+  transact(ctx, undefined, async (em) => {
+    const row = await findRow(em, id, LockMode.PESSIMISTIC_WRITE)
+    const [accepted] = await runStatement(em, findAcceptance, [row.id])
+    if (row.isForced && accepted) throw new Problem('conflict', { detail: ACCEPTED })
+    const { view } = await ctx.services.writeAnnouncementTexts(row.title, texts)
+    ctx.act?.concern(`announcements:${id}`).note({ before: { view: row.view }, after: { view } })
+    row.view = view
+    return { id, view }
+  })
+
+const ACCEPTED = 'People have accepted this text already: publish another announcement.'
 
 const draft = (title: string) => `# ${title}
 

@@ -6,11 +6,11 @@ import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton, readText, readWords } from './action-dialog.tsx'
 import { useRead } from './admin-queries.ts'
-import { AnnouncementReceipts } from './announcement-receipts.tsx'
+import { AnnouncementFields, readTexts } from './announcement-fields.tsx'
+import { AnnouncementPage } from './announcement-page.tsx'
 import { CheckInput, ChoiceInput } from './choice-input.tsx'
 import { useLocalRows } from './local-rows.ts'
 import { type Column, RecordTable, SearchField } from './record-table.tsx'
-import { TextWithPreview } from './text-with-preview.tsx'
 
 type Announcement = Awaited<ReturnType<typeof api.announcements.list.query>>[number]
 
@@ -76,12 +76,12 @@ const readMoment = (form: FormData, name: string) => {
 
 function publish(form: FormData) {
   const [start, expire, users] = [readMoment(form, 'start'), readMoment(form, 'expire'), readWords(form, 'users')]
-  const [view, de, en] = [readText(form, 'view'), readText(form, 'de_DE'), readText(form, 'en_US')]
-  const texts = { ...(de && { de_DE: de }), ...(en && { en_US: en }) }
+  const view = readText(form, 'view')
+  const texts = readTexts(form)
   return api.announcements.publish.mutate({
     title: readText(form, 'title'),
     ...(view && { view }),
-    ...((de || en) && { texts }),
+    ...(Object.keys(texts).length > 0 && { texts }),
     type: types.find((type) => type === readText(form, 'type')) ?? 'info',
     force: form.has('force'),
     ...(users.length > 0 && { users }),
@@ -100,8 +100,7 @@ const Publish = () => (
     act={publish}
   >
     <Field label={t('app.admin.title')} name="title" required maxLength={200} />
-    <TextWithPreview label={t('app.admin.germanText')} name="de_DE" value="" hint={t('app.admin.textHint')} />
-    <TextWithPreview label={t('app.admin.englishText')} name="en_US" value="" hint={t('app.admin.textHint')} />
+    <AnnouncementFields />
     <Field label={t('app.admin.view')} name="view" hint={t('app.admin.viewHint')} autoComplete="off" />
     <ChoiceInput
       label={t('app.admin.kind')}
@@ -119,7 +118,7 @@ const Publish = () => (
 )
 
 export const AnnouncementsSection = ({ id }: { id?: string | undefined }) =>
-  id === undefined ? <AnnouncementList /> : <AnnouncementReceipts id={id} />
+  id === undefined ? <AnnouncementList /> : <AnnouncementPage id={id} />
 
 /** Lists announcements with how many have read and accepted them. */
 function AnnouncementList() {
