@@ -27,8 +27,8 @@ afterAll(async () => {
 /** Calls of somebody, for sums and limits. */
 async function addUsage(userId: number): Promise<void> {
   await svc.rows(
-    `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms, created_at)
-     select 'r' || n, $1, 'demo', 'demo', 1000, 200, 'api', 'completed', 1200, now() from generate_series(1, 20) n`,
+    `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms, cost_micros, currency, created_at)
+     select 'r' || n, $1, 'demo', 'demo', 1000, 200, 'api', 'completed', 1200, 90000, 'EUR', now() from generate_series(1, 20) n`,
     [userId],
   )
 }
@@ -41,7 +41,8 @@ describeWith('chromium')('operation in the administration', () => {
     await showAdmin(page, 'overview')
     await page.getByText('All is well').waitFor()
     await page.getByText('Nothing waits for a decision.').waitFor()
-    await page.getByRole('img', { name: /24,000 tokens in the last 30 days/ }).waitFor()
+    await page.getByRole('img', { name: 'Tokens in the last 30 days, by day: 24,000 in all' }).waitFor()
+    await page.getByRole('img', { name: /^Cost in the last 30 days, by day: €/ }).waitFor()
     await page.getByText('As a table').click()
     await expectFitting(page, 'overview')
   })
@@ -68,6 +69,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByText('No limit fits this choice.').waitFor()
 
     await svc.host.limits.set({ name: 'house', for: 'installation', cap: 100, unit: 'tokens', per: 'day' })
+    await showAdmin(page, 'limits')
     await page.getByText('house', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Top up' }).click()
     await dialog.getByLabel('Amount').fill('50')

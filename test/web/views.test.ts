@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sections as adminSections } from '../../facades/web/app/admin/sections.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp } from '../kit/apps/ext-app.ts'
@@ -254,7 +255,8 @@ async function judgeSettings({ page, judge, t }: Views, account: string) {
 async function judgeAdministration({ page, judge }: Views, account: string) {
   await svc.rows("update users set role = 'admin' where username = $1", [account])
   const [own] = await svc.rows<{ id: number }>('select id from users where username = $1', [account])
-  for (const path of ['overview', 'people', `people/${own?.id}`]) {
+  const [model] = await svc.rows<{ id: number }>('select id from ai_models limit 1')
+  for (const path of [...Object.keys(adminSections), `people/${own?.id}`, `models/${model?.id}`]) {
     await showAdmin(page, path)
     await judge(`the administration: ${path}`)
   }

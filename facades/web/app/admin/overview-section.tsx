@@ -167,25 +167,58 @@ const sumCells = (name: string, sum: Sum) => [name, numberText(sum.requests), nu
 
 function Days() {
   const { data, error } = useSums('day')
-  const days = Array.from({ length: DAYS }, (_, index) => dayBefore(DAYS - 1 - index))
-  const byDay = Map.groupBy(data?.rows ?? [], ({ day }) => day ?? '')
-  const bars = days.map((day) => {
-    const value = (byDay.get(day) ?? []).reduce((all, sum) => all + tokensOf(sum), 0)
-    return { name: calendarDayText(day), value, text: numberText(value) }
-  })
-  const tokens = bars.reduce((all, { value }) => all + value, 0)
-  const rows = (data?.rows ?? []).map((sum) => {
+  const sums = data?.rows ?? []
+  const rows = sums.map((sum) => {
     return { key: `${sum.day} ${sum.currency}`, cells: sumCells(calendarDayText(sum.day ?? ''), sum) }
   })
+  const currencies = [...new Set(sums.flatMap(({ currency }) => currency ?? []))]
   return (
     <Part title={t('app.admin.lastDays')}>
       {error && <FormError error={error} />}
-      <BarChart bars={bars} label={t('app.admin.chart', { tokens: numberText(tokens) })} />
+      <div className="charts">
+        <DayChart sums={sums} what={t('app.admin.requests')} valueOf={({ requests }) => requests} toText={numberText} />
+        <DayChart sums={sums} what={t('app.admin.tokens')} valueOf={tokensOf} toText={numberText} />
+        {currencies.map((currency) => (
+          <DayChart
+            key={currency}
+            sums={sums.filter((sum) => sum.currency === currency)}
+            what={t('app.admin.cost')}
+            valueOf={({ costMicros }) => costMicros ?? 0}
+            toText={(value) => moneyText(value, currency)}
+          />
+        ))}
+      </div>
       <details>
         <summary>{t('app.admin.asTable')}</summary>
         <PlainTable label={t('app.admin.lastDays')} heads={sumHeads(t('app.admin.day'))} rows={rows} />
       </details>
     </Part>
+  )
+}
+
+interface DayChartProps {
+  sums: readonly Sum[]
+  what: string
+  valueOf: (sum: Sum) => number
+  toText: (value: number) => string
+}
+
+/** Shows one figure of each of the last days, with its sum. */
+function DayChart({ sums, what, valueOf, toText }: DayChartProps) {
+  const byDay = Map.groupBy(sums, ({ day }) => day ?? '')
+  const bars = Array.from({ length: DAYS }, (_, index) => {
+    const day = dayBefore(DAYS - 1 - index)
+    const value = (byDay.get(day) ?? []).reduce((all, sum) => all + valueOf(sum), 0)
+    return { name: calendarDayText(day), value, text: toText(value) }
+  })
+  const total = toText(bars.reduce((all, { value }) => all + value, 0))
+  return (
+    <div>
+      <h3>
+        {what} <span className="sum">{total}</span>
+      </h3>
+      <BarChart bars={bars} label={t('app.admin.chart', { name: what, total })} />
+    </div>
   )
 }
 
