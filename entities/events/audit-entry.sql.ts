@@ -13,7 +13,7 @@ export interface NewAuditEntry {
 }
 
 /**
- * Adds entries, and tells administrators of each in their stream. Values: entries as JSON, in their order. The head of the log
+ * Adds entries, and tells administrators of each in their stream, but for who has read this log. Values: entries as JSON, in their order. The head of the log
  * and then the stream are locked until the transaction ends.
  */
 export const appendToAudit = statement<LoggedChange>(
@@ -25,7 +25,7 @@ export const appendToAudit = statement<LoggedChange>(
     returning seq, act, subject
   ), given as (
     select seq as n, 'admins' as stream, act as kind, coalesce(left(subject, 40), '') as subject, null as number, null as status
-      from appended
+      from appended where act not like 'audit.%'
   ), ${recording('given')}`,
 )
 

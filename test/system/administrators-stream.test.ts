@@ -114,3 +114,22 @@ test('a position leads on to what was missed meanwhile', async () => {
 
   expect(changes).toContainEqual(expect.objectContaining({ kind: 'admin.setGroups', subject: `user:${id}` }))
 })
+
+test('reading the audit log tells nobody to read it again', async () => {
+  const { browser } = await signInAdministrator('edda')
+  await expect
+    .poll(() =>
+      svc.rows(
+        `select act from audit_entries where act = 'sessions.login' and actor like 'user:%' order by seq desc limit 1`,
+      ),
+    )
+    .toHaveLength(1)
+  const { position } = await changesSince(browser)
+  expect((await browser.send('GET', '/trpc/audit.list?input=%7B%7D')).status).toBe(200)
+  await expect
+    .poll(() => svc.rows("select act from audit_entries where act = 'audit.list'"))
+    .toEqual([{ act: 'audit.list' }])
+
+  const { changes } = await changesSince(browser, { after: position })
+  expect(changes.filter((change) => !('kind' in change && change.kind === 'sessions.login'))).toEqual([])
+})

@@ -17,14 +17,14 @@ interface SectionProps {
 /** Each part loads when it is opened. */
 const contents: Record<SectionName, ComponentType<SectionProps>> = {
   overview: lazy(async () => ({ default: (await import('./overview-section.tsx')).OverviewSection })),
-  people: lazy(async () => ({ default: (await import('./people/people-section.tsx')).PeopleSection })),
-  models: lazy(async () => ({ default: (await import('./models/models-section.tsx')).ModelsSection })),
+  people: lazy(async () => ({ default: (await import('./people/people-list.tsx')).PeopleSection })),
+  models: lazy(async () => ({ default: (await import('./models/model-list.tsx')).ModelsSection })),
   providers: lazy(async () => ({ default: (await import('./providers/providers-section.tsx')).ProvidersSection })),
   tasks: lazy(async () => ({ default: (await import('./models/tasks-section.tsx')).TasksSection })),
   tools: lazy(async () => ({ default: (await import('./tools-section.tsx')).ToolsSection })),
   limits: lazy(async () => ({ default: (await import('./limits-section.tsx')).LimitsSection })),
-  usage: lazy(async () => ({ default: (await import('./usage-section.tsx')).UsageSection })),
-  bills: lazy(async () => ({ default: (await import('./bills-section.tsx')).BillsSection })),
+  usage: lazy(async () => ({ default: (await import('./usage-sections.tsx')).UsageSection })),
+  bills: lazy(async () => ({ default: (await import('./usage-sections.tsx')).BillsSection })),
   apps: lazy(async () => ({ default: (await import('./apps-section.tsx')).AppsSection })),
   announcements: lazy(async () => ({ default: (await import('./announcements-section.tsx')).AnnouncementsSection })),
   settings: lazy(async () => ({ default: (await import('./settings-section.tsx')).ServiceSettingsSection })),

@@ -36,6 +36,18 @@ const useKept = <Data>(queryKey: readonly unknown[], read: Read<Data>, refetchIn
     placeholderData: keepPreviousData as never,
   })
 
+/** Reads all pages of a list, for a file. */
+export async function readPages<Row>(
+  read: (page: number) => Promise<{ rows: readonly Row[]; hasMore: boolean }>,
+): Promise<Row[]> {
+  const all: Row[] = []
+  for (let page = 1; ; page++) {
+    const { rows, hasMore } = await read(page)
+    all.push(...rows)
+    if (!hasMore) return all
+  }
+}
+
 /** What comes within this time is read together. */
 const BATCH_MS = 100
 /** Many act at once where people sign in or a command goes through a list. */

@@ -5,7 +5,7 @@ import { t } from '../shared/text/labels.ts'
 import { minuteText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { ActionButton } from './action-dialog.tsx'
-import { MINUTE_MS, useRead } from './admin-queries.ts'
+import { MINUTE_MS, readPages, useRead } from './admin-queries.ts'
 import { AnnouncementFields, readTexts } from './announcement-fields.tsx'
 import { useFilters } from './filters.ts'
 import { Part } from './part.tsx'
@@ -45,14 +45,7 @@ function useReceipts(id: string): Rows<Receipt> {
     (signal) => api.announcements.receipts.query(input, { signal }),
     MINUTE_MS,
   )
-  const readAll = async () => {
-    const all: Receipt[] = []
-    for (let page = 1; ; page++) {
-      const { rows, hasMore } = await api.announcements.receipts.query({ id, page, size: ALL_SIZE })
-      all.push(...rows)
-      if (!hasMore) return all
-    }
-  }
+  const readAll = () => readPages((page) => api.announcements.receipts.query({ id, page, size: ALL_SIZE }))
   return { rows: data?.rows, error, hasMore: data?.hasMore ?? false, readAll }
 }
 

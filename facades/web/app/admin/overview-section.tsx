@@ -7,6 +7,7 @@ import { calendarDayText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { MINUTE_MS, useFigures, useRead } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
+import { oneOf } from './filters.ts'
 import { Part } from './part.tsx'
 import { PlainTable } from './plain-table.tsx'
 import type { SectionName } from './sections.ts'
@@ -42,7 +43,7 @@ function Health() {
           <ul className="tiles">
             {data.parts.map(({ name, status, message }) => (
               <li key={name} title={message}>
-                <State kind={status === 'ok' ? 'ok' : 'wrong'}>{name}</State>
+                <State kind={status === 'ok' ? 'ok' : 'wrong'}>{partText(name)}</State>
                 {status !== 'ok' && <p className="hint">{message}</p>}
               </li>
             ))}
@@ -73,11 +74,26 @@ function Health() {
   )
 }
 
+const partLabels = {
+  database: 'app.admin.partDatabase',
+  cache: 'app.admin.partCache',
+  kvstore: 'app.admin.partKvstore',
+  storage: 'app.admin.partStorage',
+  changeBus: 'app.admin.partChangeBus',
+} as const
+const parts = ['database', 'cache', 'kvstore', 'storage', 'changeBus'] as const
+
+/** Parts that an extension checks are called as it says. */
+function partText(name: string): string {
+  const known = oneOf(parts, name)
+  return known ? t(partLabels[known]) : name
+}
+
 /** Whether the parts of another replica work, by what it says itself. */
 function ReplicaState({ failing }: { failing: readonly string[] | null }) {
   if (failing === null) return <State kind="idle">{t('app.admin.partsUnknown')}</State>
   if (failing.length === 0) return <State kind="ok">{t('app.admin.allWell')}</State>
-  return <State kind="wrong">{t('app.admin.partsFailing', { names: failing.join(', ') })}</State>
+  return <State kind="wrong">{t('app.admin.partsFailing', { names: failing.map(partText).join(', ') })}</State>
 }
 
 interface DecisionProps {
@@ -176,14 +192,14 @@ function Days() {
     <Part title={t('app.admin.lastDays')}>
       {error && <FormError error={error} />}
       <div className="charts">
-        <DayChart sums={sums} what={t('app.admin.requests')} valueOf={({ requests }) => requests} toText={numberText} />
-        <DayChart sums={sums} what={t('app.admin.tokens')} valueOf={tokensOf} toText={numberText} />
+        <DayChart sums={sums} what={t('app.admin.requests')} measure={({ requests }) => requests} toText={numberText} />
+        <DayChart sums={sums} what={t('app.admin.tokens')} measure={tokensOf} toText={numberText} />
         {currencies.map((currency) => (
           <DayChart
             key={currency}
             sums={sums.filter((sum) => sum.currency === currency)}
             what={t('app.admin.cost')}
-            valueOf={({ costMicros }) => costMicros ?? 0}
+            measure={({ costMicros }) => costMicros ?? 0}
             toText={(value) => moneyText(value, currency)}
           />
         ))}
@@ -199,16 +215,16 @@ function Days() {
 interface DayChartProps {
   sums: readonly Sum[]
   what: string
-  valueOf: (sum: Sum) => number
+  measure: (sum: Sum) => number
   toText: (value: number) => string
 }
 
 /** Shows one figure of each of the last days, with its sum. */
-function DayChart({ sums, what, valueOf, toText }: DayChartProps) {
+function DayChart({ sums, what, measure, toText }: DayChartProps) {
   const byDay = Map.groupBy(sums, ({ day }) => day ?? '')
   const bars = Array.from({ length: DAYS }, (_, index) => {
     const day = dayBefore(DAYS - 1 - index)
-    const value = (byDay.get(day) ?? []).reduce((all, sum) => all + valueOf(sum), 0)
+    const value = (byDay.get(day) ?? []).reduce((all, sum) => all + measure(sum), 0)
     return { name: calendarDayText(day), value, text: toText(value) }
   })
   const total = toText(bars.reduce((all, { value }) => all + value, 0))

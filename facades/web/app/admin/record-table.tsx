@@ -8,7 +8,8 @@ import { useFilters } from './filters.ts'
 export interface Column<Row> {
   key: string
   label: string
-  cell: (row: Row) => ReactNode
+  /** What the table shows; without it, the column is in a file alone. */
+  cell?: (row: Row) => ReactNode
   /** The value for a file; without it, the column is left out there. */
   text?: (row: Row) => string | number | null
   isSortable?: boolean
@@ -58,9 +59,10 @@ export function RecordTable<Row>({ label, columns, rowKey, filters, actions, non
 
 type TableProps<Row> = Pick<RecordTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'none' | 'rows'>
 
-function Table<Row>({ label, columns, rowKey, none, rows }: TableProps<Row>) {
+function Table<Row>({ label, columns: all, rowKey, none, rows }: TableProps<Row>) {
   if (!rows) return <div className="admin-waiting" aria-busy="true" />
   if (rows.length === 0) return <p className="records-none">{none}</p>
+  const columns = all.filter(({ cell }) => cell)
   return (
     <table className="records-table" aria-label={label}>
       <thead>
@@ -75,7 +77,7 @@ function Table<Row>({ label, columns, rowKey, none, rows }: TableProps<Row>) {
           <tr key={rowKey(row)}>
             {columns.map(({ key, label: name, cell, isNumber }) => (
               <td key={key} className={isNumber ? `number column-${key}` : `column-${key}`} data-label={name}>
-                {cell(row)}
+                {cell?.(row)}
               </td>
             ))}
           </tr>

@@ -20,7 +20,7 @@ const columns = (): Column<Setting>[] => [
       <span>
         <code>{name}</code>
         <span className="sub" lang="en">
-          {meaning}
+          {meaning.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}
         </span>
       </span>
     ),

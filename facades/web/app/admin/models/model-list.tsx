@@ -5,6 +5,7 @@ import { ChoiceField, type Column, RecordTable, SearchField } from '../record-ta
 import { State } from '../state.tsx'
 import { modelStateKinds, modelStateLabels, type OwnedModel, stateOf, useCatalogue } from './catalogue.ts'
 import { AddModel } from './model-dialogs.tsx'
+import { groupText, ModelPage, surfaceText } from './model-page.tsx'
 import { priceText } from './prices.ts'
 
 const columns = (): Column<OwnedModel>[] => [
@@ -55,20 +56,11 @@ const columns = (): Column<OwnedModel>[] => [
   },
 ]
 
-const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
-
-export const surfaceText = ({ usageTypes = [] }: Pick<OwnedModel, 'usageTypes'>) =>
-  usageTypes.map((usageType) => t(surfaceLabels[usageType])).join(', ') || t('app.admin.none')
-
-/** The groups that may use a model; those of its provider bound it, too. */
-export const groupText = ({ groups = [], provider }: OwnedModel) =>
-  [groups, provider?.groups ?? []]
-    .filter((list) => list.length > 0)
-    .map((list) => list.join(', '))
-    .join(' + ') || t('app.admin.everybody')
+export const ModelsSection = ({ id }: { id?: string | undefined }) =>
+  id === undefined ? <ModelList /> : <ModelPage id={id} />
 
 /** All models, whether people see them or not. */
-export function ModelList() {
+function ModelList() {
   const { data, error } = useCatalogue()
   const rows = useLocalRows({
     all: data?.models,

@@ -23,7 +23,6 @@ import {
   versionOf,
 } from './catalogue.ts'
 import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModel } from './model-dialogs.tsx'
-import { groupText, surfaceText } from './model-list.tsx'
 import { fileText, OriginProvider, useOrigin } from './owned.tsx'
 import { priceText } from './prices.ts'
 
@@ -99,6 +98,18 @@ function ModelFacts({ model, source }: { model: OwnedModel; source: string | und
     />
   )
 }
+
+const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
+
+export const surfaceText = ({ usageTypes = [] }: Pick<OwnedModel, 'usageTypes'>) =>
+  usageTypes.map((usageType) => t(surfaceLabels[usageType])).join(', ') || t('app.admin.none')
+
+/** The groups that may use a model; those of its provider bound it, too. */
+export const groupText = ({ groups = [], provider }: OwnedModel) =>
+  [groups, provider?.groups ?? []]
+    .filter((list) => list.length > 0)
+    .map((list) => list.join(', '))
+    .join(' + ') || t('app.admin.everybody')
 
 function RemoveModel({ model }: { model: OwnedModel }) {
   const navigate = useNavigate()

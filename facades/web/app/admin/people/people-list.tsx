@@ -16,6 +16,7 @@ import {
   stateText,
   usePeople,
 } from './people.ts'
+import { PersonPage } from './person-page.tsx'
 
 const columns = (): Column<Listed>[] => [
   {
@@ -69,8 +70,11 @@ const columns = (): Column<Listed>[] => [
   },
 ]
 
+export const PeopleSection = ({ id }: { id?: string | undefined }) =>
+  id === undefined ? <PeopleList /> : <PersonPage id={id} />
+
 /** All people of this installation. */
-export const PeopleList = () => (
+const PeopleList = () => (
   <RecordTable
     label={t('app.admin.people')}
     columns={columns()}

@@ -1,6 +1,6 @@
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
-import { useRead } from '../admin-queries.ts'
+import { readPages, useRead } from '../admin-queries.ts'
 import { oneOf, useFilters } from '../filters.ts'
 import type { Rows } from '../record-table.tsx'
 
@@ -35,14 +35,11 @@ export function usePeople(): Rows<Listed> {
   }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
   const { data, error } = useRead(['people', input], (signal) => api.users.search.query(input, { signal }))
-  const readAll = async () => {
-    const all: Listed[] = []
-    for (let page = 1; ; page++) {
+  const readAll = () =>
+    readPages(async (page) => {
       const { users, hasMore } = await api.users.search.query({ ...chosen, page, size: ALL_SIZE })
-      all.push(...users)
-      if (!hasMore) return all
-    }
-  }
+      return { rows: users, hasMore }
+    })
   return { rows: data?.users, error, hasMore: data?.hasMore ?? false, readAll }
 }
 

@@ -1,0 +1,166 @@
+import { api } from '../shared/api/client.ts'
+import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { t } from '../shared/text/labels.ts'
+import { minuteText } from '../shared/text/moments.ts'
+import { ActionButton } from './action-dialog.tsx'
+import { readPages, useFigures } from './admin-queries.ts'
+import { oneOf, useFilters } from './filters.ts'
+import { ChoiceField, type Column, DayField, RecordTable } from './record-table.tsx'
+
+const billDimensions = ['group', 'user', 'app', 'model', 'provider'] as const
+const usageDimensions = [...billDimensions, 'room', 'day'] as const
+type Dimension = (typeof usageDimensions)[number]
+const dimensionLabels = {
+  group: 'app.admin.ofGroup',
+  user: 'app.admin.ofUser',
+  app: 'app.admin.ofApp',
+  model: 'app.admin.ofModel',
+  provider: 'app.admin.ofProvider',
+  room: 'app.admin.ofRoom',
+  day: 'app.admin.day',
+} as const
+
+const PAGE_SIZE = 50
+const ALL_SIZE = 1000
+const MICROS = 1_000_000
+
+type UsageSum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
+type BillLine = Awaited<ReturnType<typeof api.usage.bill.query>>['rows'][number]
+
+/** What lines of a bill and sums of usage have in common. */
+interface Sum {
+  requests: number
+  inputTokens: number
+  outputTokens: number
+  unpriced: number
+  costMicros: number | null
+  currency: string | null
+}
+
+/** The columns of sums between their name and those that are of one kind of them alone. */
+const sumColumns = <Row extends Sum>(): Column<Row>[] => [
+  countColumn('requests', 'app.admin.requests'),
+  countColumn('inputTokens', 'app.admin.inputTokens'),
+  countColumn('outputTokens', 'app.admin.outputTokens'),
+  {
+    key: 'cost',
+    label: t('app.admin.cost'),
+    cell: ({ costMicros, currency }) => (costMicros === null || !currency ? '–' : moneyText(costMicros, currency)),
+    text: ({ costMicros }) => (costMicros === null ? null : costMicros / MICROS),
+    isNumber: true,
+  },
+  { key: 'currency', label: t('app.admin.currency'), text: ({ currency }) => currency },
+  countColumn('unpriced', 'app.admin.unpriced'),
+]
+
+const countColumn = <Key extends string, Row extends Record<Key, number>>(key: Key, label: string): Column<Row> => ({
+  key,
+  label: t(label),
+  cell: (row) => numberText(row[key]),
+  text: (row) => row[key],
+  isNumber: true,
+})
+
+const nameColumn = <Row,>(by: Dimension, name: (row: Row) => string | null): Column<Row> => ({
+  key: 'name',
+  label: t(dimensionLabels[by]),
+  cell: (row) => name(row) ?? t('app.admin.none'),
+  text: (row) => name(row) ?? '',
+})
+
+const ByField = ({ dimensions }: { dimensions: readonly Dimension[] }) => (
+  <ChoiceField
+    name="by"
+    label={t('app.admin.by')}
+    choices={dimensions.map((each) => [each, t(dimensionLabels[each])])}
+    usual="group"
+  />
+)
+
+const PrintButton = () => (
+  <button type="button" className="quiet-button" onClick={() => print()}>
+    {t('app.admin.print')}
+  </button>
+)
+
+/** This month, in UTC. */
+const thisMonth = () => new Date().toISOString().slice(0, 7)
+
+/** Shows usage and its cost by group, person, app, model and day. */
+export function UsageSection() {
+  const { filters } = useFilters()
+  const by = oneOf(usageDimensions, filters['by']) ?? 'group'
+  const firstDay = `${thisMonth()}-01`
+  const chosen = { by, from: filters['from'] ?? firstDay, ...(filters['to'] && { to: filters['to'] }) }
+  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const { data, error } = useFigures(['usage', input], (signal) => api.usage.list.query(input, { signal }))
+  return (
+    <RecordTable
+      label={t('app.admin.usage')}
+      columns={[nameColumn(by, (sum: UsageSum) => sum[by] ?? null), ...sumColumns()]}
+      rowKey={(sum) => `${sum[by]} ${sum.currency}`}
+      {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
+      readAll={() => readPages((page) => api.usage.list.query({ ...chosen, page, size: ALL_SIZE }))}
+      none={t('app.admin.noUsage')}
+      filters={
+        <>
+          <ByField dimensions={usageDimensions} />
+          <DayField name="from" label={t('app.admin.from')} usual={firstDay} />
+          <DayField name="to" label={t('app.admin.to')} />
+        </>
+      }
+      actions={<PrintButton />}
+    />
+  )
+}
+
+/** Bills a month by group, person, app, model or provider; a closed one stays as it is. */
+export function BillsSection() {
+  const { filters } = useFilters()
+  const by = oneOf(billDimensions, filters['by']) ?? 'group'
+  const chosen = { by, month: filters['month'] ?? thisMonth() }
+  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const { data, error } = useFigures(['bill', input], (signal) => api.usage.bill.query(input, { signal }))
+  const closedAt = data?.closedAt ?? null
+  return (
+    <RecordTable
+      label={t('app.admin.bills')}
+      columns={[
+        nameColumn(by, ({ name }: BillLine) => name),
+        ...sumColumns(),
+        countColumn('estimated', 'app.admin.estimated'),
+      ]}
+      rowKey={({ name, currency }) => `${name} ${currency}`}
+      {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
+      readAll={() => readPages((page) => api.usage.bill.query({ ...chosen, page, size: ALL_SIZE }))}
+      none={t('app.admin.noUsage')}
+      filters={
+        <>
+          <DayField name="month" type="month" label={t('app.admin.month')} usual={thisMonth()} />
+          <ByField dimensions={billDimensions} />
+        </>
+      }
+      actions={
+        <>
+          {closedAt === null ? (
+            <CloseMonth month={chosen.month} />
+          ) : (
+            <span>{t('app.admin.closedAt', { time: minuteText(closedAt) })}</span>
+          )}
+          <PrintButton />
+        </>
+      }
+    />
+  )
+}
+
+const CloseMonth = ({ month }: { month: string }) => (
+  <ActionButton
+    label={t('app.admin.closeMonth')}
+    title={t('app.admin.closeMonthOf', { month })}
+    text={t('app.admin.closeMonthText')}
+    action={t('app.admin.closeMonth')}
+    isDangerous
+    act={() => api.usage.close.mutate({ month })}
+  />
+)
