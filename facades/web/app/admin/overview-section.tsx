@@ -137,7 +137,7 @@ function Decisions() {
       </Decision>
     ),
     tokens && tokens.total > 0 && (
-      <Decision key="tokens" section="people">
+      <Decision key="tokens" section="people" search={{ state: 'disabled' }}>
         {t('app.admin.decideTokens', { count: tokens.total })}
       </Decision>
     ),
