@@ -58,7 +58,7 @@ export const UsageRecord = defineEntity({
     estimated: p.boolean().default(false),
     outcome: p.enum(outcomes),
     durationMs: p.integer(),
-    /** Until the first piece of an answer that came in pieces. */
+    /** Until the first piece of the answer, which may be all of it; absent where none came. */
     firstPieceMs: p.integer().nullable(),
     /** In millionths of the currency; absent where no price is known. */
     costMicros: p.bigint('number').nullable(),

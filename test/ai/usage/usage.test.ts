@@ -119,6 +119,7 @@ describe('a usage record', () => {
         web_fetches: 0,
         outcome: 'completed',
         duration_ms: expect.any(Number),
+        first_piece_ms: expect.any(Number),
         // 800 x 0.4 + 200 x 0.1 + 500 x 1.6 millionths: reasoning is part of the output and counted once.
         cost_micros: '1140',
         currency: 'EUR',
