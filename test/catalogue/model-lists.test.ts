@@ -45,7 +45,8 @@ test('a status check reads status and demand where an address says so, and sends
       { id: 'off', status: 'offline' },
     ],
   }
-  const position = async () => (await svc.rows<{ n: number }>('select count(*)::int as n from change_log'))[0]?.n ?? 0
+  const position = async () =>
+    (await svc.rows<{ n: number }>("select count(*)::int as n from change_log where stream = 'all'"))[0]?.n ?? 0
   const before = await position()
 
   const checked = await svc.host.models.check()
