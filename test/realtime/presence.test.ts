@@ -49,27 +49,32 @@ async function listsOf({ env }: TestApp, channel: string): Promise<unknown[]> {
 describe('who is here', () => {
   test('is told to whoever comes, and each coming and going once for all replicas', async () => {
     const { svc, urls } = pair
-    const { ada, bob } = svc.people
+    const { ada, bob, eve } = svc.people
     const room = await newChannel(svc)
-    await join(svc, room.id, 'bob', 'viewer')
+    for (const person of ['bob', 'eve'] as const) await join(svc, room.id, person, 'viewer')
     const name = `presence-Rooms.${room.slug}`
     const members = (data: Record<string, unknown>) => Object.keys((data as { members: object }).members)
     using first = openPusher(urls[0] ?? '', { token: ada.token })
     using here = openPusher(urls[0] ?? '', { token: bob.token })
     using there = openPusher(urls[1] ?? '', { token: bob.token })
+    using beside = openPusher(urls[1] ?? '', { token: eve.token })
 
     // Read at once, as the library changes the members with every coming and going.
     const alone = members((await first.subscribe(name)).data)
     const second = members((await here.subscribe(name)).data)
     await there.subscribe(name)
-    await first.until('pusher:member_added', 1)
-    await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 2 } })
+    await beside.subscribe(name)
+    // Whoever is told of her knows who is there beside her.
+    await first.until('pusher:member_added', 2)
+    await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 3 } })
     here.pusher.unsubscribe(name)
     there.pusher.disconnect()
     await first.until('pusher:member_removed', 1)
 
     expect([alone, second]).toEqual([[`${ada.id}`], [`${ada.id}`, `${bob.id}`]])
-    expect(first.dataOf('pusher:member_added')).toEqual([{ id: `${bob.id}`, info: infoOf(bob) }])
+    expect(first.dataOf('pusher:member_added')).toEqual(
+      [bob, eve].map((one) => ({ id: `${one.id}`, info: infoOf(one) })),
+    )
     expect(first.dataOf('pusher:member_removed')).toEqual([{ id: `${bob.id}`, info: infoOf(bob) }])
   })
 
