@@ -17,7 +17,7 @@ const soak = [
 /** Tests that are too long for `npm test`, and run in the soak alone. */
 const soakOnly = [
   'test/cli/bench.test.ts',
-  'test/process/{command-lines,deployment/image,kills,older-front-end,rolling-stop,stop}.test.ts',
+  'test/process/{command-lines,deployment/image,kills,older-front-end,rolling-stop,stop,upgrade}.test.ts',
   'test/realtime/chaos.test.ts',
   'test/web/rooms-crowd.test.ts',
   'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
