@@ -58,7 +58,7 @@ test('a command lists users, finds them by any of their names, and shows one', a
   expect(await names('--search', '0% b')).toEqual(['bob'])
   expect(await names('--search', '_')).toEqual([])
   expect((await machine.run(['users'])).stdout).toMatch(
-    /^id +username +name +email +role +groups +signedInAt +state\n2 +ada +Ada Example .* user +- +- +registering\n/,
+    /^id +username +name +email +role +groups +signedInAt +state +source\n2 +ada +Ada Example .* user +- +- +registering +none\n/,
   )
   expect(await machine.json('users', 'show', '--username', 'ada')).toEqual({
     id: 2,

@@ -110,6 +110,9 @@ describeWith('chromium')('the drill', () => {
       await chat.ask('What is a canary?')
       await chat.answered()
       await chat.messages().filter({ hasText: 'You wrote' }).waitFor()
+      // What is shown is stored a moment later.
+      const stored = 'select count(*)::int as messages from conversation_messages where is_complete'
+      await expect.poll(() => lost.rows(stored)).toEqual([{ messages: 2 }])
     }
     const env = { DATABASE_URL: lost.env.DATABASE_URL ?? '', DATA_DIR: lost.folder, APP_KEY, DATABASE_POOL: '2' }
     expect(await command(env, 'create', place('drill'))).toMatchObject({ exitCode: 0, stderr: '' })
