@@ -40,7 +40,7 @@ export const EXPIRED_PAGE = 500
 
 /** Calls whose process is gone or silent, with what they took when it last said so. Values: the id after which they begin. */
 export const listExpiredReservations = statement<
-  Omit<UsageCommit, 'outcome' | 'estimated' | 'expiredOnly'> & { counters: number[] }
+  Omit<UsageCommit, 'outcome' | 'estimated' | 'firstPieceMs' | 'expiredOnly'> & { counters: number[] }
 >(
   'list-expired-reservations',
   `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens",

@@ -58,7 +58,7 @@ const statements: {
     what: 'committing calls',
     statement: commitUsage,
     values: (ids) => [
-      ...columns(ids, 'completed', 1, 1, 1, 1, 1, 1, 1, false, null, null, 1, false),
+      ...columns(ids, 'completed', 1, 1, 1, 1, 1, 1, 1, false, null, null, 1, 1, false),
       String(ids.length),
     ],
   },

@@ -88,6 +88,7 @@ test('free JSON, bounded as every input is, is taken where it is needed and nowh
     'conversations.updateMessage.metadata.citations',
     'conversations.updateMessage.metadata.params',
     'conversations.updateMessage.metadata.tools',
+    'mcp.tryTool.input[]',
     'mcpServers.create.additionalConfig[]',
     'mcpServers.update.additionalConfig[]',
     'rooms.ask.parameters.templateOptions[]',
