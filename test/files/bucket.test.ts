@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
 import { checkOf, health } from '../kit/health.ts'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { APP_KEY } from '../kit/identity/sessions.ts'
+import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { type S3Server, startS3 } from '../kit/parts/s3.ts'
 import { download, PNG, storedFiles, upload } from '../kit/rooms/attachments.ts'
 
@@ -18,7 +20,7 @@ beforeAll(async () => {
   provider = kept.use(await startProvider(answers('A dot.')))
   const model = { input: ['text', 'image'] }
   const config = kept.use(await configFor(provider.url, { provider: { circuit: { failures: 1 } }, model }))
-  svc = kept.use(await startJsonApi({ ...server.settings, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }))
+  svc = kept.use(await startJsonApi({ ...server.settings, APP_KEY, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }))
 })
 afterAll(() => kept.disposeAsync())
 
@@ -36,6 +38,22 @@ test('a file that is uploaded lies in the bucket, encrypted, and is downloaded w
 
   await svc.ada.delete(`/attachments/${one.id}`)
   expect(await storedFiles(svc)).toEqual([])
+})
+
+test('a file that one machine took is read and deleted by another one over the same bucket', async () => {
+  const { AI_CONFIG: models, DATABASE_URL: database } = svc.env
+  const own = { AI_CONFIG: String(models), DATABASE_URL: String(database) }
+  const shared = { ...server.settings, ...own, APP_KEY }
+  await using other = await startApp(shared)
+  const { token } = svc.people.ada
+  const { one } = await upload(svc, token, 'on every machine')
+
+  expect((await download(other, token, one.id)).bytes.toString()).toBe('on every machine')
+
+  const deleted = await other.send('DELETE', `${base}/attachments/${one.id}`, { token })
+  expect(deleted.status).toBe(200)
+  expect(await storedFiles(svc)).toEqual([])
+  expect((await download(svc, token, one.id)).status).toBe(404)
 })
 
 test('while the bucket is away uploads and downloads are told so, nothing is left of them, and all goes on afterwards', async () => {
