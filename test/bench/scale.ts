@@ -94,6 +94,7 @@ export async function* measureScale(world: World, isQuick: boolean): AsyncGenera
   yield* connect(subject, sockets, (subject.details['tokens'] ?? '').split(' '))
 }
 
+/** People who are there already have lower ids. */
 const FIRST = 1000
 
 /** Callers, who are there already, are members of one large room. */
@@ -161,8 +162,8 @@ async function timeRequests({ url }: Part, requests: readonly BenchRequest[]): P
 async function timeSearches(client: Client): Promise<Timed[]> {
   const searches: [string, string, unknown[]][] = [
     ['statement: find somebody to invite', findPeople.text, ['Person 77', 2, 1]],
-    ['statement: a page of people', findUsers('username').text, ['', null, null, null, 51, 0]],
-    ['statement: people by a part of a name', findUsers('username').text, ['rson 77', null, null, null, 51, 0]],
+    ['statement: a page of people', findUsers('username').text, ['', null, null, null, null, 51, 0]],
+    ['statement: people by a part of a name', findUsers('username').text, ['rson 77', null, null, null, null, 51, 0]],
   ]
   const found: Timed[] = []
   for (const [what, text, values] of searches) {
@@ -209,13 +210,16 @@ async function* connect(part: Part, sockets: number, tokens: readonly string[]):
   const tell = (few: number, many: number, what: string, unit: string): Growth => ({ what, unit, few, many })
   const [first, second] = [sockets / 100, sockets - sockets / 100]
   const open = async (count: number) => {
+    const before = await part.heap()
     await part.watch()
     let opened: BenchSocket[] = []
     const seconds = await secondsOf(async () => {
       opened = await openSockets(part.url, count, tokens)
     })
-    const { growth, cpu } = await part.seen()
-    return { opened, seconds, each: { kilobytes: (growth * 1000) / count, cpu: cpu / count } }
+    const { cpu } = await part.seen()
+    await pause(SETTLE_MS)
+    const kilobytes = (((await part.heap()) - before) * 1000) / count
+    return { opened, seconds, each: { kilobytes, cpu: cpu / count } }
   }
   const few = await open(first)
   const toldFew = await tellAll(part, few.opened, tokens)
@@ -224,14 +228,16 @@ async function* connect(part: Part, sockets: number, tokens: readonly string[]):
   const toldMany = await tellAll(part, all, tokens)
   yield tell(first / few.seconds, second / many.seconds, `sockets opened, of ${sockets}`, 'a second')
   yield tell(few.each.cpu, many.each.cpu, 'processor time to open one', 'ms')
-  yield tell(few.each.kilobytes, many.each.kilobytes, 'memory of one', 'KB')
+  yield tell(few.each.kilobytes, many.each.kilobytes, 'heap of one', 'KB')
   yield tell(toldFew.ms, toldMany.ms, 'a message until the last is told', 'ms')
   yield tell(toldFew.delay, toldMany.delay, 'longest time without a turn meanwhile', 'ms')
   for (const socket of all) socket.drop()
 }
 
+/** After so many milliseconds what it took to open them is gone. */
+const SETTLE_MS = 6000
+
 async function tellAll(part: Part, sockets: readonly BenchSocket[], [token]: readonly string[]) {
-  await pause(2000)
   const { promise, resolve } = Promise.withResolvers<void>()
   let left = sockets.length
   for (const socket of sockets)

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { abilities } from '../../../entities/identity/access-token.ts'
 import { buildRoutes } from '../../../facades/json-api/routes.ts'
@@ -31,7 +32,11 @@ beforeAll(async () => {
   const asked = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
   token = (await svc.host.tokens.createFor(asked)).token
 })
-afterAll(() => svc[Symbol.asyncDispose]())
+afterAll(async () => {
+  // A backup was made in a folder of that name.
+  await rm('__proto__', { recursive: true, force: true })
+  await svc[Symbol.asyncDispose]()
+})
 
 /** A sound input with each of the odd values in each of its places, and with members of odd names. */
 function oddInputs({ inputs }: TestedProcedure): unknown[] {
