@@ -85,7 +85,7 @@ export interface ListedUser extends NamedUser {
   /** When they last signed in. */
   signedInAt: string | null
   state: (typeof userStates)[number]
-  /** How they sign in; `none` until they are bound to an account of a source. */
+  /** The source by which they sign in; `none` until they are bound to an account of a source. */
   source: (typeof userSources)[number]
 }
 

@@ -164,7 +164,8 @@ function limitConnections({ idleInTransaction, ofRequests }: TimeLimits): PoolCo
 class PooledClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: the driver has twelve ways to call it
   override query(query: any, ...rest: any[]): any {
-    const unnamed = typeof query === 'object' && 'name' in query ? { ...(query as QueryConfig), name: '' } : query
+    const isNamed = typeof query === 'object' && 'name' in query && !('submit' in query)
+    const unnamed = isNamed ? { ...(query as QueryConfig), name: '' } : query
     return super.query(unnamed, ...(rest as []))
   }
 }

@@ -31,6 +31,8 @@ function throughSentinels({ url = '', sentinels = [], sentinelPassword }: RedisA
     }),
     name: new URL(url).hostname,
     failoverDetector: true,
+    // One that is silent keeps nobody from asking the next one.
+    sentinelCommandTimeout: 3000,
     sentinelPassword,
     ...(url.startsWith('rediss:') && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
   }

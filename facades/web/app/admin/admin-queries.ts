@@ -48,7 +48,7 @@ export async function readPages<Row>(
   }
 }
 
-/** What comes within this time is read together. */
+/** Changes that come within this time are read together. */
 const BATCH_MS = 100
 /** Many act at once where people sign in or a command goes through a list. */
 const PAUSE_MS = 3000

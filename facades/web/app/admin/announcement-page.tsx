@@ -81,7 +81,7 @@ export function AnnouncementPage({ id }: { id: string }) {
 interface TextsProps {
   id: string
   title: string
-  /** Whether people have accepted it, so that it stays as it is. */
+  /** People have accepted it, so that it stays as it is. */
   isFixed: boolean
 }
 

@@ -5,7 +5,7 @@ import { conversationKey, refreshConversations } from './conversations.ts'
 import { refreshMessages, wasOwnChange } from './messages.ts'
 import { turns } from './turn.ts'
 
-/** What comes within this time is read together. */
+/** Changes that come within this time are read together. */
 const BATCH_MS = 100
 
 /** Shows what the person does in other tabs and programs. */

@@ -8,7 +8,7 @@ import { type Room, readPage, type StoredRoomMessage, saltsOf } from './room.ts'
 
 /** Messages that have just come and are still to be opened, by their rooms. */
 const unopened = new Map<string, Set<string>>()
-/** What comes within this time is read together. */
+/** Changes that come within this time are read together. */
 const BATCH_MS = 1000
 /** The most that are opened at once, the last ones first. */
 const MOST = 100

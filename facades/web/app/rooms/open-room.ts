@@ -15,7 +15,7 @@ import { overSocket } from './socket.ts'
 
 /** How often what has come is shown at most. */
 const SHOW_MS = 350
-/** What comes within this time is read together. */
+/** Changes that come within this time are read together. */
 const BATCH_MS = 100
 const RETRY_MS = 3000
 

@@ -34,7 +34,7 @@ export const useCatalogue = () =>
 export type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
 export type Origin = Origins['models'][number]
 
-/** Where the file that AI_CONFIG names says what; its file is undefined where there is none. */
+/** The lines at which the file that AI_CONFIG names says something; its file is undefined where there is none. */
 export function useOrigins() {
   const { data } = useRead(['origins'], (signal) => api.models.origins.query(undefined, { signal }))
   const find = (kind: 'models' | 'providers', id: string) => data?.[kind].find((each) => each.id === id)
@@ -46,7 +46,7 @@ export function useOrigins() {
   }
 }
 
-/** How a member of the file is called in the catalogue, where that differs. */
+/** Names in the catalogue for members of the file, where they differ. */
 const attributeNames: Record<string, string> = {
   ...{ id: 'modelId', external: 'usageTypes' },
   ...{ timeouts: 'settings', circuit: 'settings', continuousUsage: 'settings' },

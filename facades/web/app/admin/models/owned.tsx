@@ -7,7 +7,7 @@ const OriginContext = createContext<Origin | undefined>(undefined)
 /** Says to the forms inside which entry of the file, if any, owns what they change. */
 export const OriginProvider = OriginContext
 
-/** What the file that AI_CONFIG names owns of the row that is shown. */
+/** The members of the shown row that the file of AI_CONFIG owns. */
 export const useOrigin = () => useContext(OriginContext)
 
 /** The fields of an attribute: where the file sets it they say in which line, and nobody can change them. */
