@@ -38,7 +38,7 @@ test.for(actions.map(({ url, resource }) => ({ url, type: resource.type })))(
   },
 )
 
-test('an action points deep into its document, and to the nearest that was sent where something is missing', async () => {
+test("an action's error pointer names the nearest member that was sent", async () => {
   const update = (attributes: object) =>
     problemsOf('/user-keychain-values/actions/batch-update', { data: { type: 'user-keychain-values', attributes } })
   const entry = { key: 'k', value: 'aXY=|dGFn|dGV4dA==' }

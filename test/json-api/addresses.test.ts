@@ -9,7 +9,7 @@ const catalogue = await addCatalogue(svc)
 afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('addresses and methods', () => {
-  test('every address refuses every method it does not have, and says which it has, whatever the body is', async () => {
+  test('every address refuses each method it lacks, and names those it has', async () => {
     const headers = { ...bearer(svc.people.admin.token), 'content-type': 'text/plain' }
     for (const [url, routes] of Map.groupBy(buildRoutes(appRouter), ({ url }) => url)) {
       const allowed = routes.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

@@ -45,7 +45,7 @@ const refusedBodies = [
   ['too many levels', `{"data":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 422, ['']],
 ] as const
 
-test('a body that is no document of its address is refused by what is wrong with it', async () => {
+test('a body that is no document of its address is refused with its fault', async () => {
   const before = await providers()
   for (const [what, body, expected, pointers] of refusedBodies) {
     const { status, errors, headers } = await svc.admin.send('POST', '/ai-providers', body)
@@ -90,7 +90,7 @@ test('a body points at the nearest member that is there where one is missing', a
   expect(pointersOf(missing)).toEqual(['/data/attributes', '/data'])
 })
 
-test('a body is told which attributes are missing, of a list of words as of a text', async () => {
+test('a refusal of a body names the missing attributes', async () => {
   const { errors } = await svc.admin.create('ai-providers', {})
 
   expect(errors.map(({ detail }) => detail)).toEqual(
@@ -98,7 +98,7 @@ test('a body is told which attributes are missing, of a list of words as of a te
   )
 })
 
-test('a document is told what it lacks, and of which kind a member must be', async () => {
+test('a refusal of a document names the missing member and its type', async () => {
   const detailsOf = async (body: object) =>
     (await svc.admin.post('/ai-providers', body)).errors.map((one) => one.detail)
 
@@ -133,7 +133,7 @@ test('a body may have members that nobody knows, and such with an @', async () =
   expect(one).not.toHaveProperty('lid')
 })
 
-test('a member with an @ says nothing wherever it stands in a document: in relationships, values and actions, and below them', async () => {
+test('an @-member is ignored at every depth of a document', async () => {
   const { provider, tool } = catalogue
   const of = { '@id': 1, data: { '@x': 1, ...to('ai-providers', provider.open).data } }
   const limits = { maxInputTokens: 5, '@unit': 'tokens' }

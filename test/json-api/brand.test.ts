@@ -5,7 +5,7 @@ import { firstKeys, identityOf, openBrowser, PASSWORD } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { dataFolder, startProcess } from '../kit/service-process.ts'
 
-test('another word for the service stands in addresses, cookies, ids, titles and the sync log, and the old one nowhere', async () => {
+test('another brand replaces the old word everywhere it stands', async () => {
   await using database = await cloneDatabase()
   await using folder = await dataFolder()
   await putAccount(join(folder.path, 'accounts.json'), identityOf('ada'), PASSWORD)

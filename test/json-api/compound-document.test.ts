@@ -5,7 +5,7 @@ const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
 afterAll(() => svc[Symbol.asyncDispose]())
 
-test('a compound document has every resource that several paths reach once, and links all of them', async () => {
+test('a compound document includes each resource once, and links all of them', async () => {
   const { provider } = catalogue
   const { one, included } = await svc.admin.get(
     `/ai-providers/${provider.open}?include=models,models.provider,models.tools,models.descriptions`,
@@ -33,7 +33,7 @@ test('a compound document goes from a list back to itself without repeating it',
   expect(included.filter(({ type }) => type === 'ai-models')).toHaveLength(5)
 })
 
-test('a compound document has an empty list where nothing was to be included, and none where nobody asked', async () => {
+test('a compound document has an empty included list only where inclusion was requested', async () => {
   const { server } = catalogue
   const empty = await svc.admin.get(`/mcp-servers/${server.up}?include=`)
   const nothing = await svc.admin.get('/system-models?include=model')
@@ -44,7 +44,7 @@ test('a compound document has an empty list where nothing was to be included, an
   expect(JSON.parse(unasked.text)).not.toHaveProperty('included')
 })
 
-test('a compound document shows only the wanted members, of what was asked for and what came along', async () => {
+test('a compound document shows only the requested fields of primary and included resources', async () => {
   const { model } = catalogue
   const { one, included } = await svc.admin.get(
     `/ai-models/${model.main}?include=provider,tools&fields[ai-models]=label,provider&fields[ai-providers]=&fields[ai-tools]=name`,
@@ -60,7 +60,7 @@ test('a compound document shows only the wanted members, of what was asked for a
   for (const tool of tools) expect(Object.keys(tool.attributes)).toEqual(['name'])
 })
 
-test('a compound document says of a to-one relation what it leads to without being asked, of a to-many one only where it leads', async () => {
+test('without include a to-one relation has linkage, a to-many relation only links', async () => {
   const { model, provider } = catalogue
   const { one } = await svc.admin.get(`/ai-models/${model.main}`)
 

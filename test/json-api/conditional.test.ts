@@ -28,7 +28,7 @@ const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 const patch = (client: Client, type: string, id: string, attributes: object, headers: Record<string, string>) =>
   client.send('PATCH', `/${type}/${id}`, { data: { type, id, attributes } }, headers)
 
-test('a reading has a tag at every address, by which it is not sent twice', async () => {
+test('a read has an ETag at every address and is answered with 304', async () => {
   const paths = [
     '/ai-models',
     '/ai-models?include=provider,tools&page[size]=2',
@@ -66,7 +66,7 @@ test('a reading has a tag at every address, by which it is not sent twice', asyn
   }
 })
 
-test('a reading is known by its tag in a list, by a weak one and by a star', async () => {
+test('a read matches a weak tag, a list of tags and a star', async () => {
   const path = `/ai-models/${model.main}`
   const tag = tagOf(await svc.admin.get(path))
   const statusFor = async (known: string) => (await svc.admin.get(path, { 'if-none-match': known })).status
@@ -121,7 +121,7 @@ test('a reading that is refused is refused with a tag, too', async () => {
   expect((await svc.ada.get('/ai-models?include=x', { 'if-none-match': '*' })).status).toBe(400)
 })
 
-test('a change that insists on what was read is made, and makes a new tag', async () => {
+test('a conditional change with the current tag is made, and returns a new one', async () => {
   const read = await svc.admin.get(`/ai-providers/${provider.open}`)
 
   const changed = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tagOf(read) })
@@ -132,7 +132,7 @@ test('a change that insists on what was read is made, and makes a new tag', asyn
   expect(again.status).toBe(200)
 })
 
-test('a change that insists on what was read is refused once somebody else was faster, and leaves the row alone', async () => {
+test('a conditional change with an outdated tag is refused and changes nothing', async () => {
   const stale = tagOf(await svc.admin.get(`/ai-providers/${provider.open}`))
   await svc.admin.update('ai-providers', provider.open, { name: 'Faster' })
 
@@ -146,14 +146,14 @@ test('a change that insists on what was read is refused once somebody else was f
   expect((await svc.admin.get(`/ai-providers/${provider.open}`)).one.attributes['name']).toBe('Faster')
 })
 
-test('a change that insists on what was read is refused with what was never a tag', async () => {
+test('a conditional change is refused with a value that is no tag', async () => {
   for (const tag of ['rubbish', '"rubbish"', '"0.x"', 'W/', '', '"1', '"99999999999999999999999.x"']) {
     const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
     expect([tag, status]).toEqual([tag, 412])
   }
 })
 
-test('a change that insists on what was read needs a strong tag, one of a list, or none in particular', async () => {
+test('a conditional change needs a strong tag, a list of them or a star', async () => {
   const path = `/ai-providers/${provider.open}`
   const attempt = async (header: (tag: string) => string) => {
     const tag = tagOf(await svc.admin.get(path))
@@ -166,7 +166,7 @@ test('a change that insists on what was read needs a strong tag, one of a list, 
   expect((await patch(svc.admin, 'ai-providers', '99999', { name: 'New' }, { 'if-match': '*' })).status).toBe(404)
 })
 
-test('a change that insists on what was read may have read fewer fields, or more resources', async () => {
+test('a conditional change accepts the tag of a sparse or compound read', async () => {
   for (const query of ['?fields[ai-providers]=name', '?include=models', '']) {
     const tag = tagOf(await svc.admin.get(`/ai-providers/${provider.open}${query}`))
     const { status } = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tag })
@@ -174,7 +174,7 @@ test('a change that insists on what was read may have read fewer fields, or more
   }
 })
 
-test('a change that insists on what was read works on every type that can be changed, also where a column is called version', async () => {
+test('a conditional change works on every type that can be changed', async () => {
   await svc.rows(`update mcp_servers set version = '3.1.4'`)
   const changes = [
     ['mcp-servers', server.up, { serverLabel: 'New' }],
@@ -190,7 +190,7 @@ test('a change that insists on what was read works on every type that can be cha
   expect(await svc.rows('select distinct version from mcp_servers')).toEqual([{ version: '3.1.4' }])
 })
 
-test('a change that insists on what was read holds for the removal of a person as for any other', async () => {
+test('a conditional removal of a person needs the current tag', async () => {
   const path = `/users/${svc.people.bob.id}`
   const stale = tagOf(await svc.admin.get(path))
   await svc.bob.update('users', svc.people.bob.id, { bio: 'Still here' })
@@ -202,7 +202,7 @@ test('a change that insists on what was read holds for the removal of a person a
   expect([refused.status, removed.status]).toEqual([412, 200])
 })
 
-test('a change that insists on what was read of a relation counts as a change of both its sides', async () => {
+test('a change of a relation changes the tags of both sides', async () => {
   const tags = async () => [
     tagOf(await svc.admin.get(`/ai-tools/${tool.search}`)),
     tagOf(await svc.admin.get(`/ai-models/${model.main}`)),
@@ -224,7 +224,7 @@ test('a change that insists on what was read of a relation counts as a change of
   expect([newTool === toolTag, newModel === modelTag]).toEqual([false, false])
 })
 
-test('a change that insists on what was read cannot be a creation: there is nothing yet to have been read', async () => {
+test('a conditional creation is refused with a tag, and accepted with a star', async () => {
   const body = { data: { type: 'ai-providers', attributes: { providerId: 'p', name: 'P', adapter: 'demo' } } }
 
   expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '"1.x"' })).status).toBe(412)
@@ -257,7 +257,7 @@ test('twenty changes that insist on the same reading are one change through JSON
   expect(one.attributes['label']).toBe(won[0]?.one.attributes['label'])
 })
 
-test('twenty changes that insist on the same reading are one change through the procedures, which take the version of the row', async () => {
+test('of twenty conditional changes by procedures, only one is made', async () => {
   const client = createClient({ url: svc.url, token: svc.people.admin.token })
   const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
 

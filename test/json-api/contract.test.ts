@@ -28,7 +28,7 @@ const specified = [
 ]
 
 describe('every type', () => {
-  test('every type is one of the 20 that the specification names, and none is missing', async () => {
+  test('the types are exactly the 20 that the specification names', async () => {
     expect(specified).toHaveLength(20)
     expect(types.toSorted()).toEqual(specified)
     expect(svc.services.resources.all.map(({ type }) => type).toSorted()).toEqual(specified)
@@ -137,7 +137,7 @@ test('every statement of every type runs, for administrators and for others', as
   expect(count).toBeGreaterThan(200)
 })
 
-test('every statement of a type that hides rows has its scope in it, whichever way the rows are reached', async () => {
+test('every statement of a type with hidden rows contains its scope', async () => {
   for (const resource of tables) {
     const scope = resource.scope('t', new ParameterBinder(false))
     if (scope === 'true') continue
@@ -146,7 +146,7 @@ test('every statement of a type that hides rows has its scope in it, whichever w
   }
 })
 
-test('every statement gives each table of a scope a name of its own, however deep the scopes are nested', async () => {
+test('every statement gives each scope table an alias of its own', async () => {
   for (const { type } of tables) {
     const { text } = svc.services.resources.statementsOf(type).byIds(false).statement
     const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)

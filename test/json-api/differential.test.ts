@@ -126,7 +126,7 @@ describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
     expect(worked).toContain('ada PATCH /users/:id')
   })
 
-  test('refuse every token while external communication is off, and let a guest be a guest', async () => {
+  test('refuse every token, but not a guest, while external communication is off', async () => {
     await using svc = await start({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     for (const route of routes) {
       const [input = {}] = inputsFor(route)

@@ -17,7 +17,7 @@ const uniqueAttributes: [type: string, attribute: string, rest: object, relation
   ['ext-apps', 'name', app],
 ]
 
-test('a value that another record has is refused by the name of its attribute, in a creation and in a change', async () => {
+test('a duplicate value is refused by the name of its attribute', async () => {
   for (const [type, attribute, rest, relationships] of uniqueAttributes) {
     const create = (value: string) => svc.admin.create(type, { ...rest, [attribute]: value }, relationships)
     const [one, two] = ['https://one.example/', 'https://two.example/']
@@ -45,7 +45,7 @@ test('values that are unique together are refused without a name of one', async 
   expect(answer.errors[0]?.detail).toBe('Another record has the same value where it must be unique.')
 })
 
-test('the constraints by which a value is known for a duplicate are those of the database', async () => {
+test('the known unique constraints are those of the database', async () => {
   const rows = await svc.rows<{ name: string }>(
     `select conname as name from pg_constraint where contype = 'u' and cardinality(conkey) = 1`,
   )

@@ -83,7 +83,7 @@ const places: Record<string, { path: string; by?: 'ada' }> = {
 const camel = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 test.each(Object.keys(places).filter((type) => !['connections', 'user-keychain-values'].includes(type)))(
-  'documents of %s have what front ends of earlier versions read, and the same members as they are declared',
+  'documents of %s have the members that earlier front ends read',
   async (type) => {
     const { path, by = 'admin' } = places[type]!
     const [snake, declared] = [await world.snake[by].get(path), await world.declared[by].get(path)]
@@ -106,7 +106,7 @@ test.each(Object.keys(places).filter((type) => !['connections', 'user-keychain-v
   },
 )
 
-test('who has read a message is told unless `fields` leaves it out, and as members are declared only where it is asked for', async () => {
+test('readers of a message are shown unless `fields` leaves them out', async () => {
   const { ada } = world.svc.people
   const sent = async (client: 'snake' | 'declared', query: string) => {
     const { list, included } = await world[client].ada.get(`/room-messages?include=thread${query}`)
@@ -124,7 +124,7 @@ test('who has read a message is told unless `fields` leaves it out, and as membe
   expect(await sent('declared', '&fields[room-messages]=readBy')).toEqual(hers)
 })
 
-test('a connection is called by the other word, leaves out what is nothing, and keeps the names within what a browser keeps', async () => {
+test('a connection keeps the names and shape of earlier versions', async () => {
   const { body } = await world.browser.send('GET', `${SNAKE}/connections/acme`)
   const { data } = body as { data: { id: string; attributes: Record<string, object> } }
 
@@ -144,7 +144,7 @@ test('a connection is called by the other word, leaves out what is nothing, and 
   expect(none).toMatchObject({ errors: [{ status: '404' }] })
 })
 
-test('an app and a person find in connections and apps what programs of earlier versions read', async () => {
+test('earlier programs find apps and people in connections', async () => {
   const { svc, browser } = world
   const app = await svc.host.extApps.create({
     ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
@@ -202,7 +202,7 @@ test('blocks of configuration stand under the other word with inner names as the
   expect(blocks['security']).toHaveProperty('passkeyAllowPaste')
 })
 
-test('labels are objects in each other, and one that others continue keeps its whole key', async () => {
+test('labels are nested objects, and a label with children keeps its whole key', async () => {
   const { one } = await world.snake.ada.get('/translation-labels/en_US')
   const labels = one.attributes['labels'] as Record<string, unknown>
 
@@ -236,7 +236,7 @@ test('keys are written with `type`, and the validator answers with nothing but i
   ])
 })
 
-test('a filter with 1 means tools of any model, queries and errors name members as they are written', async () => {
+test('the filters of earlier versions work, and errors name members in their case', async () => {
   const assigned = await world.snake.admin.get('/ai-tools?include=server&filter[assigned]=1')
   const none = await world.snake.admin.get('/ai-tools?filter[assigned]=0')
   const sorted = await world.snake.admin.get(

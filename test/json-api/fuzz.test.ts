@@ -102,7 +102,7 @@ describe('whatever is thrown at any route', () => {
     )
   })
 
-  test('a person gets a document, and no row that is hidden or of somebody else', { timeout: MINUTES }, async () => {
+  test('a person gets a valid document without hidden or foreign rows', { timeout: MINUTES }, async () => {
     await using svc = await startJsonApi()
     const { provider, model, tool } = await addCatalogue(svc)
     const { ada, bob, admin } = svc.people

@@ -36,7 +36,7 @@ beforeEach(async () => {
   await svc.rows('delete from ai_providers')
 })
 
-test('a creation with a key gives its first answer again, letter by letter, and creates nothing more', async () => {
+test('a repeated creation with a key returns the first response and creates nothing', async () => {
   const first = await create(admin, 'one')
   await admin.update('ai-providers', first.one.id, { name: 'Changed since' })
   const again = await create(admin, 'one')
@@ -49,7 +49,7 @@ test('a creation with a key gives its first answer again, letter by letter, and 
   expect(await svc.rows('select name from ai_providers')).toEqual([{ name: 'Changed since' }])
 })
 
-test('a creation with a key is refused with another body, another address or another query under the same key', async () => {
+test('a key is refused with another body, address or query', async () => {
   await create(admin, 'one')
   const server = { data: { type: 'mcp-servers', attributes: { serverLabel: 's', url: 'u' } } }
 
@@ -68,7 +68,7 @@ test('a creation with a key is refused with another body, another address or ano
   expect(await svc.rows('select 1 from ai_providers union all select 1 from mcp_servers')).toHaveLength(1)
 })
 
-test('a creation with a key has nothing to do with the same key of another person, or of another token', async () => {
+test('a key is separate for each person and each token', async () => {
   const other = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
   await create(admin, 'one')
 
@@ -91,7 +91,7 @@ test('a creation with a key that is sent many times at once happens once', async
   expect(await svc.rows('select 1 from ai_providers')).toHaveLength(1)
 })
 
-test('a creation with a key that was refused may be put right under the same key', async () => {
+test('a creation that was refused may be corrected under the same key', async () => {
   const wrong = await create(admin, 'one', provider('', 'Name'))
   const right = await create(admin, 'one', provider('p'))
   const again = await create(admin, 'one', provider('p'))
@@ -104,7 +104,7 @@ test('a creation with a key that was refused may be put right under the same key
   expect(taken.errors[0]?.code).toBe('conflict')
 })
 
-test('a creation with a key that fails once its mark has ended leaves what another one did with the key', async () => {
+test("a creation that fails after its claim expired keeps the newer one's response", async () => {
   const { answers, limiter } = svc.services
   const { giveBack } = limiter
   const claiming = vi.spyOn(answers, 'setIfAbsent')
@@ -168,7 +168,7 @@ test('a key does nothing for what may be repeated anyway', async () => {
   expect((await admin.get('/ai-providers', { 'idempotency-key': 'one' })).list).toHaveLength(1)
 })
 
-test('a creation with a key waits for better days while nobody can tell whether it happened', async () => {
+test('a repeat is refused while the outcome of the first is unknown', async () => {
   const nowhere = `redis://127.0.0.1:${await freePort()}`
   await using svc = await startApp({ REDIS_URL: nowhere })
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
@@ -245,7 +245,7 @@ describeWith('redis')('over two replicas', () => {
     expect(answers.every(({ status }) => status === 201 || status === 409)).toBe(true)
   })
 
-  test('what is kept between them can be read by nobody else, and not for ever', async () => {
+  test('a stored response is readable by nobody else, and expires', async () => {
     const redis = new Redis(redisUrl ?? '')
     const before = new Set(await redis.keys('svc:idempotency:*'))
     const key = crypto.randomUUID()
@@ -265,7 +265,7 @@ describeWith('redis')('over two replicas', () => {
     redis.disconnect()
   })
 
-  test('a key stays claimed while its request runs, and is free soon after its process was killed', async () => {
+  test('a key stays claimed during its request, and is freed after a kill', async () => {
     const redis = new Redis(redisUrl ?? '')
     const before = new Set(await redis.keys('svc:idempotency:*'))
     await using folder = await dataFolder()

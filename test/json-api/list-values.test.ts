@@ -2,7 +2,7 @@ import { assert, asyncProperty, constantFrom, array as listOf, oneof, string } f
 import { expect, test } from 'vitest'
 import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
 
-test('lists of words reach the wire as they are in the database, whatever is in them', async () => {
+test('lists of words reach the client as they are in the database', async () => {
   await using svc = await startJsonApi()
   const { model } = await addCatalogue(svc)
   const word = oneof(

@@ -46,7 +46,7 @@ const create = async (given: object) =>
   })
 
 describe('members that are written in another case', () => {
-  test('members that are written in another case are taken and shown so, with those below them, and free names stay as they are', async () => {
+  test('members in another case are accepted and returned so at every depth', async () => {
     const created = await create(attributes)
 
     expect(created.status).toBe(201)
@@ -107,7 +107,7 @@ describe('members that are written in another case', () => {
     expect(unknown.errors[0].detail).not.toContain('modelId')
   })
 
-  test('members that are written in another case are the input of actions, which names its own', async () => {
+  test('the input members of an action may be in another case', async () => {
     const entry = { key: 'k', 'key-type': 'ai_conv', value: 'aXY=|dGFn|dGV4dA==' }
     const set = await api.send('POST', '/user-keychain-values/actions/batch-update', { set: [entry] })
     const wrong = await api.send('POST', '/user-keychain-values/actions/batch-update', {
@@ -118,7 +118,7 @@ describe('members that are written in another case', () => {
     expect(wrong.errors[0].source).toEqual({ pointer: '/set/0/key-type' })
   })
 
-  test('members that are written in another case stand so in the description of the service', () => {
+  test('the description of the service has its members in the configured case', () => {
     const described = openApiDocument({ router: appRouter, resources, baseUrl: '', names: wireNames('svc'), members })
     const { schemas } = described['components'] as { schemas: Record<string, { properties: Record<string, object> }> }
     const paths = described['paths'] as Record<string, Record<string, unknown>>

@@ -6,7 +6,7 @@ await addCatalogue(svc)
 afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('sorting and paging', () => {
-  test('sorting and paging sorts by several keys, and gives equal values one order on all pages', async () => {
+  test('sorting by several keys gives equal values one order on all pages', async () => {
     await using svc = await startJsonApi()
     await svc.rows(`insert into ai_providers (provider_id, adapter, name)
       select 'p' || lpad(n::text, 2, '0'), 'demo', 'Name ' || (n % 3) from generate_series(1, 17) n`)
@@ -28,7 +28,7 @@ describe('sorting and paging', () => {
     expect(new Set(seen).size).toBe(17)
   })
 
-  test('sorting and paging leads from the last page to the first, with everything else of the query', async () => {
+  test('paging links lead from the last page to the first with the query', async () => {
     const first = await svc.admin.get('/ai-models?page[size]=2&sort=-label&fields[ai-models]=label')
     const last = await svc.admin.get((first.links['last'] ?? '').slice(base.length))
     const prev = await svc.admin.get((last.links['prev'] ?? '').slice(base.length))

@@ -73,7 +73,7 @@ test('a query is the same with its brackets encoded and not', async () => {
   expect(JSON.parse(bare.text).data).toHaveLength(2)
 })
 
-test('a query of a write is for the members of its answer and nothing else', async () => {
+test('a query of a write may select members of its response, nothing else', async () => {
   const { model, tool } = catalogue
   const body = { data: { type: 'ai-models', id: model.main, attributes: {} } }
 

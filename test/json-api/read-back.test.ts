@@ -35,7 +35,7 @@ async function read(client: Client, path: string) {
 }
 
 test.for(writable.map((resource) => [resource.type, resource] as const))(
-  'a resource sent back as it was read is a valid update of %s that changes nothing, with linkage and without',
+  'sending back %s as it was read is a valid update without effect',
   async ([type, { includes }]) => {
     const { list } = await svc.admin.get(`/${type}`)
     // Nobody changes the AI user.
@@ -55,7 +55,7 @@ test.for(writable.map((resource) => [resource.type, resource] as const))(
   },
 )
 
-test('a resource sent back as it was read is a valid update of oneself for somebody who may change little of it', async () => {
+test('sending back oneself is valid for a person who may change little', async () => {
   const { document, etag } = await read(svc.ada, `/users/${svc.people.ada.id}`)
   expect(document.data.attributes).toMatchObject({ username: 'ada', role: 'user' })
 
@@ -65,7 +65,7 @@ test('a resource sent back as it was read is a valid update of oneself for someb
   expect((await read(svc.ada, `/users/${svc.people.ada.id}`)).etag).toBe(etag)
 })
 
-test('a resource sent back as it was read changes what was changed in it and nothing else', async () => {
+test('a resource sent back with one change changes that member alone', async () => {
   const { id } = (await svc.admin.get('/ai-providers')).list[0]!
   const { document } = await read(svc.admin, `/ai-providers/${id}`)
   document.data.attributes.name = 'Another name'
@@ -105,7 +105,7 @@ describe('a member that is not written', () => {
     expect(errors[0]?.source).toEqual({ pointer: `/data/attributes/${name}` })
   })
 
-  test('a member that is not written is refused as read-only where it is a relation that changed', async () => {
+  test('a changed read-only relation is refused as read-only', async () => {
     const refused = await svc.admin.update(type, id, {}, { models: { data: [] } })
 
     expect([refused.status, refused.errors[0]?.code, pointersOf(refused)]).toEqual([
@@ -124,7 +124,7 @@ describe('a member that is not written', () => {
     expect(pointersOf(refused)).toEqual(['/data/attributes/createdAt'])
   })
 
-  test('a member that is not written is refused as not known where the type has no such member', async () => {
+  test('a member that the type lacks is refused as unknown', async () => {
     const attribute = await svc.admin.update(type, id, { colour: 'red' })
     const relation = await svc.admin.patch(path, { data: { type, id, relationships: { owner: { links: {} } } } })
 
@@ -132,13 +132,13 @@ describe('a member that is not written', () => {
     expect([relation.status, pointersOf(relation)]).toEqual([422, ['/data/relationships/owner']])
   })
 
-  test('a member that is not written says nothing of a row that is not there', async () => {
+  test('a read-only member reveals nothing about a missing row', async () => {
     const { status } = await svc.admin.update(type, '999999', { active: true })
 
     expect(status).toBe(404)
   })
 
-  test('a member that is not written has to say something where it is a relation', async () => {
+  test('a read-only relation object must not be empty', async () => {
     const { status, errors } = await svc.admin.patch(path, { data: { type, id, relationships: { models: {} } } })
 
     expect([status, errors[0]?.source]).toEqual([422, { pointer: '/data/relationships/models' }])

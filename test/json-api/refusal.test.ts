@@ -30,7 +30,7 @@ test('a refusal has the same sentence wherever it has the same code', async () =
   }
 })
 
-test('a refusal by a failing server says nothing of its inside, and the log everything', async () => {
+test('a server error hides its cause from the client, and logs it', async () => {
   await using svc = await startJsonApi()
   await svc.rows('drop table ai_model_descriptions cascade')
 

@@ -59,7 +59,7 @@ test('a relation that leads nowhere for the caller is null', async () => {
   expect(JSON.parse(link.text).data).toBeNull()
 })
 
-test('a relation that is only read refuses writes: who has not signed in first, then everybody', async () => {
+test('a read-only relation refuses every write, and strangers with 401 first', async () => {
   const { model } = catalogue
   for (const method of ['POST', 'PATCH', 'DELETE']) {
     const path = `/ai-models/${model.main}/relationships/tools`
@@ -69,7 +69,7 @@ test('a relation that is only read refuses writes: who has not signed in first, 
   }
 })
 
-test('a relation is changed as a whole or not at all, and shows what it became', async () => {
+test('a relation is changed as a whole or not at all', async () => {
   const { model, tool } = catalogue
   const path = `/ai-tools/${tool.loose}/relationships/models`
 
@@ -91,7 +91,7 @@ test('a relation is changed as a whole or not at all, and shows what it became',
   for (const { meta } of [added, again, absent, replaced, emptied]) expect(meta['_svc_sync_log']).toEqual([])
 })
 
-test('a relation is changed by many at once without anybody waiting for ever, and the last replacement stands', async () => {
+test('concurrent changes of a relation never deadlock, and the last replacement wins', async () => {
   await using svc = await startJsonApi({ DATABASE_POOL: '3' })
   const { model, tool } = await addCatalogue(svc)
   const models = Object.values(model)

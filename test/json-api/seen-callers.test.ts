@@ -94,7 +94,7 @@ test('who is an administrator no more sees what everybody sees with the next rea
   expect(await names()).toEqual(['seen-1', 'seen-2', 'hidden'])
 })
 
-test('of many who read at once those whose tokens were revoked are refused, and all others are shown the same', async () => {
+test('concurrent reads with revoked tokens are refused, and others get equal responses', async () => {
   const people = await Promise.all(Array.from({ length: 12 }, () => seen()))
   for (const { user, token } of people.slice(0, 3)) await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
   const answers = await Promise.all(

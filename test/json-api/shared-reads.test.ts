@@ -43,7 +43,7 @@ async function together(svc: JsonApiApp, calls: readonly (readonly [procedure: s
 /** How many statements since the last look read rows of a table for a caller. */
 const readsOf = (table: string) => statements.taken().filter(({ text }) => text.includes(`from ${table} t `)).length
 
-test('who asks in one turn gets rows by one statement: each their own, and none that they may not see', async () => {
+test('concurrent callers share a statement, and each gets only visible rows', async () => {
   const { model } = catalogue
   const ids = [model.external, model.inactive, model.main, model.external]
   statements.taken()
@@ -57,7 +57,7 @@ test('who asks in one turn gets rows by one statement: each their own, and none 
   expect(found).toMatchObject([{ id: model.external }, 'NOT_FOUND', 'NOT_FOUND', { id: model.external }])
 })
 
-test('who asks in one turn gets their own page of one list by one statement', async () => {
+test('concurrent callers get their own page of a list by one statement', async () => {
   const { tool } = catalogue
   const page = (size: number, number: number) => ['aiTools.list', { page: { size, number } }] as const
   statements.taken()
@@ -74,7 +74,7 @@ test('who asks in one turn gets their own page of one list by one statement', as
   expect(found.map(({ total }) => total)).toEqual([3, 3, 3, 3])
 })
 
-test('who asks in one turn gets included what they asked for, whatever others include of the same rows', async () => {
+test('concurrent callers get only the includes that they requested', async () => {
   const { model, provider, tool } = catalogue
   const id = model.external
   const plain = { provider: { id: provider.open } }
@@ -124,7 +124,7 @@ test('who asks in one turn sees what they would see alone, whoever else asks', {
   expect(new Set(alone).size).toBeGreaterThan(12)
 })
 
-test('who asks in one turn is refused with the others where the statement fails, and answered by the next', async () => {
+test('concurrent callers share the failure of a statement, and the next succeeds', async () => {
   const { model } = catalogue
   const calls = [model.external, model.main].map((id) => ['aiModels.get', { id }] as const)
   await svc.rows('alter table ai_models rename to gone')

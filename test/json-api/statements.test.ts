@@ -106,21 +106,18 @@ const listings = resources.flatMap(({ type, entity, page, includes }) =>
     : [],
 )
 
-test.for([1, 10, 200])(
-  'the number of statements of a list of %i rows is one page with its total and one per include path',
-  async (count) => {
-    await fill(svc, count)
-    expect(listings.length).toBeGreaterThan(15)
-    for (const client of [svc.admin, svc.ada]) {
-      for (const { path, steps } of listings) {
-        const { length } = await statementsOf(client, path)
-        expect([path, length]).toEqual([path, 1 + steps])
-      }
+test.for([1, 10, 200])('a list of %i rows takes one statement, and one per include path', async (count) => {
+  await fill(svc, count)
+  expect(listings.length).toBeGreaterThan(15)
+  for (const client of [svc.admin, svc.ada]) {
+    for (const { path, steps } of listings) {
+      const { length } = await statementsOf(client, path)
+      expect([path, length]).toEqual([path, 1 + steps])
     }
-  },
-)
+  }
+})
 
-test('the number of statements of a related page is one more, for the row it starts from', async () => {
+test('a related page takes one more statement, for its parent row', async () => {
   await fill(svc, 200)
   for (const [path, count] of [
     ['/ai-models/100/tools', 2],
@@ -137,7 +134,7 @@ test('the number of statements of a related page is one more, for the row it sta
   }
 })
 
-test('the number of statements of a page behind the last is one more, which counts', async () => {
+test('a page behind the last takes one more statement, which counts', async () => {
   await fill(svc, 10)
   const path = '/ai-models?page[size]=5&page[number]=9'
 
@@ -146,7 +143,7 @@ test('the number of statements of a page behind the last is one more, which coun
   expect(await statementsOf(svc.ada, '/ai-models/5/tools?page[number]=9')).toHaveLength(3)
 })
 
-test('the number of statements of one resource is one, and of what is no table none', async () => {
+test('one resource takes one statement, and one without a table none', async () => {
   await fill(svc, 10)
 
   expect(await statementsOf(svc.ada, '/ai-models/5')).toHaveLength(1)
@@ -174,7 +171,7 @@ test('the number of statements of a refusal is the look at the token', async () 
   }
 })
 
-test('the text of a statement has a name, and is prepared once per connection for all that follow', async () => {
+test('a statement has a name, and is prepared once per connection', async () => {
   await using small = await startJsonApi({ DATABASE_POOL: '2' })
   await fill(small, 3)
   const paths = ['/ai-models?include=provider,tools', '/ai-models/1', '/ai-tools?filter[assigned]=2', '/users']
@@ -197,7 +194,7 @@ test('the text of a statement has a name, and is prepared once per connection fo
   expect(usesOf(after) - usesOf(before)).toBeGreaterThanOrEqual(sent.length)
 })
 
-test('the text of a statement is the same for every caller of one standing: who calls is a value', async () => {
+test('a statement has the same text for all callers with the same rights', async () => {
   await fill(svc, 3)
   const path = '/users?include=&sort=username'
 

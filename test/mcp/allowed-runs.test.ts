@@ -7,7 +7,7 @@ import type { FunctionTool } from '../../routers/ports/ai/tools.ts'
 const calls = ['1', '2', '3', '4', '5'].map((id) => ({ type: 'tool-call' as const, id, name: 'send', input: '{}' }))
 const empty = (id: string) => ({ type: 'tool-result' as const, id, name: 'send', content: [], isError: true })
 
-test('where it cannot be known whether a call is allowed, none is begun any more, and all that ran are told', async () => {
+test('no further call is started once approvals cannot be checked', async () => {
   const ran: string[] = []
   const isFailed = Promise.withResolvers<void>()
   const approval = {

@@ -94,7 +94,7 @@ async function isAskedInBrowser(
 const calls = () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)
 const told = () => String(upstream.asked.at(-1)?.body.messages.at(-1)?.content)
 
-test('a call waits until the person has seen what it is, and has allowed it; nobody else can', async () => {
+test('a call waits until its person has seen and approved it', async () => {
   const events = await asked(async (part) => {
     expect(part).toEqual({ id: expect.any(String), tool: 'mail_echo', server: 'Mail', input: { text: 'to Bob' } })
     const body = { id: part.id, allow: true }
@@ -105,7 +105,7 @@ test('a call waits until the person has seen what it is, and has allowed it; nob
   expect([calls(), told()]).toEqual([[{ text: 'to Bob' }], 'done'])
 })
 
-test('a call that the person refuses, does not answer, or cannot be asked about reaches no server', async () => {
+test('a call that is refused, unanswered or cannot be asked reaches no server', async () => {
   await asked(({ id }) => answer(ada.token, { id, allow: false }))
   expect(told()).toMatch(/does not allow/)
   await asked(() => {})
@@ -115,7 +115,7 @@ test('a call that the person refuses, does not answer, or cannot be asked about 
   expect(calls()).toEqual([])
 })
 
-test('an answer that is to be remembered holds for the further rounds of the same answer', async () => {
+test('a remembered approval holds for further rounds of the same response', async () => {
   const once = callsTool('mail_echo', '{"text":"again"}')
   upstream.behave = (asked, response) => {
     const results = asked.body.messages.filter(({ role }) => role === 'tool').length
@@ -130,7 +130,7 @@ test('an answer that is to be remembered holds for the further rounds of the sam
   expect([questions, calls()]).toEqual([1, [{ text: 'again' }, { text: 'again' }, { text: 'again' }]])
 })
 
-test('an answer that is to be remembered settles the other calls of the same round', async () => {
+test('a remembered approval settles the other calls of the same round', async () => {
   upstream.behave = callsTools(Array(3).fill({ name: 'mail_echo', input: '{"text":"all"}' }))
   let isAnswered = false
   const events = await asked(({ id }) => {
@@ -141,7 +141,7 @@ test('an answer that is to be remembered settles the other calls of the same rou
   expect([events.at(-1), calls()]).toEqual(['done', Array(3).fill({ text: 'all' })])
 })
 
-test('a tool that is allowed for a conversation asks no more in it, and asks everywhere else', async () => {
+test('a tool that is approved for a conversation still asks in others', async () => {
   upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
   const other = (await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'other', abilities: ['ai'] })).token
   expect(await isAsked(ada.token, 'one', { allow: false, remember: true })).toBe(true)
@@ -169,7 +169,7 @@ test('a tool that is allowed for a conversation asks no more in it, and asks eve
   expect(await isAsked(ada.token, 'one')).toBe(true)
 })
 
-test('what somebody allowed for a conversation holds for that session; they see it and take it back in each of theirs', async () => {
+test('approvals for a conversation belong to one session and can be revoked elsewhere', async () => {
   upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
   const { browser: first, id } = await signIn(svc, 'grace')
   const second = openBrowser(svc.url)
@@ -210,7 +210,7 @@ test('what somebody allowed for a conversation holds for that session; they see 
   expect(await listed(first)).toEqual([])
 })
 
-test('a face that cannot ask refuses a request for the tool by its field, and tells the model of a call', async () => {
+test('an API without approvals refuses the tool by its field', async () => {
   const messages = [{ role: 'user', content: 'Hello' }]
   const asking: [path: string, body: object, status: number, names: RegExp][] = [
     ['/api/ai-req', { payload: { ...question().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],

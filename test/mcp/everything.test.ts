@@ -6,7 +6,7 @@ import { startEverything } from '../kit/mcp/everything.ts'
 
 describe('tools of tool servers', () => {
   test.each(['http', 'sse'] as const)(
-    'a model calls a tool over %s once an administrator has approved it, and where it is to be asked, the person',
+    "a model calls a tool over %s after the administrator's and the person's approval",
     async (transport) => {
       await using server = await startEverything(transport)
       await using upstream = await startProvider(callsTool('everything_echo', '{"message":"from afar"}'))

@@ -99,7 +99,7 @@ const isGone = (pid: number) => {
   }
 }
 
-test('each program that cannot be used is told with its reason, and is left alone for a while', async () => {
+test('an unusable program is reported with its reason, and retried after a pause', async () => {
   expect(reports[0]).toMatchObject({ server: 'Everything', status: 'online', reason: null })
   expect(reports.slice(1).map(({ server, status, reason }) => ({ server, status, reason }))).toEqual([
     { server: 'Silent', status: 'offline', reason: 'it did not answer in time' },
@@ -118,7 +118,7 @@ test('each program that cannot be used is told with its reason, and is left alon
   await expect.poll(again).toEqual([left, left])
 })
 
-test('a model calls a tool of a program, which sees the variables of the file and none of the service', async () => {
+test('a program sees the variables of its file and none of the service', async () => {
   upstream.behave = callsTool('everything_get-env', '{}')
 
   expect((await ask()).status).toBe(200)
@@ -141,7 +141,7 @@ test('a program that does not answer is killed with all that it started', async 
   await expect.poll(() => started.map(isGone)).toEqual([true, true])
 })
 
-test('the programs that run for one person leave room for others, and whoever waits for a slow one finds it well', async () => {
+test("one person's programs leave room for those of others", async () => {
   upstream.behave = callsTools(Array(4).fill({ name: 'slow_wait', input: '{}' }))
   const called = async () => (await readFile(calls, 'utf8').catch(() => '')).length
 

@@ -77,7 +77,7 @@ interface Part {
   signature?: string
 }
 
-test('parts of questions have the proofs of their calls, to be sent back with the calls', async () => {
+test('parts of approval requests carry the signatures of their calls', async () => {
   const { token } = await mail.svc.user()
   const messages: object[] = [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }]
   const body = { model: 'mock-1', messages, mayAsk: true }
@@ -95,7 +95,7 @@ test('parts of questions have the proofs of their calls, to be sent back with th
   expect([sentBack(), mail.calls().length]).toEqual([first, 2])
 })
 
-test('an id of a question that is of somebody else or none says nothing to the provider', async () => {
+test('an approval id of somebody else sends nothing to the provider', async () => {
   for (const id of ['abc', 'mcpr_abc~', 'abc~cHJvb2Y', 'mcpr_a~b c']) {
     const asked = {
       type: 'mcp_approval_request',

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => mail[Symbol.asyncDispose]())
 beforeEach(() => mail.reset())
 
-test('a response ends with the question whether a tool may be called, which a further request allows once', async () => {
+test('a response ends with an approval request, which the next request answers once', async () => {
   const { upstream, ada, calls, told, allowed } = mail
   const { asked, input } = await allowed()
   expect(asked).toMatchObject({ status: 'completed', output_text: '' })
@@ -54,7 +54,7 @@ test('a model hears that the person does not allow a call, and why', async () =>
   expect(calls()).toEqual([])
 })
 
-test('what the person allows is this very call, by the same person and token: all else is asked about anew', async () => {
+test('an approval holds for the very call, person and token alone', async () => {
   const { svc, upstream, adaId, ada, eve, clientOf, calls, allowed } = mail
   const { asked, input } = await allowed()
   const other = (await svc.host.tokens.createFor({ user: { id: adaId }, name: 'other', abilities: ['ai'] })).token
@@ -107,7 +107,7 @@ test('several calls are allowed one by one; beside a question no other call runs
   expect(calls()).toEqual([{ text: 'to Bob' }])
 })
 
-test('each question may be sent back with its answer beside it: all that are allowed run', async () => {
+test('several approval requests may be answered at once, and all approved calls run', async () => {
   const { upstream, eve, calls } = mail
   upstream.behave = callsTools([
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
@@ -122,7 +122,7 @@ test('each question may be sent back with its answer beside it: all that are all
   expect(calls()).toEqual(expect.arrayContaining([{ text: 'to Bob' }, { text: 'to Eve' }]))
 })
 
-test('a person has no endless questions; each that is answered makes room for one other, and those refused take none', async () => {
+test("the number of a person's pending approvals is bounded", async () => {
   const { svc, upstream, clientOf, calls, told } = mail
   upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
   const mia = clientOf((await svc.user()).token)
@@ -158,7 +158,7 @@ test('a person has no endless questions; each that is answered makes room for on
   expect([(await opened()).count, (await opened()).count]).toEqual([36, 0])
 })
 
-test('a call about which nobody was asked is taken back with its result, and problems name the right item', async () => {
+test('a tool call without approval request is accepted back, and errors name its item', async () => {
   const { upstream, ada } = mail
   const ran = { type: 'mcp_call', id: 'mcp_1', server_label: 'Mail', name: 'mail_echo', arguments: '{}' } as const
   const input: Input = [...hello, { ...ran, output: 'sent' }, { role: 'user', content: 'Thanks' }]

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => mail[Symbol.asyncDispose]())
 beforeEach(() => mail.reset())
 
-test('who asks again with the same word is told what came of the call, which runs no more, also after a lost connection', async () => {
+test('a repeated request gets the result of its call, which runs once', async () => {
   const { server, ada, calls, told, allowed } = mail
   const { input } = await allowed()
   const first = await ask(ada, input)
@@ -45,7 +45,7 @@ test('who asks again with the same word is told what came of the call, which run
   expect(calls()).toHaveLength(2)
 })
 
-test('who asks again while the call runs waits for what comes of it; one whose process is gone is not waited for', async () => {
+test('a repeated request waits for its running call, unless the process died', async () => {
   const { svc, server, adaId, ada, calls, allowed } = mail
   const [isCalled, isFree] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   server.behave = async ({ rpc }) => {
@@ -74,7 +74,7 @@ test('who asks again while the call runs waits for what comes of it; one whose p
   expect(calls()).toHaveLength(1)
 })
 
-test('of a result that is too long to be kept who asks again is told that the call was made', async () => {
+test('a repeated request learns of a call whose result was too long', async () => {
   const { server, ada, calls, told, allowed } = mail
   server.behave = ({ rpc, reply }) => {
     if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: 'long '.repeat(14_000) }] })
@@ -87,7 +87,7 @@ test('of a result that is too long to be kept who asks again is told that the ca
   expect([calls().length, told()]).toMatchObject([1, { role: 'tool', content: output }])
 })
 
-test('a call that fails is told as failed; a request that only asks anew takes no tokens, and asks no provider', async () => {
+test('a failed call is reported as failed, and a pure repeat costs no tokens', async () => {
   const { svc, server, upstream, ada, allowed } = mail
   server.behave = ({ rpc, reply }) => {
     if (rpc.method !== 'tools/call') return false
@@ -114,7 +114,7 @@ test('a call that fails is told as failed; a request that only asks anew takes n
   expect((await recordsOf(svc)).slice(before.length)).toEqual([{ outcome: 'completed', input: 0, output: 0 }])
 })
 
-test('a structured result that has a member `error` of its own is a result, and is told whole', async () => {
+test('a structured result with a member `error` is returned whole', async () => {
   const { server, ada, told, allowed } = mail
   const structuredContent = { rows: [1, 2], error: null }
   server.behave = ({ rpc, reply }) => {
@@ -132,7 +132,7 @@ test('a structured result that has a member `error` of its own is a result, and 
   expect(told()).toMatchObject({ role: 'tool', content: output })
 })
 
-test('an allowed call runs whatever tools the model may call then; one that cannot run is told as failed', async () => {
+test('an approved call runs whatever tools are allowed then, or is reported failed', async () => {
   const { ada, calls, allowed } = mail
   const { input } = await allowed()
   const types = (await ask(ada, input, { tool_choice: 'none' })).output.map(({ type }) => type)
@@ -150,7 +150,7 @@ test('an allowed call runs whatever tools the model may call then; one that cann
   expect(calls()).toHaveLength(1)
 })
 
-test('a model that takes the place of another one is told what came of the call, which runs once', async () => {
+test('a fallback model gets the result of an approved call, which ran once', async () => {
   const { server, upstream, ada, calls, told, allowed } = mail
   const calling = callsTool('mail_echo', '{"text":"to Bob"}')
   upstream.behave = (asked, response) => {
@@ -189,7 +189,7 @@ test('a result that no limit has room for goes to no model', async () => {
   expect([calls().length, upstream.asked.length]).toEqual([1, 1])
 })
 
-test('where the model fails after an allowed call ran, the response tells of the call, which is sent back and runs no more', async () => {
+test('a call that ran before the model failed is reported, and runs once', async () => {
   const { upstream, ada, calls, allowed } = mail
   upstream.behave = (asked, response) =>
     (asked.body.messages.length > 1 ? refuses(404) : callsTool('mail_echo', '{"text":"to Bob"}'))(asked, response)

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => mail[Symbol.asyncDispose]())
 beforeEach(() => mail.reset())
 
-test('a stream tells the question, the call and its result by the events of OpenAI', async () => {
+test('a stream reports the approval request, call and result by events of OpenAI', async () => {
   const { ada, told, allowed } = mail
   const types = async (input: Input) => {
     const events = []
@@ -32,7 +32,7 @@ test('a stream tells the question, the call and its result by the events of Open
   expect(told()).toMatchObject({ role: 'user', content: 'Thanks' })
 })
 
-test('calls that are allowed run at the same time; a stream tells when each begins and ends, by the events of OpenAI', async () => {
+test('approved calls run concurrently, and a stream reports their start and end', async () => {
   const { server, upstream, eve } = mail
   const [isBegunTold, isBobTold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   server.behave = async ({ rpc, reply }) => {

@@ -85,7 +85,7 @@ test('npm run conformance ends with 1 where there is no type to look at', async 
   expect(errors).toContain('no types')
 })
 
-test('npm run conformance takes the address of the server from the file that describes it', async () => {
+test('npm run conformance takes the server address from its description file', async () => {
   await using server = await startReferenceServer()
   const folder = await mkdtemp(join(tmpdir(), 'svc-conformance-'))
   const file = join(folder, 'server.yaml')
@@ -96,7 +96,7 @@ test('npm run conformance takes the address of the server from the file that des
   expect(code).toBe(0)
 })
 
-test('npm run conformance ends with 1 and the reason where the file cannot be read', async () => {
+test('npm run conformance exits with 1 where the file cannot be read', async () => {
   const { code, errors } = await conformance('--describe', '/nowhere/server.json')
   expect(code).toBe(1)
   expect(errors).toContain('/nowhere/server.json')

@@ -14,7 +14,7 @@ const idsOf = (results: Result[], ...states: Result['state'][]) =>
   results.filter(({ state }) => states.includes(state)).map(({ id }) => id)
 const held = (id: string) => obligations.filter((obligation) => obligation.id === id)
 
-test('the conformance suite names each obligation once, with its level and where it comes from', () => {
+test('the conformance suite lists each obligation once, with its level and source', () => {
   const ids = obligations.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
   expect(ids.length).toBeGreaterThan(150)
@@ -60,7 +60,7 @@ test('the conformance suite writes nothing unless it may', async () => {
   })
 })
 
-test('the conformance suite can do without a description of the server, where it is told the types', async () => {
+test('the conformance suite needs no description where it is given the types', async () => {
   await using server = await startReferenceServer({
     spoil: (asked, answer) => (asked.segments[0] === 'openapi.json' ? { status: 404 } : answer(asked)),
   })

@@ -82,7 +82,7 @@ const named = (beginnings: string[]) => obligations.filter(({ id }) => beginning
 const idsOf = (results: Result[], state: Result['state']) =>
   results.filter((it) => it.state === state).map(({ id }) => id)
 
-test('a server that says nothing of itself is written to as a file describes it, and left as it was', async () => {
+test('a server without a description is tested by a file and left unchanged', async () => {
   const { results, left, isAsBefore } = await runDescribed()
   expect(idsOf(results, 'failed')).toEqual([])
   expect(idsOf(results, 'passed')).toEqual(
@@ -107,14 +107,14 @@ test('a described server is found out where it writes wrongly', async () => {
   expect(idsOf(results, 'failed')).toContain('relationships.add-present')
 })
 
-test('what a type does not offer must be refused only where the description is complete', async () => {
+test('only a complete description makes an unoffered operation an error', async () => {
   const tags = (complete: boolean) => ({ ...described, types: { tags: { complete } } })
   const stateOf = ({ results }: { results: Result[] }) => results.find(({ id }) => id === 'updating.unsupported')?.state
   expect(stateOf(await runDescribed({ content: tags(false), only: ['updating.'] }))).toBe('not applicable')
   expect(stateOf(await runDescribed({ content: tags(true), only: ['updating.'] }))).toBe('passed')
 })
 
-test('rules and chapters that a description skips are told with their reason, and not tried', async () => {
+test('rules that a description skips are reported with their reason, and not tried', async () => {
   const skip = [
     { rule: 'sorting', reason: 'Sorting is being rewritten.' },
     { rule: 'paging.place', reason: 'Known.' },

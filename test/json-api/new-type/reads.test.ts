@@ -8,7 +8,7 @@ beforeAll(async () => {
 beforeEach(() => space.clear())
 afterAll(() => space[Symbol.asyncDispose]())
 
-test('a new type is filtered by several values of several types at once, each by its own', async () => {
+test('a new type is filtered by several values of several types at once', async () => {
   const { as, create, people } = space
   for (const [name, mass] of [
     ['Pump', 1],
@@ -33,7 +33,7 @@ test('a new type is filtered by several values of several types at once, each by
   expect(await found('filter[between]=1-4&filter[madeBefore]=1999-01-01T00:00:00Z')).toEqual(['', 0])
 })
 
-test('a new type is filtered by that of two filters which is meant, where both take the same words', async () => {
+test('two filters that accept the same words each find their own rows', async () => {
   const { as, create, people } = space
   for (const name of ['Pump', 'Prism', 'Map']) await create({ name }, people.ada)
   const found = async (query: string) =>
@@ -48,7 +48,7 @@ test('a new type is filtered by that of two filters which is meant, where both t
   expect(await found('filter[letter]=p&filter[last]=m')).toEqual(['Prism'])
 })
 
-test('a new type has rows that stand in no list, and are found by their id and by links alone', async () => {
+test('a row outside every list is found by its id and by links', async () => {
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1), ('Hidden', 1)`)

@@ -21,7 +21,7 @@ test('a new type is seen through scopes that nest three deep', async () => {
   expect((await as.admin('GET', '/craters')).data).toHaveLength(1)
 })
 
-test('a new type is changed by whom its declaration says: a row that they may not see is not there for them', async () => {
+test('a new type is changed only by those whom its declaration allows', async () => {
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   const around = { planet: to('planets', 1) }
@@ -47,7 +47,7 @@ test('a new type is changed by whom its declaration says: a row that they may no
   expect((await as.ada('DELETE', '/moons/1')).status).toBe(200)
 })
 
-test('a new type is not changed by whoever lost the right while they waited for the row', async () => {
+test('a new type is not changed by somebody who lost the right while waiting', async () => {
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
   await svc.rows(`insert into moons (name, planet_id) values ('Luna', 1)`)

@@ -85,7 +85,7 @@ test.for(['user', 'admin'] as const)('what is described is what is answered to e
   expect(reads.map(({ path }) => path).filter((path) => !good.has(path) && !closed(path))).toEqual([])
 })
 
-test('what is described is what is answered to every read that asks for some fields alone', async () => {
+test('responses to sparse reads match the OpenAPI document', async () => {
   const { svc, admin } = shared
   const answers: { at: string; errors: string[] }[] = []
 
@@ -130,7 +130,7 @@ test('what is described is what is answered to whatever is sent to every operati
   expect(answers.filter(({ status }) => status < 300).length).toBeGreaterThan(100)
 })
 
-test('what is described is what is answered in every member: nothing comes that is not described', async () => {
+test('no response has a member that the OpenAPI document lacks', async () => {
   const { svc, admin } = shared
 
   for (const { path } of reads.filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))) {
@@ -142,7 +142,7 @@ test('what is described is what is answered in every member: nothing comes that 
   }
 })
 
-test('what is described is what is answered to every parameter of a collection: each value works, and one beyond them does not', async () => {
+test('every described parameter value works, and one beyond them is refused', async () => {
   const { svc, admin } = shared
   const queries = reads
     .filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))
@@ -156,7 +156,7 @@ test('what is described is what is answered to every parameter of a collection: 
   expect(found).toEqual(queries)
 })
 
-test('what is described is what is answered to a write, and to a refusal of each kind', async () => {
+test('responses to writes and refusals match the OpenAPI document', async () => {
   const { svc, admin, user } = shared
   const data = { type: 'ai-providers', attributes: { providerId: 'p2', name: 'P', adapter: 'openai' } }
   const created = await ask(svc, admin, 'POST', '/ai-providers', { data })
@@ -191,7 +191,7 @@ const wrongWithPlain = async (response: Response, method: string, path: string) 
   return wrongWith(await response.json(), ...place)
 }
 
-test('what is described of the endpoints beside JSON:API is what is answered, and what the introduction says to send is taken', async () => {
+test('endpoints beside JSON:API answer as the OpenAPI document describes', async () => {
   const { svc } = shared
   const { token } = await svc.user()
   const body = /-d '(.*)'/.exec(openApi.info.description)![1]!

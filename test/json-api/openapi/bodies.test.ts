@@ -13,7 +13,7 @@ afterAll(() => world.svc[Symbol.asyncDispose]())
 
 const creations = operations.filter(({ method, path }) => method === 'POST' && !/actions|relationships/.test(path))
 
-test('a body that is described is a body that is taken and one without a required member is neither', async () => {
+test('a described creation body is accepted, and refused without a required member', async () => {
   const { svc, admin, user } = world
   const related = { data: { type: 'ai-models', id: await idOf(svc, admin, 'ai-models') } }
   const provider = { data: { type: 'ai-providers', id: await idOf(svc, admin, 'ai-providers') } }
@@ -52,7 +52,7 @@ test('a body that is described is a body that is taken and one without a require
   }
 })
 
-test('a body that is described is a body that is taken of a change, which names what it changes', async () => {
+test('a described update body is accepted, and must name its resource', async () => {
   const { svc, admin } = world
   const id = await idOf(svc, admin, 'ai-models')
   const change = { data: { type: 'ai-models', id, attributes: { label: 'New', limits: { maxInputTokens: 5 } } } }

@@ -22,7 +22,7 @@ const statusFor = (url: string, path: string, host: string) =>
     request.on('error', failed)
   })
 
-test('GET /docs is open to everybody, and allows nothing from elsewhere and no script but its own', async () => {
+test('GET /docs is open to everybody and loads nothing from elsewhere', async () => {
   for (const path of ['/docs', '/docs/']) {
     const page = await svc.send('GET', path)
     const policy = policyOf(page)
@@ -140,7 +140,7 @@ test('the OpenAPI document that is served has what each face describes of itself
   expect(Object.keys(paths)).toEqual(expect.arrayContaining(Object.keys(openApi.paths)))
 })
 
-test('the OpenAPI document that is served has the routes of front ends that exist, with what they take', async () => {
+test('the served OpenAPI document has the routes of existing front ends', async () => {
   const document = await (await svc.send('GET', '/api/svc/v1/openapi.json')).json()
   const paths = (document as { paths: Record<string, Record<string, Described>> }).paths
   const older = Object.entries(paths).flatMap(([path, item]) =>

@@ -52,7 +52,7 @@ test('the OpenAPI document has every route that a procedure serves, and no other
   expect(operations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(expected.toSorted())
 })
 
-test('the OpenAPI document gives each operation a name of its own, and each type its sentence', () => {
+test('every operation has a unique name and every type a description', () => {
   for (const name of ['operationId', 'summary'] as const) {
     const names = everything.map(({ operation }) => operation[name])
     expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])
@@ -65,7 +65,7 @@ test('the OpenAPI document gives each operation a name of its own, and each type
   )
 })
 
-test('all operations that are served have a name and a summary of their own, and refer to all that is shared', async () => {
+test('all served operations have a name and summary, and use shared components', async () => {
   const served = (await (await svc.send('GET', `${BASE}/openapi.json`)).json()) as OpenApi
   const operations = Object.values(served.paths).flatMap((item) => Object.values(item))
   expect(operations.length).toBeGreaterThan(everything.length)
@@ -106,7 +106,7 @@ test('the OpenAPI document describes every attribute, and says which are for adm
   }
 })
 
-test('the OpenAPI document says what a token must be good for, and what needs none', () => {
+test('the OpenAPI document says which credentials an operation accepts', () => {
   expect(operationOf('GET', '/ai-models').security).toEqual([{ bearer: [] }, { session: [] }])
   expect(operationOf('POST', '/ai-models').security).toEqual([{ bearer: [] }, { session: [] }])
   expect(operationOf('GET', '/configs').security).toEqual([{ bearer: [] }, { session: [] }, {}])
@@ -123,7 +123,7 @@ test('the OpenAPI document has the headers of conditional and repeated requests 
   expect(headersOf('DELETE', '/ai-tools/{id}/relationships/models')).toEqual(['If-Match'])
 })
 
-test('the OpenAPI document describes an action as a plain object and as a document, and what only a session may do', () => {
+test('the OpenAPI document describes each action as plain object and as document', () => {
   const of = resources.find(({ type }) => type === 'ai-models') as Resource
   const input = z.strictObject({ id: z.string(), times: z.int().min(1) })
   const ring = rowAction(of, 'ring', userWith('write')).input(input)
@@ -145,7 +145,7 @@ test('the OpenAPI document describes an action as a plain object and as a docume
   expect(described.paths[`${BASE}/ai-models/actions/look`]!['get']!.security).toEqual([{ session: [] }])
 })
 
-test('GET /api/svc/v1/openapi.json is served to everybody, whatever they accept and whoever they say they are', async () => {
+test('GET /api/svc/v1/openapi.json is served to everybody with any Accept header', async () => {
   const plain = await svc.send('GET', `${BASE}/openapi.json`)
   const browser = await svc.send('GET', `${BASE}/openapi.json`, { headers: { accept: 'text/html' } })
   const stranger = await svc.send('GET', `${BASE}/openapi.json`, { token: 'svc_1_wrong' })

@@ -77,25 +77,19 @@ test('the OpenAPI document has every endpoint beside JSON:API that programs call
   )
 })
 
-test.each(asked)(
-  '%s %s is asked and answered as it is described, and so is a stranger refused',
-  async (method, path, sent = {}) => {
-    const { query = '', at = path, body, headers = {}, status = 200 } = sent
-    const answer = await svc.send(method, at + query, { token: ada.token, headers, ...(body && { body }) })
-    const stranger = await svc.send(method, at + query, { headers, ...(body && { body }) })
+test.each(asked)('%s %s answers as described, and refuses a stranger as described', async (method, path, sent = {}) => {
+  const { query = '', at = path, body, headers = {}, status = 200 } = sent
+  const answer = await svc.send(method, at + query, { token: ada.token, headers, ...(body && { body }) })
+  const stranger = await svc.send(method, at + query, { headers, ...(body && { body }) })
 
-    expect(answer.status).toBe(status)
-    if (body) {
-      const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema']
-      expect(wrongWith(body, ...place)).toEqual([])
-    }
-    expect(await wrongWithAnswer(method, path, answer)).toEqual([])
-    expect([stranger.status, await wrongWithAnswer(method, path, stranger)]).toEqual([
-      path === '/health' ? 200 : 401,
-      [],
-    ])
-  },
-)
+  expect(answer.status).toBe(status)
+  if (body) {
+    const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema']
+    expect(wrongWith(body, ...place)).toEqual([])
+  }
+  expect(await wrongWithAnswer(method, path, answer)).toEqual([])
+  expect([stranger.status, await wrongWithAnswer(method, path, stranger)]).toEqual([path === '/health' ? 200 : 401, []])
+})
 
 test.each(asked.filter(([, , sent]) => sent?.body))(
   '%s %s refuses a body that is none as it is described',

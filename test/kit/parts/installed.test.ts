@@ -9,7 +9,7 @@ async function withoutChromium(ci: string) {
   return (await import(copy)) as typeof import('./installed.ts')
 }
 
-test('a missing part lets its tests be skipped, and a note at the end names it with its Debian package', async () => {
+test('a missing part skips its tests, and a note names its Debian package', async () => {
   const { isMissing, missingPartsNote } = await withoutChromium('')
   expect(isMissing('chromium')).toBe(true)
   expect(missingPartsNote()).toMatch(/^Skipped for want of: .*chromium.* \(apt-get install .*chromium.*\)$/)
