@@ -1,6 +1,6 @@
 import { eraseFromAudit } from '../entities/events/audit-entry.sql.ts'
-import { claimNamedLimits, returnNamedLimits } from '../routers/ai/limits/claim-limits.ts'
-import { endLinksOfOldKeys } from '../routers/apps/end-links.ts'
+import { claimNamedLimits, returnNamedLimits } from '../routers/ai/limits/named-limits.ts'
+import { endLinksOfOldKeys } from '../routers/apps/app-links.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { runStatement } from '../routers/core/run-statement.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import type { z } from 'zod'
-import type { Refusals } from '../../routers/ai/limits/simulated-limit.ts'
+import type { Refusals } from '../../routers/ai/limits/limit-simulation.ts'
 import { type limitEntry, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'

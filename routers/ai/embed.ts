@@ -9,12 +9,11 @@ import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { CallMeter, noNativeUses } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
-import { aiQuotaOnce, type ChatContext } from './chat-context.ts'
+import { aiQuotaOnce, type ChatContext, findUsableModel } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
 import { callSignal } from './model-call.ts'
 import { model } from './request/request.ts'
 import { reserveBudget } from './reservation.ts'
-import { findUsableModel } from './usable-model.ts'
 
 /** As many as OpenAI takes. */
 const MAX_INPUTS = 2048

@@ -9,7 +9,7 @@ import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write
 import type { RowChange } from '../verbs/write-inputs.ts'
 import { addCredential, type NewCredential } from './app-credential.ts'
 import { type KeyPair, keptPublicKey, makeKeyPair } from './app-key.ts'
-import { endAllLinks, suspendLinks } from './end-links.ts'
+import { endAllLinks, suspendLinks } from './app-links.ts'
 import { extApps } from './ext-app.ts'
 
 export type ExtAppRecord = RecordOf<typeof extApps>

@@ -1,10 +1,11 @@
-import { type AppToConnect, findAppToConnect } from '../../entities/apps/ext-app.sql.ts'
+import { type AppToConnect, type ConnectStatus, findAppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { claimConnectRequest } from '../../entities/apps/ext-app-connect-request.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
+import { normalizeAddress } from '../ports/web-address.ts'
 
 export type Deciding = Context & { caller: Extract<Caller, { type: 'user' }> }
 
@@ -40,3 +41,15 @@ export async function claim(ctx: Deciding, text: string): Promise<ClaimedRequest
   if (!claimed) throw new Problem('connect_request_invalid')
   return { app, ...claimed }
 }
+
+/** One that is registered, as a whole; nobody is ever sent elsewhere. */
+export function redirectTo(registered: readonly string[], wanted = registered[0] ?? ''): string {
+  const address = normalizeAddress(wanted)
+  const found = registered.find((one) => normalizeAddress(one) === address)
+  if (found === undefined) throw new Problem('connect_request_invalid')
+  return found
+}
+
+/** The same address with how the connection ended in its query. */
+export const backUrl = ({ services }: Context, url: string, status: ConnectStatus): string =>
+  `${url}${url.includes('?') ? '&' : '?'}${services.settings.brand}-connect-status=${status}`

@@ -3,9 +3,8 @@ import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { listOwnLinks, type OwnLink } from '../../entities/apps/ext-app-link.sql.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, sessionUser } from '../core/trpc.ts'
-import { claim, MAX_REQUEST } from './connect-request.ts'
+import { backUrl, claim, MAX_REQUEST, redirectTo } from './connect-request.ts'
 import { logoPath } from './logo-path.ts'
-import { backUrl, redirectTo } from './redirects.ts'
 
 const visited = z.strictObject({
   connectRequest: z.string().min(1).max(MAX_REQUEST),

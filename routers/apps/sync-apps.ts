@@ -7,8 +7,8 @@ import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { WrittenRow } from '../verbs/write.ts'
 import { givenPublicKey, keptPublicKey } from './app-key.ts'
+import { suspendLinks } from './app-links.ts'
 import { endLinksOfOtherKey } from './change-app.ts'
-import { suspendLinks } from './end-links.ts'
 import { extApps } from './ext-app.ts'
 
 const { name, description, url, redirectUrls, logoUrl, abilities, needsKeys, linkDays } = extApps.attributes

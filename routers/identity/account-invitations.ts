@@ -18,8 +18,8 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, browserProcedure, freshAdmin, router } from '../core/trpc.ts'
 import { sourceOf } from '../ports/login.ts'
-import { addPerson, newPerson } from './add-person.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
+import { addPerson, newPerson } from './user-accounts.ts'
 import { findUser, userChoice } from './user-selector.ts'
 
 const LIFETIME_MS = 72 * 60 * 60_000

@@ -11,8 +11,8 @@ import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { endAccess } from './end-sessions.ts'
-import { assertAdministratorLeft } from './last-administrator.ts'
 import { deletePictures } from './pictures/picture-files.ts'
+import { assertAdministratorLeft } from './user-accounts.ts'
 
 /** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
 export async function eraseUser(

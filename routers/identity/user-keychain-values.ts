@@ -21,9 +21,8 @@ import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
 import { getRow, reads } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
-import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, withinQuota } from './keychain.ts'
-import { consumeProfileChange } from './profile-changes.ts'
-import { publicKey } from './public-key.ts'
+import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey, withinQuota } from './keychain.ts'
+import { consumeProfileChange } from './users.ts'
 
 export const userKeychainValues = resource({
   type: 'user-keychain-values',

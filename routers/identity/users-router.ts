@@ -36,12 +36,11 @@ import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
-import { assertAdministratorLeft } from './last-administrator.ts'
 import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
-import { consumeProfileChange } from './profile-changes.ts'
+import { assertAdministratorLeft } from './user-accounts.ts'
 import { findUser, userChoice } from './user-selector.ts'
-import { users } from './users.ts'
+import { consumeProfileChange, users } from './users.ts'
 
 type UserChange = UpdateInput<typeof users>
 

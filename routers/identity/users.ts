@@ -3,6 +3,8 @@ import { personPicture } from '../../entities/identity/user.sql.ts'
 import { roles, User } from '../../entities/identity/user.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../../entities/sql/scope.ts'
 import { knownUsers } from '../../entities/views/known-users.ts'
+import type { Context } from '../core/context.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { personName } from '../ports/login.ts'
 import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { imageBytes } from './pictures/pictures.ts'
@@ -59,3 +61,7 @@ export const users = resource({
   },
   page: { size: 25, max: 100 },
 })
+
+/** Counts what others see of a person: each change is told to all their rooms. */
+export const consumeProfileChange = (ctx: Context, person: number): Promise<void> =>
+  consumeRateLimit(ctx, [`profile:${person}`], ctx.services.settings.profileChangesPerMinute)

@@ -20,10 +20,18 @@ import { findUser, userChoice } from '../../identity/user-selector.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, inOrder, notInOrder } from '../../ports/days.ts'
 import { listPersonLimits } from '../explain-model.ts'
-import { changeLimits, limitName, noLimit, noteLimit } from './claim-limits.ts'
-import { idOfNamed, type LimitColumns, nouns, toColumns, toColumnsOfAll } from './limit-columns.ts'
-import { LimitSimulation, listPeriods } from './limit-simulation.ts'
-import type { Refusals } from './simulated-limit.ts'
+import { LimitSimulation, listPeriods, type Refusals } from './limit-simulation.ts'
+import {
+  changeLimits,
+  idOfNamed,
+  type LimitColumns,
+  limitName,
+  noLimit,
+  noteLimit,
+  nouns,
+  toColumns,
+  toColumnsOfAll,
+} from './named-limits.ts'
 
 /** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
 const topUp = freshAdmin

@@ -1,14 +1,17 @@
 import type { Issue } from '../../core/problems.ts'
+import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
 import type { ReadText } from '../../ports/files/text-extractor.ts'
 import { listGaps } from '../../ports/files/text-notes.ts'
-import { imageTypes } from './parts.ts'
-import { NO_FILES, unsupportedFile } from './validate-request.ts'
+import { imageTypes, isPlainText } from './parts.ts'
+import type { AiRequest, AskedMessage } from './request.ts'
 
 /** Whether the model is given the file as it is, and not the text in it. */
 export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
   (imageTypes.includes(mime) || mime === 'application/pdf') && unsupportedFile({ mime }, model, []).length === 0
+
+type Path = Issue['path']
 
 type Misfit = Pick<Issue, 'message' | 'reason'>
 
@@ -39,3 +42,48 @@ export function findMisfit(file: PromptFile, model: CallableModel): Misfit | und
   if (file.textState === 'none') return { message: noText(file.textNotes) }
   return file.textState === 'failed' ? { message: failures[file.textFailure ?? 'not-read'] } : undefined
 }
+
+export interface TextReading {
+  /** Whether documents of a media type can be read, so that a model that takes no documents is sent their text. */
+  mayRead?(mime: string): boolean
+}
+
+/** Returns an issue for each file of the request that the model takes neither as it is nor as text. */
+export function unsupportedFiles(
+  { messages }: AiRequest,
+  model: CallableModel,
+  { mayRead = () => false }: TextReading,
+): Issue[] {
+  const untakenPart = (part: AskedMessage['content'][number], path: Path): Issue[] => {
+    if (part.type === 'tool-result')
+      return part.content.flatMap((inner, index) => untakenPart(inner, [...path, 'content', index]))
+    if (part.type !== 'file' && part.type !== 'stored-file') return []
+    const isRead = model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && mayRead(part.mime)
+    return isRead ? [] : unsupportedFile(part, model, path)
+  }
+  return messages.flatMap(({ content }, at) =>
+    content.flatMap((part, index) => untakenPart(part, ['messages', at, 'content', index])),
+  )
+}
+
+export const NO_FILES = 'is a file, and this model takes none'
+
+export function unsupportedFile({ mime }: { mime: string }, model: CallableModel, path: Path): Issue[] {
+  if (model.settings?.fileUpload === false) return [{ path, message: NO_FILES }]
+  if (isPlainText(mime)) return []
+  if (mime.startsWith('image/'))
+    return model.input.includes('image') ? [] : [{ path, message: 'is an image, which this model does not take' }]
+  if (mime === PDF)
+    return isDocumentUnsupported(mime, model)
+      ? [{ path, message: 'is a document, which this model does not take' }]
+      : []
+  return [{ path: [...path, 'mime'], message: 'is no type of file that can be read' }]
+}
+
+const PDF = 'application/pdf'
+
+/** Documents other than PDFs are taken by no model. */
+export const isDocumentUnsupported = (mime: string, model: CallableModel): boolean =>
+  !mime.startsWith('image/') &&
+  !isPlainText(mime) &&
+  (mime !== PDF || untaken[model.adapter as Adapter].includes('documents'))

@@ -4,9 +4,8 @@ import { type Issue, Problem } from '../../core/problems.ts'
 import type { FilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { withNotes } from '../../ports/files/text-notes.ts'
-import { noText, unreadableMessage } from './file-support.ts'
+import { isDocumentUnsupported, noText, unreadableMessage } from './file-support.ts'
 import type { ReadMessage } from './request.ts'
-import { isDocumentUnsupported } from './validate-request.ts'
 
 type Part = ReadMessage['content'][number]
 type Path = Issue['path']

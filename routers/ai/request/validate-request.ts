@@ -4,21 +4,17 @@ import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { mustCall } from '../../ports/ai/tools.ts'
 import { findNativeConflicts } from './adapt-request.ts'
-import { type ApprovalGiven, isPlainText } from './parts.ts'
+import { type TextReading, unsupportedFiles } from './file-support.ts'
+import type { ApprovalGiven } from './parts.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 import { unknownReferences } from './tool-references.ts'
-
-interface Reading {
-  /** Whether documents of a type can be read, to be given as text to a model that takes none; none can where it is not set. */
-  mayRead?(mime: string): boolean
-}
 
 /** What is wrong with a request that its schema cannot know; `inputTokens` is our estimate of what it takes. */
 export function validateRequest(
   request: AiRequest,
   model: CallableModel | undefined,
   inputTokens: number,
-  reading: Reading = {},
+  reading: TextReading = {},
 ): Issue[] {
   const { messages } = request
   return [
@@ -51,7 +47,7 @@ function contradictions({ parameters: { effort, thinking, maxThinkingTokens } }:
 }
 
 /** What this model does not take. */
-function problemsWith(request: AiRequest, model: CallableModel, reading: Reading): Issue[] {
+function problemsWith(request: AiRequest, model: CallableModel, reading: TextReading): Issue[] {
   const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [
@@ -100,37 +96,6 @@ function unsupportedThoughts({ parameters, toolChoice }: AiRequest, { adapter }:
       : []),
   ]
 }
-
-function unsupportedFiles({ messages }: AiRequest, model: CallableModel, { mayRead = () => false }: Reading): Issue[] {
-  const untakenPart = (part: AskedMessage['content'][number], path: Path): Issue[] => {
-    if (part.type === 'tool-result')
-      return part.content.flatMap((inner, index) => untakenPart(inner, [...path, 'content', index]))
-    if (part.type !== 'file' && part.type !== 'stored-file') return []
-    const isRead = model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && mayRead(part.mime)
-    return isRead ? [] : unsupportedFile(part, model, path)
-  }
-  return messages.flatMap(({ content }, at) =>
-    content.flatMap((part, index) => untakenPart(part, ['messages', at, 'content', index])),
-  )
-}
-
-export const NO_FILES = 'is a file, and this model takes none'
-
-export function unsupportedFile({ mime }: { mime: string }, model: CallableModel, path: Path): Issue[] {
-  if (model.settings?.fileUpload === false) return [issue(path, NO_FILES)]
-  if (isPlainText(mime)) return []
-  if (mime.startsWith('image/'))
-    return model.input.includes('image') ? [] : [issue(path, 'is an image, which this model does not take')]
-  if (mime === PDF)
-    return isDocumentUnsupported(mime, model) ? [issue(path, 'is a document, which this model does not take')] : []
-  return [issue([...path, 'mime'], 'is no type of file that can be read')]
-}
-
-const PDF = 'application/pdf'
-
-/** Documents other than PDFs are taken by no model. */
-export const isDocumentUnsupported = (mime: string, model: CallableModel): boolean =>
-  !mime.startsWith('image/') && !isPlainText(mime) && (mime !== PDF || untakenOf(model).includes('documents'))
 
 type Path = Issue['path']
 

@@ -13,7 +13,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { type Identity, sourceOf } from '../../ports/login.ts'
-import { renameUser } from '../rename-user.ts'
+import { renameUser } from '../user-accounts.ts'
 import { users } from '../users.ts'
 
 /**

@@ -5,12 +5,14 @@ import {
   type ListedSession,
   listSessions,
 } from '../../../entities/identity/session.sql.ts'
+import type { LoginMethod } from '../../../entities/identity/session.ts'
 import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { sessionUser } from '../../core/trpc.ts'
 import { sessionCredential } from '../../ports/credential-watch.ts'
+import type { BrowserSession } from '../../ports/session.ts'
 import { endOtherSessions } from '../end-sessions.ts'
-import { signOut } from './sign-out.ts'
 
 /** A session as its owner sees it. What opens it is not in here. */
 interface OwnSession extends Device {
@@ -103,3 +105,18 @@ const readUserAgent = (userAgent: string | null): Device => ({
 })
 
 const nameIn = (names: Names, text: string) => names.find(([, pattern]) => pattern.test(text))?.[0] ?? null
+
+/** Ends the session of a call; says where to go on. */
+export async function signOut(ctx: Context & { browser: BrowserSession }): Promise<{ redirectUri: string }> {
+  const method = ctx.browser.session?.method
+  await ctx.browser.destroy()
+  ctx.callerContext.become({ type: 'guest' }, 'logout')
+  return { redirectUri: (await signOutUri(ctx, method)) ?? '/login' }
+}
+
+/** The address that signs out at the login source, too; without it, one click would sign in again. */
+async function signOutUri({ services }: Context, method: LoginMethod | undefined): Promise<string | undefined> {
+  if (method === undefined || method === 'password') return undefined
+  const { redirect, header } = await services.loginSources()
+  return method === 'oidc' ? redirect?.logoutUrl() : header?.logoutUrl
+}

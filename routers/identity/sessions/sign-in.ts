@@ -15,8 +15,7 @@ import type { BrowserSession, SessionSubject } from '../../ports/session.ts'
 import { toCaller } from '../session-caller.ts'
 import { browserIdFor, rememberBrowser } from './known-browser.ts'
 import { matchIdentity } from './match-identity.ts'
-import { ownSessions } from './own-sessions.ts'
-import { signOut } from './sign-out.ts'
+import { ownSessions, signOut } from './own-sessions.ts'
 
 type BrowserContext = Context & { browser: BrowserSession }
 

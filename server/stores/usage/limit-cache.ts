@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { findCounters, openCounters } from '../../../entities/ai/usage-counter.sql.ts'
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-claims.ts'
+import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-index.ts'
 import { maxEntries } from '../../../routers/core/load/cache-size.ts'
 import type { ReserveRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { AiProvider } from '../../../entities/catalogue/ai-provider.ts'
-import { ProviderServer } from '../../../entities/catalogue/provider-server.ts'
-import type { Services } from '../../core/services.ts'
-import type { ProviderConfig } from '../../ports/ai/model-config.ts'
-import type { Log } from '../../ports/log.ts'
-import { API_KEY, FURTHER_API_KEY, type Vault } from '../../ports/vault.ts'
-import { digest, leadingElsewhere, openSecret } from '../secrets.ts'
-import { keepIfEqual, mergeUntouched, toJson } from '../sync-merge.ts'
+import { AiProvider } from '../../entities/catalogue/ai-provider.ts'
+import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
+import type { Services } from '../core/services.ts'
+import type { ProviderConfig } from '../ports/ai/model-config.ts'
+import type { Log } from '../ports/log.ts'
+import { API_KEY, FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
 import { apiAddress } from './ai-providers.ts'
+import { digest, leadingElsewhere, openSecret } from './secrets.ts'
+import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 
 /** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
 export function writeProvider(

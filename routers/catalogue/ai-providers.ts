@@ -1,26 +1,25 @@
 import { z } from 'zod'
-import { AiModel } from '../../../entities/catalogue/ai-model.ts'
-import { AiProvider, visibleProviders } from '../../../entities/catalogue/ai-provider.ts'
-import { ProviderServer } from '../../../entities/catalogue/provider-server.ts'
-import { takes } from '../../core/body-size.ts'
-import type { Context } from '../../core/context.ts'
-import { type Issue, Problem } from '../../core/problems.ts'
-import type { Settings } from '../../core/settings.ts'
-import { router } from '../../core/trpc.ts'
-import { type Adapter, adapters, needAddress, usualAddresses } from '../../ports/ai/adapters.ts'
-import { MAX_SERVERS, modelParameters } from '../../ports/ai/model-config.ts'
-import { timeLimitMs } from '../../ports/duration.ts'
-import { API_KEY, FURTHER_API_KEY } from '../../ports/vault.ts'
-import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
-import { exposes } from '../../resource/exposure.ts'
-import type { Saving } from '../../resource/saving.ts'
-import { reads } from '../../verbs/read.ts'
-import { withoutUnchanged } from '../../verbs/unchanged.ts'
-import { administrator, type Change, createRow, updateRow, type WrittenRow, writes } from '../../verbs/write.ts'
-import { createInput, type RowChange, updateInput } from '../../verbs/write-inputs.ts'
-import { text, usingGroups, webAddress } from '../schemas.ts'
-import { STARS, secret, secretsStay, secretText, starsFor } from '../secrets.ts'
-import { demoIssues } from './demo.ts'
+import { AiModel } from '../../entities/catalogue/ai-model.ts'
+import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provider.ts'
+import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
+import { takes } from '../core/body-size.ts'
+import type { Context } from '../core/context.ts'
+import { type Issue, Problem } from '../core/problems.ts'
+import type { Settings } from '../core/settings.ts'
+import { router } from '../core/trpc.ts'
+import { type Adapter, adapters, needAddress, usualAddresses } from '../ports/ai/adapters.ts'
+import { MAX_SERVERS, modelParameters } from '../ports/ai/model-config.ts'
+import { timeLimitMs } from '../ports/duration.ts'
+import { API_KEY, FURTHER_API_KEY } from '../ports/vault.ts'
+import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../resource/declare.ts'
+import { exposes } from '../resource/exposure.ts'
+import type { Saving } from '../resource/saving.ts'
+import { reads } from '../verbs/read.ts'
+import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { administrator, type Change, createRow, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
+import { createInput, type RowChange, updateInput } from '../verbs/write-inputs.ts'
+import { text, usingGroups, webAddress } from './schemas.ts'
+import { STARS, secret, secretsStay, secretText, starsFor } from './secrets.ts'
 
 const about =
   'Servers beside its own, each with its address and its own key. Each call goes to the least busy one of those that work. ' +
@@ -237,3 +236,19 @@ export const aiProvidersRouter = router({
 
 export const updateProvider = (ctx: Context, change: RowChange) =>
   updateRow(ctx, aiProviders, change, { validate: validateFor(ctx.services.settings), afterFlush: follow })
+
+type DemoSettings = Pick<Settings, 'servesDemo'>
+
+/** The demo provider is no AI: where it is not served it may only be switched off and renamed. */
+function demoIssues({ servesDemo }: DemoSettings, row: Record<string, unknown>, change?: Change): Issue[] {
+  const isChosen = !change || 'adapter' in change.given
+  if (servesDemo || row['adapter'] !== 'demo' || !(isChosen || row['active'])) return []
+  return [{ path: [isChosen ? 'adapter' : 'active'], message: 'production does not serve the demo model' }]
+}
+
+/** Switches off what was made where the demo provider is served; returns the names of those that were on. */
+export function switchOffDemo({ servesDemo }: DemoSettings, providers: readonly AiProvider[]): string[] {
+  const lost = servesDemo ? [] : providers.filter(({ adapter, active }) => adapter === 'demo' && active)
+  for (const row of lost) row.active = false
+  return lost.map(({ providerId }) => providerId)
+}
