@@ -37,7 +37,7 @@ async function accept(secret: string, password = PASSWORD, browser = openBrowser
 
 const open = async (secret: string) => openBrowser(svc.url).send('POST', '/req/invitation/open', { body: { secret } })
 
-test('an invited person sets their password by the link once, and signs in with it', async () => {
+test('an invited person sets their password by the link once, and signs in', async () => {
   const { id, link, secret } = await invite('ada')
   expect(link).toMatch(/\/invitation#[A-Za-z0-9]{40}$/)
   expect((await open(secret)).body).toMatchObject({ username: 'ada', name: 'The ada' })
@@ -83,7 +83,7 @@ test('a link ends with a newer one, by hand, and after 72 hours', async () => {
   expect((await command('invitation', 'list')).stdout).toContain('There are no invitations.')
 })
 
-test('who has an account, was removed or is disabled sets no password by a link', async () => {
+test('people with an account, removed or disabled people set no password by a link', async () => {
   const { id, secret } = await invite('cid')
   await svc.host.admin.setDisabled({ user: { id }, disabled: true })
   expect(await accept(secret)).toEqual({ status: 403, code: 'account_disabled' })
@@ -126,7 +126,7 @@ test('whoever tries links is soon told to wait', async () => {
 })
 
 describeWith('chromium')('the page of an invitation', () => {
-  test('sets the password, leads to the sign-in, and shows a used link as one, in both languages', async () => {
+  test('the invitation page sets the password and shows a used link in both languages', async () => {
     const { secret } = await invite('fay')
     await using chromium = await openPage(svc.url)
     const { page, complaints } = chromium

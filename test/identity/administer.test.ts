@@ -143,7 +143,7 @@ test('an administrator reads the settings without their secrets', async () => {
   expect(row('FRESH_SESSION_TIME')).toMatchObject({ value: '10m', isSet: false })
 })
 
-test('a preview tells by limit how many calls of how many people it would have refused', async () => {
+test('a preview reports how many calls of how many people each limit would refuse', async () => {
   const { id } = await svc.user()
   await svc.rows(
     `insert into usage_records (request_id, user_id, provider, model, context, outcome, duration_ms, created_at)

@@ -92,7 +92,7 @@ describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that
   })
 })
 
-test('a request from elsewhere may read with a session, change with a token, and not sign in', async () => {
+test('a cross-origin request may read by session or change by token, not sign in', async () => {
   const ada = newName()
   const { browser } = await signIn(atHttps, ada)
   const bob = await atHttps.user({ abilities: ['write', 'read'] })
@@ -119,7 +119,7 @@ const both: [string, Record<string, string>, 'ada' | 'bob'][] = [
   ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, 'bob'],
 ]
 
-test('a request with a session and a token is by the session only if it comes from a page of ours', async () => {
+test('a request with session and token uses the session only from our own pages', async () => {
   const names = { ada: newName(), bob: newName('bob') }
   const { browser } = await signIn(atHttps, names.ada)
   const { token } = await atHttps.user({ username: names.bob })
@@ -132,7 +132,7 @@ test('a request with a session and a token is by the session only if it comes fr
   }
 })
 
-test('a request with a session and a token is by the token where the session is over, or proven by its own token only', async () => {
+test('a request with session and token uses the token where the session is unusable', async () => {
   const ada = newName()
   const bob = newName('bob')
   const { browser } = await signIn(atHttps, ada)
@@ -146,7 +146,7 @@ test('a request with a session and a token is by the token where the session is 
   expect((await me({ 'sec-fetch-site': 'same-origin' })).text).toContain(`"username":"${bob}"`)
 })
 
-test('a request with a session and a token is refused by the switch of tokens only where the token is meant', async () => {
+test('the switch of tokens refuses a request with session and token only by token', async () => {
   await using svc = await startApp({ BASE_URL, ALLOW_EXTERNAL_COMMUNICATION: 'false' })
   const { browser, token } = await signIn(svc)
   const statuses = []
@@ -162,7 +162,7 @@ test('a request with a session and a token is refused by the switch of tokens on
   expect(statuses).toEqual([200, 403])
 })
 
-test('a request with a session and a token needs the token where nothing but a token opens', async () => {
+test('a request with session and token needs the token where only tokens are allowed', async () => {
   const { browser } = await signIn(svc, newName())
 
   expect((await browser.send('GET', '/api/user')).status).toBe(401)
@@ -170,7 +170,7 @@ test('a request with a session and a token needs the token where nothing but a t
 })
 
 describe('the contexts of a request', () => {
-  test('the contexts of a request are those of its credential: a session is main, a token external', async () => {
+  test("the contexts of a request are its credential's: main for sessions, external for tokens", async () => {
     const { browser, token } = await signIn(svc, newName())
     const { browser: newcomer } = await signIn(svc, newName('bob'), { known: false })
     const external = (text: string) => text.includes('"externalAccess"')
@@ -184,7 +184,7 @@ describe('the contexts of a request', () => {
     expect(external(await (await svc.send('GET', '/api/svc/v1/configs', { token })).text())).toBe(true)
   })
 
-  test('the contexts of a request of who is registering open the first salts and nothing of a user', async () => {
+  test('the contexts of a request during registration open salts and no user data', async () => {
     const { browser } = await signIn(svc, newName(), { known: false })
 
     const { text } = await browser.send('GET', '/api/svc/v1/connections/svc')
@@ -196,7 +196,7 @@ describe('the contexts of a request', () => {
     expect((await browser.send('GET', '/api/svc/v1/user-keychain-values')).status).toBe(403)
   })
 
-  test('change by signing in and out, registering and calling with a token, and each change is told at once with its cause', async () => {
+  test('the contexts of a request change at once with sign-in, sign-out, registration and tokens', async () => {
     const ada = newName()
     const bobName = newName('bob')
     const { id, token } = await addAccount(svc, ada)
@@ -229,7 +229,7 @@ describe('the contexts of a request', () => {
     expect(await during(() => svc.send('GET', '/api/user', { token: 'wrong' }))).toEqual([])
   })
 
-  test('the contexts of a request do not change while a session goes on, runs out, or only asks', async () => {
+  test('the contexts of a request do not change while a session continues or expires', async () => {
     const { browser } = await signIn(svc, newName())
     const { browser: newcomer } = await signIn(svc, newName('bob'), { known: false })
     const heard: unknown[] = []
@@ -246,7 +246,7 @@ describe('the contexts of a request', () => {
   })
 })
 
-test('the store of sessions that is away stops who has a session, and nobody else', async () => {
+test('an outage of the session store stops only callers who have a session', async () => {
   await using svc = await startApp()
   const { browser, token } = await signIn(svc)
   await svc.rows('alter table sessions rename to away')
@@ -256,7 +256,7 @@ test('the store of sessions that is away stops who has a session, and nobody els
   expect(await openBrowser(svc.url).standing()).toBe('internal')
 })
 
-test('a procedure acts for who calls at its beginning, also where another of the same request signed somebody in', async () => {
+test('a procedure acts for its first caller although its batch signs another person in', async () => {
   const [ada, ben] = [await svc.user(), await svc.user()]
   const asPerson = ({ id, username }: { id: number; username: string }) => {
     const person: Person = { id, username, name: username, email: `${username}@example.org`, role: 'user', groups: [] }

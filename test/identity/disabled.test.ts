@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-test('a disabled person cannot sign in, and is told so only with the right password', async () => {
+test('a disabled person cannot sign in, and learns why only with the right password', async () => {
   const { browser, id } = await signIn(svc, 'dora')
   const before = await svc.rows('select public_key, role from users where id = $1', [id])
   await svc.host.admin.setDisabled({ user: { id }, disabled: true })

@@ -75,7 +75,7 @@ test.for([
   expect(await without(database)).toEqual([name])
 })
 
-test('the schema has every column of a rule, and lets those be emptied whose rows stay', async () => {
+test('the schema has every column of a rule, nullable where the row stays', async () => {
   await using database = await openClone()
 
   const columns = await database.names(
@@ -116,7 +116,7 @@ test('removing a user changes nothing when one table cannot be erased', async ()
   expect(await machine.rows('select username from users where id = 2')).toEqual([{ username: 'ada' }])
 })
 
-test('removing a user erases what they own, keeps usage without the person, and counts both', async () => {
+test('removing a user erases their data, keeps anonymous usage, and counts both', async () => {
   await using machine = await host()
   await machine.run(['add-user', ...ada])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
@@ -156,7 +156,7 @@ test.for([
   ['JSON:API', (root: TestBrowser, { id }: Person) => root.send('DELETE', `/api/svc/v1/users/${id}`)],
   ['tRPC', (root: TestBrowser, { id }: Person) => root.send('POST', '/trpc/users.delete', { body: { id: `${id}` } })],
   ['the host', (_: TestBrowser, { id }: Person, svc: TestApp) => svc.host.admin.removeUser({ user: { id } })],
-] as const)('removing a user by %s removes the local account as well: they cannot come back', async ([, erase]) => {
+] as const)('removing a user by %s removes the local account, so they cannot come back', async ([, erase]) => {
   const { browser, ...ada } = await signIn(svc, 'ada')
   const { browser: root } = await signIn(svc, 'root')
   await svc.host.admin.setRole({ user: { username: 'root' }, role: 'admin' })
@@ -184,7 +184,7 @@ test('removing a user changes nothing where the accounts cannot be changed', asy
   expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
 })
 
-test('removing a user reaches a sign-in whose password is just compared: there is nobody any more who could begin anew', async () => {
+test('removing a user stops a sign-in whose password is just being compared', async () => {
   await using svc = await startApp()
   await addAccount(svc, 'ada')
   afterComparing(svc, () => svc.host.admin.removeUser({ user: { username: 'ada' } }))
@@ -192,7 +192,7 @@ test('removing a user reaches a sign-in whose password is just compared: there i
   expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
 })
 
-test('removing a user ends their access at once and frees the name for somebody else', async () => {
+test('removing a user ends their access at once and frees the username', async () => {
   const { token } = await svc.user({ username: 'ada' })
   expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
 

@@ -20,7 +20,7 @@ const start = async (settings: Record<string, string> = {}) => {
   return Object.assign(svc, { found, names })
 }
 
-test('people are found by a part of their name or username, however it is written', async () => {
+test('people are found by any spelling of a part of their name or username', async () => {
   await using svc = await start()
 
   expect(await svc.names('GRAC')).toEqual(['grace'])
@@ -39,7 +39,7 @@ test('no sign of a search for people stands for others', async () => {
   expect(await svc.names('r_s')).toEqual(['under_score'])
 })
 
-test('a search for people needs three characters and finds five at most, and neither the AI user nor the caller', async () => {
+test('a search for people needs three characters and finds at most five other people', async () => {
   await using svc = await start()
   await svc.rows(
     `insert into users (username, email, name) select 'many' || n, 'm' || n || '@example.org', 'Many' from generate_series(1, 9) n`,
@@ -59,7 +59,7 @@ test('an e-mail address is found and told only where it was typed in full', asyn
   expect(await svc.found('Grace.H@example.org')).toMatchObject([{ username: 'grace', email: 'grace.h@example.org' }])
 })
 
-test('people may be searched so often a minute by each person, and not at all by guests', async () => {
+test('each person may search so often a minute, and guests not at all', async () => {
   await using svc = await start({ PEOPLE_SEARCHES_PER_MINUTE: '2' })
 
   const own = [await svc.found('grace'), await svc.found('grace'), await svc.found('grace')]
@@ -69,7 +69,7 @@ test('people may be searched so often a minute by each person, and not at all by
   expect(await svc.found('grace', svc.guest)).toBe(401)
 })
 
-test('who invites people by their ids, one after the other, learns no more names a minute than by searching', async () => {
+test('inviting people by consecutive ids is bounded like searching for them', async () => {
   await using svc = await start({ PEOPLE_SEARCHES_PER_MINUTE: '2' })
   const room = await makeRoom(svc.ada)
   const ids = await svc.rows<{ id: number }>(`select id from users where username in ('grace', 'linus', 'under_score')`)
@@ -80,7 +80,7 @@ test('who invites people by their ids, one after the other, learns no more names
   expect(statuses).toEqual([201, 201, 429])
 })
 
-test('who shares a room knows the other, without the address, until one of them is removed', async () => {
+test('people who share a room see each other without addresses until one is removed', async () => {
   await using svc = await start()
   const path = `/users/${svc.people.bob.id}`
   expect((await svc.ada.get(path)).status).toBe(404)

@@ -76,7 +76,7 @@ test('a keychain takes entries, replaces those there are and gives the whole bac
   ])
 })
 
-test('a keychain is emptied before it is filled, and entries are removed by key and type', async () => {
+test('a keychain is cleared before it is filled, and removals match key and type', async () => {
   const { browser } = await withKeys(svc)
 
   await update(browser, { clean: '1', set: [entry('a'), entry('b'), entry('a', 'room_ai')] })
@@ -163,7 +163,7 @@ test('the validator is not there for somebody without keys, nor for a guest', as
   expect((await openBrowser(svc.url).send('GET', `${base}/actions/validator`)).status).toBe(401)
 })
 
-test('a batch with more than 2,000 elements in both lists together is refused before any of them is judged', async () => {
+test('a batch of more than 2,000 elements in both lists is refused before validation', async () => {
   const { browser } = await withKeys(svc)
   const slots = Array.from({ length: 1001 }, (_, index) => slot(entry(`k${index}`)))
 
@@ -180,7 +180,7 @@ test('a batch with more than 2,000 elements in both lists together is refused be
 const many = (count: number, prefix = 'k') => Array.from({ length: count }, (_, index) => entry(`${prefix}${index}`))
 const large = (count: number) => many(count).map((one) => ({ ...one, value: value('v'.repeat(11_000)) }))
 
-test('the quota of a keychain refuses one entry too many by naming the limit, changes nothing, and leaves room to replace and remove', async () => {
+test("the quota of a keychain refuses an entry too many by the limit's name", async () => {
   const { browser } = await withKeys(small)
   const other = await withKeys(small)
   expect((await update(browser, { set: many(17) })).status).toBe(200)
@@ -228,7 +228,7 @@ test('the quota of a keychain holds when many browsers add to it at once', async
   expect(await keysOf(browser)).toHaveLength(3 + 5 * added.length)
 })
 
-test('the quota of a keychain holds for the first keys, too, of which then none are kept', async () => {
+test('the quota of a keychain also holds for the first keys, and keeps none', async () => {
   const { browser } = await signIn(small, 'ada', { known: false })
   const keys = firstKeys()
   const keychain = [...keys.keychain, ...large(5)]
@@ -243,7 +243,7 @@ test('the quota of a keychain holds for the first keys, too, of which then none 
   expect((await browser.send('POST', '/handshake', { body: keys })).status).toBe(200)
 })
 
-test('the quota of a keychain lets who is above it already change and remove what they have, but not add', async () => {
+test('the quota of a keychain lets people above it change and remove, not add', async () => {
   const { browser, id } = await withKeys(small)
   await fill(small, id, 40)
 

@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 const come = (svc: TestApp, userAgent = FIREFOX) => comeAs(svc, userAgent, account)
 
-test('the sessions of a person are listed by when and with what they are used, and by nothing that opens them', async () => {
+test('the sessions of a person are listed by time and device, without their secrets', async () => {
   const svc = shared
   const there = await come(svc, CHROME)
   const here = await come(svc, FIREFOX)
@@ -70,7 +70,7 @@ test('the sessions of a person are listed by when and with what they are used, a
   ])
 })
 
-test('the sessions of a person are over as soon as one of the others ends them', async () => {
+test('the sessions of a person are over as soon as another session ends them', async () => {
   const svc = shared
   const [here, there, elsewhere] = [await come(svc), await come(svc, CHROME), await come(svc)]
   const which = await handleOf(there)
@@ -83,7 +83,7 @@ test('the sessions of a person are over as soon as one of the others ends them',
   expect((await end(here, which)).status).toBe(404)
 })
 
-test('the sessions of a person are over all but one when that one ends the others, which goes on under another id', async () => {
+test("the sessions of a person end at one's request, which continues under another id", async () => {
   const svc = shared
   const [here, there, elsewhere] = [await come(svc), await come(svc), await come(svc)]
   const before = here.copy()
@@ -110,7 +110,7 @@ test('the sessions of a person are signed out of when they end themselves', asyn
   expect(await list(there)).toHaveLength(1)
 })
 
-test('the sessions of a person are one while somebody registers, signs in again and makes new keys in one browser', async () => {
+test('the sessions of a person are one through registration, new sign-ins and new keys', async () => {
   const svc = shared
   const { browser } = await signIn(svc, 'newcomer', { known: false })
   const seen: string[] = []
@@ -187,7 +187,7 @@ test('the sessions of a person are listed with the last used first', async () =>
   expect(await here.standing()).toBe(user)
 })
 
-test('the sessions of a person are all listed when they begin at the same moment', async () => {
+test('the sessions of a person that begin at the same moment are all listed', async () => {
   const svc = shared
   const browsers = await Promise.all(Array.from({ length: 8 }, () => come(svc)))
 
@@ -196,7 +196,7 @@ test('the sessions of a person are all listed when they begin at the same moment
   expect(new Set(listed.map(({ handle }) => handle)).size).toBe(8)
 })
 
-test('the sessions of a person leave nothing in the database when the person is removed, whose removal counts them', async () => {
+test('the sessions of a person are deleted and counted when the person is removed', async () => {
   const svc = shared
   await come(svc)
   await come(svc, CHROME)
@@ -208,7 +208,7 @@ test('the sessions of a person leave nothing in the database when the person is 
   expect(await svc.rows('select * from sessions where user_id = $1', [id])).toEqual([])
 })
 
-test('the sessions of a person of somebody who is registering are over when that person is removed', async () => {
+test('the sessions of a person who is registering end when that person is removed', async () => {
   const svc = shared
   const newcomer = `newcomer-${account}`
   const { browser: late } = await signIn(svc, newcomer, { known: false })
@@ -238,7 +238,7 @@ test('the sessions of others are neither seen nor ended', async () => {
   expect(await standings(ada, bob)).toEqual([user, user])
 })
 
-test('the sessions of others and the own ones are nothing for guests, tokens, people who are registering, and pages of others', async () => {
+test('the sessions of a person are closed to guests, tokens, registrants and foreign pages', async () => {
   const svc = shared
   const { browser, token } = await signIn(svc, 'bea')
   const { browser: newcomer } = await signIn(svc, 'carol', { known: false })

@@ -25,7 +25,7 @@ test('the backup of a passkey comes back to its person and nobody else', async (
   expect((await bob.send('GET', path)).body['passkeyBackup']).toEqual(firstKeys('of bob').passkeyBackup)
 })
 
-test('the backup of a passkey is not for guests, tokens and people who are registering, and not there before it is made', async () => {
+test('the backup of a passkey is closed to guests, tokens and people still registering', async () => {
   const { browser: ada, token } = await signIn(svc, 'ada')
   const { browser: bob } = await signIn(svc, 'bob', { known: false })
 
@@ -35,7 +35,7 @@ test('the backup of a passkey is not for guests, tokens and people who are regis
   expect((await ada.send('GET', path)).status).toBe(404)
 })
 
-test('the backup of a passkey is replaced by a new one, of which there is one', async () => {
+test('the backup of a passkey is replaced by a new one, never added to', async () => {
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await complete(browser)
   const { passkeyBackup } = firstKeys('new')
@@ -49,7 +49,7 @@ test('the backup of a passkey is replaced by a new one, of which there is one', 
 
 const reset = (browser: TestBrowser) => browser.send('POST', '/req/profile/reset')
 
-test('a reset deletes keys and backup right after a login, ends other sessions, and leads to new keys', async () => {
+test('a reset deletes keys and backup after a fresh login, and ends other sessions', async () => {
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await complete(browser)
   const other = openBrowser(svc.url)
@@ -80,7 +80,7 @@ test('a reset takes a login of the last ten minutes', async () => {
   }
 })
 
-test('a reset touches nobody else, and is not for guests, tokens and people who are registering', async () => {
+test('a reset affects nobody else, and is closed to guests, tokens and registrants', async () => {
   const { browser: ada, token } = await signIn(svc, 'ada', { keys: false })
   const { browser: bob } = await signIn(svc, 'bob', { known: false })
   await complete(ada)

@@ -26,7 +26,7 @@ const loginStatus = async (at: TestApp, password: string, account = 'ada') =>
 
 const isSignedIn = async (browser: TestBrowser) => (await browser.standing()) !== 'internal'
 
-test('a changed password opens the account, the old one does not, and only this session goes on', async () => {
+test('a changed password replaces the old one, and only this session goes on', async () => {
   const { browser } = await signIn(svc)
   const other = openBrowser(svc.url)
   await other.login('ada')
@@ -57,7 +57,7 @@ test.for([
   expect(await isSignedIn(browser)).toBe(true)
 })
 
-test('a wrong current password is refused, and after ten of them the right one too', async () => {
+test('a wrong current password is refused, and after ten even the right one', async () => {
   const { browser } = await signIn(svc, 'guessed')
 
   for (let i = 0; i < 10; i++) {
@@ -74,7 +74,7 @@ test('a wrong current password is refused, and after ten of them the right one t
   expect(await loginStatus(svc, PASSWORD, 'guessed')).toBe(200)
 })
 
-test('of two changes at once one holds, and the password is the one that holds', async () => {
+test('of two concurrent changes exactly one succeeds, and its password is valid', async () => {
   const { browser } = await signIn(svc)
 
   const answers = await Promise.all(
@@ -86,7 +86,7 @@ test('of two changes at once one holds, and the password is the one that holds',
   expect(await loginStatus(svc, won === 0 ? 'first good password' : 'second good password')).toBe(200)
 })
 
-test('a change that waited for another one in the same session is refused and changes nothing', async () => {
+test('a change that waited for another in its session is refused without effect', async () => {
   const { browser } = await signIn(svc)
   const other = `update users set password_changed_at = now() where username = 'ada'`
 
@@ -96,7 +96,7 @@ test('a change that waited for another one in the same session is refused and ch
   expect([await loginStatus(svc, PASSWORD), await loginStatus(svc, NEXT)]).toEqual([200, 401])
 })
 
-test('people without a local account are told so, and the page can know it beforehand', async () => {
+test('people without a local account are told so, also beforehand', async () => {
   const { browser } = await signIn(svc)
   const state = async () => (await browser.send('GET', '/trpc/password.state')).body
   expect(await state()).toEqual({ result: { data: { canChange: true } } })
@@ -107,7 +107,7 @@ test('people without a local account are told so, and the page can know it befor
   expect(await change(browser)).toMatchObject({ status: 404 })
 })
 
-test('an accounts file that is broken answers 503 with what to do, and its message reaches the log', async () => {
+test('a broken accounts file answers 503 with the remedy, and is logged', async () => {
   const { browser } = await signIn(svc)
   await writeFile(accountsFile(svc.env), '[{"username": "ada"}]')
 
@@ -121,7 +121,7 @@ test('an accounts file that is broken answers 503 with what to do, and its messa
   expect(svc.log.join('')).toContain('is not a valid list of accounts')
 })
 
-test('set on the host, a password ends all sessions of the person and makes the account they lack', async () => {
+test('a password set on the host ends all sessions, and creates a missing account', async () => {
   const { browser } = await signIn(svc)
   await svc.user({ username: 'bea' })
 
@@ -141,7 +141,7 @@ test('a sign-in under way while the password changes gets no session', async () 
   expect(await loginStatus(svc, PASSWORD)).toBe(401)
 })
 
-test('a session that starts while the password changes waits for the change, and does not start', async () => {
+test('a session that starts during a change of the password does not survive it', async () => {
   await addAccount(svc, 'ada')
   const change = `update users set password_changed_at = now() where username = 'ada'`
 

@@ -61,7 +61,7 @@ test('every column that leads to a person is archived, or says why not', () => {
   expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(leftOut).sort())
 })
 
-test('no column of an archive sounds like a secret, but for those that only the person opens', () => {
+test("no column of an archive sounds like a secret except the person's sealed ones", () => {
   const declared = new Set(resources.map(({ entity }) => entity))
   const shown = contents.flatMap(({ entity, told }) => {
     const { tableName, props } = metadata.get(entity as never)

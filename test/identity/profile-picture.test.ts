@@ -62,7 +62,7 @@ async function signInWithPicture() {
   return ada
 }
 
-test('the picture of a person is sent to themselves as a square, to be kept by nobody between', async () => {
+test('the picture of a person is sent to themselves as a square, cached privately', async () => {
   const ada = await signInWithPicture()
 
   const { status, headers, bytes } = await look(svc, ada.id, ada.browser)
@@ -76,7 +76,7 @@ test('the picture of a person is sent to themselves as a square, to be kept by n
   expect([red > 240, green < 20, blue < 20]).toEqual([true, true, true])
 })
 
-test('the picture of a person comes in two sizes, and is not sent again to a browser that has it', async () => {
+test('the picture of a person comes in two sizes, and supports conditional requests', async () => {
   const ada = await signInWithPicture()
 
   const [large, small] = [
@@ -96,7 +96,7 @@ const filesOf = async ({ folder }: TestApp) =>
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
 
-test('the picture of a person is downloaded by its identifier by who knows them, and by nobody else', async () => {
+test('the picture of a person is downloaded by its identifier only by acquaintances', async () => {
   const ada = await signInWithPicture()
   const { token: stranger } = await signIn(svc, newName('bob'))
   const { avatar } = attributesOf((await ada.browser.send('GET', `/api/svc/v1/users/${ada.id}`)).body)
@@ -133,7 +133,7 @@ async function leftAfterSweep(svc: TestApp) {
   return { swept: pictures, left: (await filesOf(svc)).length }
 }
 
-test('the picture of a person that fails at any step leaves the one before, and no file for longer than an hour', async () => {
+test('the picture of a person stays when any step of a change fails', async () => {
   const ada = await signInWithPicture()
   const { storage } = svc.services
   const { put: store, delete: remove } = storage
@@ -170,7 +170,7 @@ test('the picture of a person that fails at any step leaves the one before, and 
   expect((await look(svc, ada.id, ada.browser)).status).toBe(200)
 })
 
-test('the picture of a person lies encrypted on the disk, as no other picture, and goes with the person', async () => {
+test('the picture of a person is encrypted on the disk, and removed with them', async () => {
   const ada = await signInWithPicture()
   const stored = await filesOf(svc)
   const bytes = await Promise.all(stored.map((path) => readFile(path)))
@@ -191,7 +191,7 @@ test('the picture of a person lies encrypted on the disk, as no other picture, a
   expect(await filesOf(svc)).toEqual([])
 })
 
-test('the picture of a person that was stored before pictures were encrypted is sent in both sizes as it is', async () => {
+test('the picture of a person from before encryption is sent unchanged in both sizes', async () => {
   const ada = await signInWithPicture()
   const [{ avatar } = { avatar: '' }] = await svc.rows<{ avatar: string }>('select avatar from users where id = $1', [
     ada.id,
@@ -209,7 +209,7 @@ test('the picture of a person that was stored before pictures were encrypted is 
   expect(await filesOf(svc)).toEqual([])
 })
 
-test('the picture of a person is nothing to who does not know them, as if there were no such person', async () => {
+test('the picture of a person looks to strangers like that of a missing person', async () => {
   const ada = await signInWithPicture()
   const { browser: bob, token } = await signIn(svc, newName('bob'))
 
@@ -221,7 +221,7 @@ test('the picture of a person is nothing to who does not know them, as if there 
   expect((await svc.send('GET', pathOf(ada.id), { token })).status).toBe(404)
 })
 
-test('the picture of a person is nothing to guests and to people who are registering', async () => {
+test('the picture of a person is closed to guests and people who are registering', async () => {
   const ada = await signInWithPicture()
   const { browser: newcomer } = await signIn(svc, newName('carol'), { known: false })
 
@@ -229,7 +229,7 @@ test('the picture of a person is nothing to guests and to people who are registe
   expect((await newcomer.send('GET', pathOf(ada.id))).status).toBe(403)
 })
 
-test('the picture of a person is seen with an access token of their own, if it may read', async () => {
+test('the picture of a person is open to their own token that may read', async () => {
   const ada = await signInWithPicture()
 
   expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(200)
@@ -237,7 +237,7 @@ test('the picture of a person is seen with an access token of their own, if it m
   expect((await svc.send('GET', pathOf(ada.id), { token: ada.token })).status).toBe(403)
 })
 
-test('the picture of a person is another one once they change it, and none once they remove it', async () => {
+test('the picture of a person changes and goes when they change or remove it', async () => {
   const ada = await signInWithPicture()
 
   await change(ada.browser, ada.id, await picture('#0000ff'))
@@ -248,7 +248,7 @@ test('the picture of a person is another one once they change it, and none once 
   expect((await look(svc, ada.id, ada.browser)).status).toBe(404)
 })
 
-test('the picture of a person is seen by everybody who has signed in, where it is that of the AI user', async () => {
+test('the picture of a person that is the AI is visible after any sign-in', async () => {
   const ada = await signInWithPicture()
   const builtIn = await look(svc, 1, ada.browser)
 
@@ -261,7 +261,7 @@ test('the picture of a person is seen by everybody who has signed in, where it i
   expect((await look(svc, 1)).status).toBe(401)
 })
 
-test('the picture of a person is told of the AI user before it was given one, and afterwards', async () => {
+test('the picture of a person is reported for the AI before and after setting', async () => {
   const ada = await signInWithPicture()
   const told = async () => {
     const { body: config } = await ada.browser.send('GET', '/api/svc/v1/configs/ai')

@@ -48,7 +48,7 @@ const wrongNumbers = [
 ] as const
 
 describe('the tokens of a person', () => {
-  test('the tokens of a person are made in the browser, shown once, and open what tokens open', async () => {
+  test('the tokens of a person are created in the browser, shown once, and work', async () => {
     const { browser } = await withoutToken(svc)
 
     const made = await create(browser, { name: ' laptop ' })
@@ -89,7 +89,7 @@ describe('the tokens of a person', () => {
     expect((await revoke(browser, id)).status).toBe(404)
   })
 
-  test('the tokens of a person are revoked by a number that is written as text, too', async () => {
+  test('the tokens of a person can be revoked by a number sent as text', async () => {
     const { browser } = await withoutToken(svc)
     const { id } = (await create(browser)).body
 
@@ -107,7 +107,7 @@ describe('the tokens of a person', () => {
     expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
   })
 
-  test('the tokens of a person are not made with a name that is missing, empty, too long or no text', async () => {
+  test('the tokens of a person need a name, neither empty nor too long', async () => {
     const { browser } = await withoutToken(svc)
 
     for (const [what, given] of wrongNames) {
@@ -125,7 +125,7 @@ describe('the tokens of a person', () => {
     expect((await create(browser, { name: 'ü'.repeat(16) })).status).toBe(200)
   })
 
-  test('the tokens of a person are not made with an end beyond the calendar of the database', async () => {
+  test('the tokens of a person cannot expire beyond the calendar of the database', async () => {
     const { browser } = await withoutToken(svc)
 
     const { status } = await create(browser, { name: 'laptop', expiresAt: '+275760-09-13T00:00:00Z' })
@@ -142,7 +142,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toEqual([])
   })
 
-  test('the tokens of a person are not revoked by what is no number of a token', async () => {
+  test('the tokens of a person are not revoked by an invalid number', async () => {
     const { browser } = await withoutToken(svc)
     await create(browser)
 
@@ -156,7 +156,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toHaveLength(1)
   })
 
-  test('the tokens of a person are not for guests, tokens, people who are registering, and pages of others', async () => {
+  test('the tokens of a person are closed to guests, tokens, registrants and foreign pages', async () => {
     const { browser, token } = await signIn(svc)
     const { browser: newcomer } = await signIn(svc, 'bob', { known: false })
     const requests = [
@@ -175,7 +175,7 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toHaveLength(1)
   })
 
-  test('the tokens of a person are made, seen and revoked by administrators only where the setting says so', async () => {
+  test('the tokens of a person are only for administrators where the setting says so', async () => {
     await using svc = await startApp({ ALLOW_USER_TOKEN_CREATION: 'false' })
     const { browser, token } = await signIn(svc)
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(() => removeEverybody(svc))
 
-test('the first keys make the person, their keychain and their backup, and let them in', async () => {
+test('the first keys create the person, their keychain and backup, and let them in', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   const heard: unknown[] = []
   svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
@@ -32,7 +32,7 @@ test('the first keys make the person, their keychain and their backup, and let t
   expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
 })
 
-test('the first keys are made by a person whom the host has added, who is registering until then and stays the same', async () => {
+test('the first keys register a person whom the host added, under the same id', async () => {
   await addAccount(svc, 'ada', { known: false })
   const { id, token } = await svc.user({ username: 'ada', role: 'admin', keys: false })
   const browser = openBrowser(svc.url)
@@ -56,7 +56,7 @@ test('the first keys are made by a person whom the host has added, who is regist
 test.for([
   ['was removed', (svc: TestApp, id: number) => svc.host.admin.removeUser({ user: { id } })],
   ['got another role', (svc: TestApp, id: number) => svc.host.admin.setRole({ user: { id }, role: 'admin' })],
-] as const)('the first keys are not taken from a person the host had added who %s meanwhile', async ([, change]) => {
+] as const)('the first keys are refused for a person from the host who %s meanwhile', async ([, change]) => {
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await change(svc, id)
 
@@ -65,7 +65,7 @@ test.for([
   await nothingKept(svc)
 })
 
-test('the first keys may call the type of an entry `type`, as front ends of old do', async () => {
+test("the first keys may name an entry's type `type`, as older front ends do", async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   const keys = firstKeys()
 
@@ -74,7 +74,7 @@ test('the first keys may call the type of an entry `type`, as front ends of old 
   expect((await complete(browser, { ...keys, keychain })).status).toBe(200)
 })
 
-test('the first keys are made once: who repeats the request is told, and nothing changes', async () => {
+test('the first keys are made once, and a repeated request changes nothing', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   await complete(browser)
   const before = [await entries(svc), await backups(svc), await people(svc)]
@@ -108,7 +108,7 @@ test('the first keys of two windows at once are those of one', async () => {
   expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
 })
 
-test('the first keys that were interrupted after they were kept are found at the next login', async () => {
+test('the first keys that were saved before an interruption are found at next login', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.rows(
     `create function refuse() returns trigger language plpgsql as 'begin raise exception ''refused''; end'`,
@@ -135,7 +135,7 @@ test('the first keys leave nothing when one part cannot be kept', async () => {
   expect((await complete(browser)).status).toBe(200)
 })
 
-test('the first keys tell of an e-mail address that somebody else has, and whom to ask', async () => {
+test('the first keys report an e-mail address of somebody else, and whom to ask', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.host.admin.addUser({ username: 'lovelace', email: 'ada@example.org', name: 'Other' })
 
@@ -211,7 +211,7 @@ const wrong: [string, unknown][] = [
   ['a prototype', `{"__proto__":{"role":"admin"},${JSON.stringify(keys).slice(1)}`],
 ]
 
-test('first keys that are not kept are those with anything missing, wrong or too many, and the person may try again', async () => {
+test('first keys with missing, wrong or excessive parts are refused and may be retried', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
 
   for (const [what, body] of wrong) {
@@ -232,7 +232,7 @@ test('first keys that are not kept are those that are too large', async () => {
   await nothingKept(svc)
 })
 
-test('first keys that are not kept are named with what is wrong, and without what was sent', async () => {
+test('first keys that are refused are reported by their fault without their content', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
 
   const { body, text } = await complete(browser, { ...keys, publicKey: 'hunter|hunter' })

@@ -44,7 +44,7 @@ const agents: [name: string, userAgent: string][] = [
   ['null on null', 'x'.repeat(5000)],
 ]
 
-test('a browser is told by the name that people know, whatever else it calls itself', async () => {
+test('a browser is listed by its common name, whatever else its user agent says', async () => {
   await using svc = await start()
 
   for (const [name, userAgent] of agents) {
@@ -53,7 +53,7 @@ test('a browser is told by the name that people know, whatever else it calls its
   }
 })
 
-test('a browser is remembered by the beginning of what it calls itself, and by nothing else', async () => {
+test('a browser is remembered only by the beginning of its user agent', async () => {
   await using svc = await start()
   const browser = await come(svc, 'x'.repeat(5000))
 

@@ -68,7 +68,7 @@ describe('the table of sessions', () => {
     ['a person', { known: true }, `(select id from users where username = 'ada'), null`],
     ['somebody who is registering', { known: false }, `null, '{"username": "ada"}'`],
   ] as const)(
-    'the table of sessions holds at most a hundred of %s: the one not used for longest ends, and nobody else’s',
+    'the table of sessions holds a hundred of %s, and drops the longest unused',
     async ([, options, owner]) => {
       await using svc = await startApp()
       const { browser: bob } = await signIn(svc, 'bob', options)
@@ -84,7 +84,7 @@ describe('the table of sessions', () => {
     },
   )
 
-  test('expired sessions are deleted from the table although nobody signs in, and the others stay', async () => {
+  test('expired sessions are deleted without any sign-in, and the others stay', async () => {
     await using svc = await start({ SESSION_LIFETIME: '1s' })
     const renewedAt = `now() + case when n = 7 then interval '1 day' else interval '-1 day' end`
     await fill(svc, `null, jsonb_build_object('username', n::text)`, renewedAt)

@@ -21,7 +21,7 @@ const statements = watchStatements()
 
 afterEach(() => void vi.useRealTimers())
 
-test('the cookie of a session is out of reach of scripts and other sites, lives for 120 minutes, and is plain only in development', async () => {
+test('the cookie of a session is HttpOnly, same-site, secure in production, for 120 minutes', async () => {
   const ada = newName()
   await addAccount(svc, ada)
 
@@ -31,7 +31,7 @@ test('the cookie of a session is out of reach of scripts and other sites, lives 
   expect(headers.get('cache-control')).toBe('no-store')
 })
 
-test('the cookie of a session goes over encrypted connections only where the service is reached by one', async () => {
+test('the cookie of a session is secure only where the service uses HTTPS', async () => {
   await using svc = await startApp({ BASE_URL: 'https://svc.localhost' })
   await addAccount(svc, 'ada')
 
@@ -40,7 +40,7 @@ test('the cookie of a session goes over encrypted connections only where the ser
   expect(cookieOf(headers)).toMatch(/; Secure;/)
 })
 
-test('the cookie of a session is sent again once a minute, not with every answer', async () => {
+test('the cookie of a session is sent again once a minute at most', async () => {
   const { browser } = await signIn(svc, newName())
   const ask = async () => cookieOf((await browser.send('GET', '/api/svc/v1/users/me')).headers)
 
@@ -63,7 +63,7 @@ test.for([
   expect(await browser.standing()).toBe(guest)
 })
 
-test('the cookie of a session whose session has ended is left alone: another answer may have set the next one meanwhile', async () => {
+test('the cookie of a session is not cleared when the session has ended', async () => {
   const ada = newName()
   const { browser } = await signIn(svc, ada)
   const late = browser.copy()
@@ -74,7 +74,7 @@ test('the cookie of a session whose session has ended is left alone: another ans
   expect(headers.getSetCookie()).toEqual([])
 })
 
-test('the cookie of a session is neither looked up nor sent where somebody calls with a token alone', async () => {
+test('the cookie of a session is neither read nor sent for calls by token', async () => {
   const { token } = await svc.user()
   statements.taken()
 
@@ -84,7 +84,7 @@ test('the cookie of a session is neither looked up nor sent where somebody calls
   expect(statements.taken().filter(({ text }) => text.includes('sessions'))).toEqual([])
 })
 
-test('the id of a session is never one that was there before somebody signed in', async () => {
+test('the id of a session is never one from before the sign-in', async () => {
   const ada = newName()
   const planted = 'planted'.padEnd(43, 'x')
   const victim = openBrowser(svc.url)
@@ -99,7 +99,7 @@ test('the id of a session is never one that was there before somebody signed in'
   expect(await attacker.standing()).toBe(guest)
 })
 
-test('the id of a session is another one after each login, after registration and after logout, and the old one opens nothing', async () => {
+test('the id of a session changes with login, registration and logout, and expires', async () => {
   const ada = newName()
   const { browser } = await signIn(svc, ada, { known: false })
   const steps: [string, () => Promise<unknown>][] = [
@@ -150,7 +150,7 @@ test('the time of a session runs anew with every use, and out without any', asyn
   expect(await browser.standing()).toBe(guest)
 })
 
-test('the time of a session goes on while somebody only asks how much is left', async () => {
+test('the time of a session runs on while somebody only asks for the rest', async () => {
   const { browser } = await signIn(svc, newName())
   const check = async () => (await browser.send('GET', '/check-session')).body
 
@@ -162,7 +162,7 @@ test('the time of a session goes on while somebody only asks how much is left', 
   }
 })
 
-test('the time of a session is told in seconds, and is over for who has none', async () => {
+test('the time of a session is given in seconds, and is over without one', async () => {
   await using svc = await startApp({ SESSION_LIFETIME: '120' })
   const { browser, token } = await signIn(svc)
 
@@ -176,7 +176,7 @@ test('the time of a session is told in seconds, and is over for who has none', a
   expect(await (await svc.send('GET', '/check-session', { token })).json()).toEqual({ expired: true })
 })
 
-test('the time of a session costs a request one read, of the session with its person', async () => {
+test('the time of a session costs a request one read with its person', async () => {
   const { browser } = await signIn(svc, newName())
   statements.taken()
 
@@ -187,7 +187,7 @@ test('the time of a session costs a request one read, of the session with its pe
   expect(others.map(({ text }) => text)).toEqual([expect.stringContaining('from users')])
 })
 
-test('the time of a session does not begin again when the session ends while it is renewed', async () => {
+test('the time of a session does not restart when it ends during a renewal', async () => {
   const { browser } = await signIn(svc, newName())
   const other = browser.copy()
   later(61_000)
@@ -198,7 +198,7 @@ test('the time of a session does not begin again when the session ends while it 
   expect(await other.standing()).toBe(guest)
 })
 
-test('the time of a session runs anew behind the answer, which does not wait for its row', async () => {
+test('the time of a session is renewed after the answer, which does not wait', async () => {
   const { browser } = await signIn(svc, newName())
   const renewals = async () => {
     const rows = await svc.rows<{ at: number }>(
@@ -218,7 +218,7 @@ test('the time of a session runs anew behind the answer, which does not wait for
   await expect.poll(renewals).toEqual([expect.toSatisfy((at: number) => at >= before + 60_000)])
 })
 
-test('the time of a session is over for a session that another one ends while it goes on under another id', async () => {
+test('the time of a session is over when another ends it during renewal', async () => {
   const { browser } = await signIn(svc, newName())
 
   const { status } = await whileEnding(svc, () => browser.send('POST', '/trpc/sessions.endOthers', { body: {} }))

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('signing out', () => {
-  test('signing out ends the session, tells every listener before it answers, and has the browser forget its keys', async () => {
+  test("signing out ends the session, notifies all listeners, and clears the browser's keys", async () => {
     const { browser, id } = await signIn(svc, newName())
     const copy = browser.copy()
     const heard: unknown[] = []
@@ -28,7 +28,7 @@ describe('signing out', () => {
     expect(await copy.standing()).toBe(guest)
   })
 
-  test('signing out locks the keychain by a listener: no other answer makes a browser forget', async () => {
+  test('signing out locks the keychain by a listener, as no other answer does', async () => {
     const ada = newName()
     const { browser } = await signIn(svc, ada)
 
@@ -169,7 +169,7 @@ describe('from the host and from other sessions', () => {
     expect(await browser.standing()).toBe(user)
   })
 
-  test('an administrator who gives somebody another role over the wire ends their sessions, not their own', async () => {
+  test("an administrator who changes another's role ends that person's sessions, not their own", async () => {
     const rootName = newName('root')
     const { browser: ada, id } = await signIn(svc, newName())
     await addAccount(svc, rootName, { known: false })
@@ -186,7 +186,7 @@ describe('from the host and from other sessions', () => {
     expect([await ada.standing(), await root.standing()]).toEqual([guest, user])
   })
 
-  test('an application key that rotates leaves everybody signed in, and one that is lost nobody', async () => {
+  test('a rotated application key leaves everybody signed in, and a lost one nobody', async () => {
     const next = APP_KEY.replace('a', 'b')
     await using database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url }

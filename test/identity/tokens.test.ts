@@ -89,7 +89,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(401)
   })
 
-  test('a personal access token leaves a line in the log when it is made and when it is revoked, with ids and no word of anybody', async () => {
+  test('a personal access token is logged by ids when it is made and revoked', async () => {
     const { browser, id } = await signIn(svc, newName())
     const told = () =>
       svc.log
@@ -111,7 +111,7 @@ describe('a personal access token', () => {
     for (const secret of ['hunter', secretOf(String(token))]) expect(svc.log.join('')).not.toContain(secret)
   })
 
-  test('a personal access token is deleted a month after it expired, and what was asked with it stays', async () => {
+  test('a personal access token is deleted a month after expiry, and its usage stays', async () => {
     const people = [await svc.user(), await svc.user(), await svc.user()]
     const ids = people.map(({ id }) => id)
     const expired = (id: number | undefined, ago: string) =>
@@ -136,7 +136,7 @@ describe('a personal access token', () => {
     expect(await svc.host.tokens.deleteExpired()).toEqual({ deleted: 0 })
   })
 
-  test('tokens that expired long ago are deleted however many there are, but not those that apps hold', async () => {
+  test('all tokens that expired long ago are deleted except those that apps hold', async () => {
     const { id } = await svc.user()
     await svc.rows(
       `insert into access_tokens (user_id, name, hash, holder, abilities, expires_at)
@@ -152,7 +152,7 @@ describe('a personal access token', () => {
     ])
   })
 
-  test('a personal access token is no longer valid on any replica once it is revoked', async () => {
+  test('a personal access token is invalid on every replica once it is revoked', async () => {
     await using replica = await startApp({ APP_KEY, DATABASE_URL: svc.env.DATABASE_URL ?? '' })
     const { id, token } = await svc.user()
     expect((await ask(replica, token)).status).toBe(200)
@@ -214,7 +214,7 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(503)
   })
 
-  test('a personal access token remembers when it was last used, though not on the way of the request', async () => {
+  test('a personal access token records its last use without delaying the request', async () => {
     const { id, token } = await svc.user()
     await ask(svc, token)
 
@@ -235,7 +235,7 @@ describe('the checks before a model is asked', () => {
     })
     afterAll(() => svc[Symbol.asyncDispose]())
 
-    test('the checks before a model is asked begin with the external switch: off is 403, whatever else is wrong', async () => {
+    test('the checks before a model is asked begin with the external switch: 403', async () => {
       const { token } = await svc.user()
 
       for (const bearer of [undefined, 'bad', token]) {
@@ -248,7 +248,7 @@ describe('the checks before a model is asked', () => {
       }
     })
 
-    test('the checks before a model is asked refuse the profile as well while the switch is off', async () => {
+    test('the checks before a model is asked refuse the profile as well when off', async () => {
       const { token } = await svc.user()
 
       expect((await svc.send('GET', '/api/user', { token })).status).toBe(403)
@@ -256,7 +256,7 @@ describe('the checks before a model is asked', () => {
     })
   })
 
-  test('the checks before a model is asked go on with the token, then its ability, then the body, then the limit', async () => {
+  test('the checks before a model is asked are: token, ability, body, then limit', async () => {
     const { token } = await hurried.user()
     const { token: reader } = await hurried.user({ abilities: ['read', 'user'] })
     const statusOf = async (bearer: string | undefined, body: unknown) =>
@@ -287,7 +287,7 @@ describe('the checks before a model is asked', () => {
     expect(await profile.json()).toMatchObject({ message: "The access token lacks the ability 'user'." })
   })
 
-  test('the checks before a model is asked leave no usage record of anything they refuse', async () => {
+  test('the checks before a model is asked leave no usage record when they refuse', async () => {
     const svc = hurried
     const { token } = await svc.user()
     const { token: reader } = await svc.user({ abilities: ['read'] })

@@ -298,7 +298,7 @@ describe('who may call', () => {
     }
   })
 
-  test('a token may call only with the ability that is written down, and needs no other', async () => {
+  test('a token may call only with the declared ability, and needs no other', async () => {
     await using svc = await startApp()
     const { rootToken } = await everybody(svc)
 
@@ -313,7 +313,7 @@ describe('who may call', () => {
     }
   })
 
-  test('an administrator who signed in a while ago is asked to sign in again where that is written down', async () => {
+  test('an administrator is asked to sign in again where a recent login is required', async () => {
     await using svc = await startApp()
     const { callers } = await everybody(svc)
     await callers.administrator('settings.list')

@@ -49,7 +49,7 @@ async function withProvider() {
   }
 }
 
-test('signing in at a provider goes there and back, and then on to where somebody wished to go', async () => {
+test('signing in at a provider returns to the page that was requested', async () => {
   await using t = await withProvider()
 
   const begun = await t.begin('/req/login/oidc?redirectUri=%2Fprofile')
@@ -66,7 +66,7 @@ test('signing in at a provider goes there and back, and then on to where somebod
   expect(await t.browser.standing()).toBe('internal_registering_user')
 })
 
-test('signing in at a provider puts people in the groups that it tells of, and in no others any more', async () => {
+test('signing in at a provider sets exactly the groups that the provider names', async () => {
   await using t = await withProvider()
   await t.svc.host.admin.addUser({ username: 'ann', email: 'ann@example.org', name: 'Ann' })
   await t.svc.host.admin.setGroups({ user: { username: 'ann' }, groups: ['before'] })
@@ -76,7 +76,7 @@ test('signing in at a provider puts people in the groups that it tells of, and i
   expect(await t.svc.rows(`select groups from users where username = 'ann'`)).toEqual([{ groups: ['ann'] }])
 })
 
-test('signing in at a provider opens no account of a former owner of the username', async () => {
+test("signing in at a provider opens no account of a username's former owner", async () => {
   await using t = await withProvider()
   await t.svc.user({ username: 'ann' })
   const come = async (login: string) => {
@@ -115,7 +115,7 @@ test('signing in at a provider works once for each beginning', async () => {
   expect(await t.browser.standing()).toBe('internal')
 })
 
-test('signing in at a provider is refused in a browser that did not begin it, or began another one', async () => {
+test('signing in at a provider is refused in browsers that did not begin it', async () => {
   await using t = await withProvider()
   const back = await t.comeBack((await t.begin()).location)
   const victim = openBrowser(t.svc.url)
@@ -139,7 +139,7 @@ test('signing in at a provider is refused with a beginning that somebody made up
   expect(headers.get('location')).toBe('/login?error=login_failed')
 })
 
-test('signing in at a provider comes to nothing with a return that nobody was sent on', async () => {
+test('signing in at a provider fails for a return that nobody began', async () => {
   await using t = await withProvider()
 
   for (const query of returns) {
@@ -160,7 +160,7 @@ const settings = {
 }
 const told = { 'x-user': 'ada', 'x-email': 'ada@example.org', 'x-name': 'Ada' }
 
-test('signing in by a reverse proxy takes who is told of by the proxy itself, and signs out there', async () => {
+test("signing in by a reverse proxy takes the proxy's person, and signs out there", async () => {
   await using svc = await startApp(settings)
   const browser = openBrowser(svc.url)
 
@@ -181,7 +181,7 @@ test('signing in by a reverse proxy believes no header of anybody else', async (
   expect(await browser.standing()).toBe('internal')
 })
 
-test('signing in by a reverse proxy sends who is told of by nobody to the proxy', async () => {
+test('signing in by a reverse proxy sends an unknown person to the proxy', async () => {
   await using svc = await startApp({ ...settings, BASE_URL: 'https://svc.localhost' })
 
   const { headers } = await openBrowser(svc.url).send('GET', '/req/login?redirectUri=/profile')

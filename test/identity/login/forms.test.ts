@@ -29,7 +29,7 @@ const own = { 'sec-fetch-site': 'same-origin' }
 const post = (path: string, body: Form | string, headers: Record<string, string> = {}) =>
   fetch(svc.url + path, { method: 'POST', redirect: 'manual', headers: { ...own, ...headers }, body })
 
-test.for(ways)('people sign in by a form that is sent as %s, with the token of the page in it', async ([, form]) => {
+test.for(ways)("people sign in by a form sent as %s with the page's token", async ([, form]) => {
   for (const path of ['/req/login', '/req/login-ldap']) {
     const answer = await post(path, form({ account: 'ada', password: PASSWORD, _token: 'of the page' }))
 
@@ -54,7 +54,7 @@ test.for(ways)('other requests of front ends take forms that are sent as %s', as
   expect(await svc.rows(`select name from users where username = 'bob${name.length}'`)).toEqual([{ name: 'Bob B' }])
 })
 
-test('a form that is larger than its route takes is refused, and so is one that is broken', async () => {
+test('a login form that is too large or malformed is refused', async () => {
   const large = new FormData()
   for (let field = 0; field < 15; field++) large.append(`field${field}`, 'x'.repeat(10_000))
   const broken = await post('/req/login', '--x\r\nnothing', { 'content-type': 'multipart/form-data; boundary=x' })

@@ -11,7 +11,7 @@ describeWith('slapd')('LDAP servers', () => {
   const directory = useDirectory()
   const { settings, open } = directory
 
-  test('a directory is spoken to by StartTLS, so that no password can be read on the way', async () => {
+  test('a directory connection is upgraded by StartTLS before any password is sent', async () => {
     await using relay = await startRelay(directory.slapd.port)
     const { source } = await open(startTls(relay.port))
 
@@ -47,7 +47,7 @@ describeWith('slapd')('LDAP servers', () => {
   )
 
   test.for([1, 2, 3, 4, 5, 6, 7, 8])(
-    'a directory is never told in the clear what began by StartTLS, cut off after piece %d',
+    'a directory gets nothing in the clear where StartTLS is cut after piece %d',
     async (cutAfter) => {
       await using relay = await startRelay(directory.slapd.port, { cutAfter })
       const { source } = await open({ ...startTls(relay.port), LDAP_TIMEOUT: '2s' })
@@ -103,7 +103,7 @@ describeWith('slapd')('LDAP servers', () => {
     await expect.poll(() => silent.open.size).toBe(0)
   })
 
-  test('a directory that is down is unavailable for every account, and back when it is back', async () => {
+  test('a directory that is down is unavailable for every account, and recovers', async () => {
     await using gone = await startSlapd(entries)
     const { source } = await open(plain(gone.port))
     expect(await source.verify('ann', 'wrong')).toBeUndefined()
@@ -114,7 +114,7 @@ describeWith('slapd')('LDAP servers', () => {
     await expect(source.verify('nobody', 'x')).rejects.toMatchObject({ problem: 'unavailable' })
   })
 
-  test('a directory has no connection left open after a login, a refusal or a failure', async () => {
+  test('a directory has no open connection left after a login, a refusal or failure', async () => {
     await using relay = await startRelay(directory.slapd.securePort)
     const { source } = await open({ LDAP_HOST: `ldaps://localhost:${relay.port}` })
 

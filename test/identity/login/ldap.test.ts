@@ -17,7 +17,7 @@ describeWith('slapd')('LDAP', () => {
     expect(await source.verify('ANN', "Ann's password")).toEqual(ann)
   })
 
-  test('a directory refuses a wrong password, an unknown account and one without a password, without a word in the log', async () => {
+  test('a directory refuses bad credentials without a word in the log', async () => {
     const { source, log } = await open()
 
     for (const [account, password] of [
@@ -31,7 +31,7 @@ describeWith('slapd')('LDAP', () => {
     expect(log.lines).toEqual([])
   })
 
-  test('a directory asks for as many steps for an unknown account as for a wrong password', async () => {
+  test('a directory takes as many steps for an unknown account as for wrong passwords', async () => {
     await using relay = await startRelay(directory.slapd.port)
     const { source } = await open(plain(relay.port))
 
@@ -103,18 +103,15 @@ describeWith('slapd')('LDAP', () => {
     ['nomail', 'account_without_email'],
     ['badmail', 'account_email_invalid'],
     ['CANARY man', 'account_username_invalid'],
-  ] as const)(
-    'a directory whose data of %s cannot be used says so, without a value in the log',
-    async ([uid, problem]) => {
-      const log = keepLog()
-      const source = createLdap(direct(), log)
+  ] as const)('a directory with unusable data of %s is reported, and no value is logged', async ([uid, problem]) => {
+    const log = keepLog()
+    const source = createLdap(direct(), log)
 
-      await expect(source.verify(uid, `${uid}'s password`)).rejects.toMatchObject({ problem })
-      expect(await source.verify(uid, 'wrong')).toBeUndefined()
-      expect(log.lines).toHaveLength(1)
-      expect(log.lines.join()).not.toMatch(new RegExp(`CANARY|${uid}`))
-    },
-  )
+    await expect(source.verify(uid, `${uid}'s password`)).rejects.toMatchObject({ problem })
+    expect(await source.verify(uid, 'wrong')).toBeUndefined()
+    expect(log.lines).toHaveLength(1)
+    expect(log.lines.join()).not.toMatch(new RegExp(`CANARY|${uid}`))
+  })
 
   test.for([
     ['many', 'many', 'The many'],
@@ -134,7 +131,7 @@ describeWith('slapd')('LDAP', () => {
     expect(await nameBy({ LDAP_ATTR_NAME: 'givenName,title,SN' })).toBe('Ann Sn')
   })
 
-  test('a directory gives the groups of the attribute that is named, and otherwise tells of none', async () => {
+  test('a directory gives the groups of the configured attribute, and otherwise none', async () => {
     const groupsBy = async (more: Record<string, string>) =>
       (await (await open(more)).source.verify('ann', "Ann's password"))?.groups
 
@@ -151,7 +148,7 @@ describeWith('slapd')('LDAP', () => {
     expect(await source.verify('ann', "Ann's password")).toBeUndefined()
   })
 
-  test('a directory that does not take our own password is unavailable, whatever the person types', async () => {
+  test("a directory that refuses the service's own password is unavailable for every login", async () => {
     const { source, log } = await open({ LDAP_BIND_PW: 'wrong' })
 
     await expect(source.verify('ann', "Ann's password")).rejects.toMatchObject({ problem: 'unavailable' })

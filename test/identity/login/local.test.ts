@@ -43,7 +43,7 @@ async function inFolder() {
 }
 
 describe('local accounts', () => {
-  test('local accounts are the source of development, in a file of the data folder, with argon2id hashes', async () => {
+  test('local accounts are the default in development, with argon2id hashes in the data folder', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'correct horse')
     const source = await t.open()
@@ -55,7 +55,7 @@ describe('local accounts', () => {
     expect(await readFile(t.file, 'utf8')).not.toContain('correct horse')
   })
 
-  test('local accounts refuse a wrong password, an empty one, and who is not there, all alike', async () => {
+  test('local accounts refuse wrong and empty passwords and unknown people alike', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'correct horse')
     const source = await t.open()
@@ -95,7 +95,7 @@ describe('local accounts', () => {
     expect(await (await t.open()).verify('ann', 'Grüße'.normalize('NFC'))).toEqual(known(ann))
   })
 
-  test('local accounts are read again when the file changes, also where size and time stay', async () => {
+  test('local accounts are read again after any change, also with equal size and time', async () => {
     await using t = await inFolder()
     const source = await t.open()
     expect(await source.verify('ann', 'one')).toBeUndefined()
@@ -126,7 +126,7 @@ describe('local accounts', () => {
     expect(await readFile(file, 'utf8')).toContain('username: ann')
   })
 
-  test('local accounts lose nobody when many are added at once, and leave no file behind', async () => {
+  test('local accounts lose nobody in concurrent additions, and leave no temporary file', async () => {
     await using t = await inFolder()
     const people = Array.from({ length: 8 }, (_, i) => ({ ...ann, username: `p${i}`, email: `p${i}@example.org` }))
 
@@ -161,7 +161,7 @@ describe('local accounts', () => {
     expect(await source.verify('b3', 'y')).toMatchObject({ username: 'b3' })
   })
 
-  test('local accounts are readable for their owner only, and keep the mode and the link that they have', async () => {
+  test('local accounts are readable only for their owner, and keep mode and symbolic link', async () => {
     await using t = await inFolder()
     const link = join(t.folder, 'link.json')
     await putAccount(t.file, ann, 'x')
@@ -175,7 +175,7 @@ describe('local accounts', () => {
     expect(await readAccounts(t.file)).toHaveLength(2)
   })
 
-  test('local accounts refuse a second account with an e-mail address, and a person who is not one', async () => {
+  test('local accounts refuse a second account with an address, and invalid people', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'x')
     const before = await readFile(t.file, 'utf8')
@@ -187,7 +187,7 @@ describe('local accounts', () => {
     expect(await readdir(t.folder)).toEqual(['accounts.json'])
   })
 
-  test('local accounts that cannot be read stop the start, and later close the door without a word of theirs in the log', async () => {
+  test('local accounts that cannot be read stop the start, and later every sign-in', async () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'one')
     const source = await t.open()
@@ -214,7 +214,7 @@ describe('in production', () => {
     expect(() => readEnv({ ...production, AUTHENTICATION_METHOD: 'local' })).toThrow(/ACCOUNTS_FILE/)
   })
 
-  test('accounts of an example are ignored with a warning, and stop the start where there are no others', async () => {
+  test('example accounts are ignored with a warning, and stop a start without others', async () => {
     await using t = await inFolder()
     const settings = { ...production, AUTHENTICATION_METHOD: 'local', ACCOUNTS_FILE: t.file }
     await putAccount(t.file, { ...ann, email: 'ann@uni-example.de' }, 'x')
@@ -233,7 +233,7 @@ describe('in production', () => {
   })
 })
 
-test('a method that does not exist stops the start with the list of those that do', () => {
+test('an unknown login method stops the start with the list of known ones', () => {
   expect(() => readEnv({ AUTHENTICATION_METHOD: 'local,shibboleth' })).toThrow(
     /must be one of local, ldap, oidc, proxy/,
   )

@@ -48,7 +48,7 @@ test.for([
   expect(await browser.standing()).toBe(standing)
 })
 
-test('signing in with a password takes a form as well, and the account in any case', async () => {
+test('signing in with a password takes forms too, and accounts in any case', async () => {
   const ada = newName()
   await addAccount(svc, ada)
 
@@ -68,7 +68,7 @@ test('signing in with a password tells who is registering who they are', async (
   expect(JSON.parse(text).data.attributes.userinfo).toMatchObject({ id: 0, ...identityOf(ada) })
 })
 
-test('signing in with a password answers an unknown account and a wrong password with the same bytes, and puts nothing in the cookie', async () => {
+test('signing in with a password answers unknown accounts and wrong passwords with equal bytes', async () => {
   const ada = newName()
   await addAccount(svc, ada)
   const browser = openBrowser(svc.url)
@@ -104,7 +104,7 @@ test('signing in with a password refuses a form with the members of every object
   expect(status).toBe(422)
 })
 
-test('signing in with a password refuses a body that is too large, or of another kind', async () => {
+test('signing in with a password refuses too large bodies and other content types', async () => {
   const browser = openBrowser(svc.url)
 
   const large = await browser.send('POST', '/req/login', { body: { account: newName(), password: 'x'.repeat(20_000) } })
@@ -114,7 +114,7 @@ test('signing in with a password refuses a body that is too large, or of another
   expect([other.status, other.body['message']]).toEqual([415, 'Login Failed!'])
 })
 
-test('signing in with a password is throttled for an account, wherever it is known, and says until when', async () => {
+test('signing in with a password is throttled by account, and says until when', async () => {
   const ada = newName()
   const bob = newName('bob')
   await addAccount(strict, ada)
@@ -144,7 +144,7 @@ test('signing in with a password counts anew after it worked', async () => {
   }
 })
 
-test('signing in with a password is throttled for an address, which a header does not change', async () => {
+test('signing in with a password is throttled by address, whatever a header says', async () => {
   await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ADDRESS: '3' })
   const browser = openBrowser(svc.url)
   const tryFrom = (account: string, from: string) =>
@@ -159,7 +159,7 @@ test('signing in with a password is throttled for an address, which a header doe
   expect(statuses).toEqual([401, 401, 401, 429])
 })
 
-test('signing in with a password counts only failures for an address: any number of people sign in from it', async () => {
+test('signing in with a password counts only failures for an address', async () => {
   await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ADDRESS: '2' })
   await addAccount(svc, 'ada')
 
@@ -169,7 +169,7 @@ test('signing in with a password counts only failures for an address: any number
   expect((await openBrowser(svc.url).login('ada')).status).toBe(429)
 })
 
-test('signing in with a password is open to a browser that signed in before, whatever strangers try on the account from its address', async () => {
+test("signing in with a password stays open to a known browser despite strangers' failures", async () => {
   await using svc = await startApp({ LOGIN_ATTEMPTS_PER_ACCOUNT: '2', LOGIN_ATTEMPTS_PER_ADDRESS: '4' })
   for (const account of ['ada', 'bob']) await addAccount(svc, account)
   const browser = openBrowser(svc.url)
@@ -182,7 +182,7 @@ test('signing in with a password is open to a browser that signed in before, wha
   expect((await browser.login('bob')).status).toBe(429)
 })
 
-test('signing in with a password locks a browser that signed in before, too, when it fails too often, and that one only', async () => {
+test('signing in with a password locks only the known browser that fails too often', async () => {
   const ada = newName()
   await addAccount(strict, ada)
   const browser = openBrowser(strict.url)
@@ -196,7 +196,7 @@ test('signing in with a password locks a browser that signed in before, too, whe
   expect((await openBrowser(strict.url).login(ada)).status).toBe(200)
 })
 
-test('signing in with a password tells a known browser by a sealed cookie that scripts cannot read, and that stands for these accounts only', async () => {
+test('signing in with a password marks a known browser by a sealed HttpOnly cookie', async () => {
   const ada = newName()
   await addAccount(strict, ada)
   const browser = openBrowser(strict.url)
@@ -281,7 +281,7 @@ const wishes = [
   ['', undefined],
 ] as const
 
-test('the address to go on to after a login is one of ours, or left out', async () => {
+test('the address to return to after a login is our own, or dropped', async () => {
   const ada = newName()
   await addAccount(svc, ada)
   const browser = openBrowser(svc.url)

@@ -51,7 +51,7 @@ const changed = (query: string, values: Record<string, string | undefined>) => {
   return `?${parameters}`
 }
 
-test('an OpenID provider signs a person in by its own pages, and tells us nothing of a role', async () => {
+test('an OpenID provider signs a person in by its pages, without a role', async () => {
   const { source, log } = await open()
   const { query, pending } = await goAs(source, 'ann')
 
@@ -59,7 +59,7 @@ test('an OpenID provider signs a person in by its own pages, and tells us nothin
   expect(log.lines).toEqual([])
 })
 
-test('an OpenID provider is asked for a code with PKCE, a state and a nonce, fresh each time', async () => {
+test('an OpenID provider is asked for a code with fresh PKCE, state and nonce', async () => {
   const { source } = await open()
   const [first, second] = [await source.begin(), await source.begin()]
 
@@ -96,7 +96,7 @@ test('an OpenID provider is not asked for anything where the state is not ours',
   expect(await source.finish(query, pending)).toEqual(ann)
 })
 
-test('an OpenID provider is not believed where the nonce or the verifier is not ours', async () => {
+test('an OpenID provider is not believed with a foreign nonce or verifier', async () => {
   const { source } = await open()
   for (const wrong of [{ nonce: 'another' }, { verifier: 'another-verifier-of-at-least-43-characters-length' }]) {
     const { query, pending } = await goAs(source, 'ann')
@@ -105,7 +105,7 @@ test('an OpenID provider is not believed where the nonce or the verifier is not 
   }
 })
 
-test('an OpenID provider takes a code once, and no code that it did not give', async () => {
+test('an OpenID provider accepts only its own codes, and each of them once', async () => {
   const { source, log } = await open()
   const { query, pending } = await goAs(source, 'ann')
   expect(await source.finish(query, pending)).toEqual(ann)
@@ -117,7 +117,7 @@ test('an OpenID provider takes a code once, and no code that it did not give', a
   expect(log.lines).toHaveLength(3)
 })
 
-test('an OpenID provider is not believed in the name of another, nor when it comes too late', async () => {
+test('an OpenID provider is not believed for another issuer or after expiry', async () => {
   const { source } = await open()
   const { query, pending } = await goAs(source, 'ann')
 
@@ -177,7 +177,7 @@ test.for([
   expect(await source.finish(query, pending)).toMatchObject(expected)
 })
 
-test('an OpenID provider whose data cannot be used says so, without a value in the log', async () => {
+test('an OpenID provider with unusable data is reported without a value in the log', async () => {
   const { source, log } = await open()
   for (const login of ['CANARY', 'CANARY with blanks']) {
     const { query, pending } = await goAs(source, login)
@@ -210,7 +210,7 @@ test('an OpenID provider may have other claims for who it is', async () => {
   await expect(by({ OIDC_SCOPES: 'openid' })).rejects.toMatchObject({ problem: 'account_without_username' })
 })
 
-test('an OpenID provider may know us without a secret, and not with a wrong one', async () => {
+test('an OpenID provider may know us without a secret, not with a wrong one', async () => {
   const { source: open1 } = await open({ OIDC_CLIENT_ID: 'public', OIDC_CLIENT_SECRET: '' })
   const come = await goAs(open1, 'ann')
   expect(await open1.finish(come.query, come.pending)).toEqual(ann)
@@ -229,7 +229,7 @@ test('an OpenID provider may want the secret in the body', async () => {
   expect(await source.finish(query, pending)).toEqual(ann)
 })
 
-test('an OpenID provider that is down is unavailable, and is asked again when it is back', async () => {
+test('an OpenID provider that is down is unavailable, and asked again when back', async () => {
   const port = `${await freePort()}`
   const { source, log } = await open({ OIDC_IDP: `http://127.0.0.1:${port}` })
   await expect(source.begin()).rejects.toMatchObject(unavailable)

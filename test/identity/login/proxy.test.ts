@@ -57,7 +57,7 @@ test('the headers of a login proxy are read from its connections', async () => {
   expect((await overTheWire(ann)).read).toEqual(identity)
 })
 
-test('the headers of a login proxy are not read from any other address, whatever a forwarding header says', async () => {
+test('the headers of a login proxy are not read from any other address', async () => {
   const { read, log } = await overTheWire(
     { ...ann, 'x-forwarded-for': '10.1.2.3', 'x-real-ip': '10.1.2.3', forwarded: 'for=10.1.2.3' },
     { PROXY_ADDRESSES: '10.1.0.0/16', TRUSTED_PROXIES: '127.0.0.1' },
@@ -101,7 +101,7 @@ test.for([
   ['no valid e-mail address', 'account_email_invalid', { ...ann, 'x-login-mail': 'ann' }],
   ['a username too long', 'account_username_invalid', { ...ann, 'x-login-user': 'a'.repeat(121) }],
   ['an e-mail address too long', 'account_email_invalid', { ...ann, 'x-login-mail': `${'a'.repeat(250)}@example.org` }],
-] as const)('the headers of a login proxy with %s are nobody, and the log has no value', async ([, word, sent]) => {
+] as const)('the headers of a login proxy with %s sign nobody in, without logged values', async ([, word, sent]) => {
   const { read, problem, log } = await overTheWire(sent as unknown as Record<string, string | string[]>)
 
   expect([read, problem]).toEqual([undefined, word])
@@ -135,7 +135,7 @@ test.for([
   else expect(read).toEqual({ ...identity, ...expected })
 })
 
-test('the headers of a login proxy with other names, or none, are no login and no word in the log', async () => {
+test('the headers of a login proxy under other names are ignored without a log', async () => {
   const others = { 'x-login_user': 'ann', x_login_user: 'ann', 'x-login-users': 'ann', 'remote-user': 'ann' }
   const { read, log } = await overTheWire({ ...others, 'x-login-mail': 'ann@example.org', 'x-login-name': 'Ann' })
 

@@ -74,7 +74,7 @@ test('people are who their subject says, whatever they are called', async () => 
   expect((await comeAs(svc, { id: 'A-1', user: 'ada' })).to).toBe('/login?error=username_taken')
 })
 
-test('people from before are bound once, by their username, also by two sign-ins at once', async () => {
+test('people from before are bound once by their username, despite concurrent sign-ins', async () => {
   await using svc = await startApp(settings)
   const { id } = await svc.user({ username: 'ada' })
 
@@ -91,7 +91,7 @@ test('people from before are bound once, by their username, also by two sign-ins
   expect(await userNamed(svc, 'bob')).toMatchObject({ id: bob, subject: expect.stringMatching(/^proxy:B-[12]$/) })
 })
 
-test('an e-mail address of somebody else keeps a newcomer out, and is not given to who is known', async () => {
+test('an e-mail address of somebody else keeps newcomers out, and is given to nobody', async () => {
   await using svc = await startApp(settings)
   await register(svc, { id: 'A-1', user: 'ada', email: 'shared@example.org' })
   await register(svc, { id: 'B-2', user: 'bob' })
