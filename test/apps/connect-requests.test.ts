@@ -15,7 +15,7 @@ test('a connect request has the bytes that existing front ends and apps know', (
   expect(requests.read(known), 'it has expired').toBeUndefined()
 })
 
-test('a connect request is read by whoever has the key, for one app, until it expires', () => {
+test('a connect request is read for one app by its key holder until expiry', () => {
   const requests = createConnectRequests(APP_KEY)
   const asks = { ...asked, extAppUserId: 'Zoë/😀' }
   const text = requests.write(asks, { publicKey: PUBLIC_KEY, expiresAt: new Date(Date.now() + 60_000) })

@@ -56,7 +56,7 @@ const sync = async (apps: object[]) => {
   return JSON.parse((await command('app', 'sync', '--json')).stdout)
 }
 
-test('an app of the file works by a credential of a command, changes in the file alone, and is off while it is not there', async () => {
+test('an app of the file gets credentials by command and changes only there', async () => {
   const [listed] = JSON.parse((await command('app', 'list', '--json')).stdout)
   expect(listed).toMatchObject({ name: 'Portal', active: true, fromFile: true })
   const made = await addApp(svc, { name: 'Made by hand' })
@@ -98,7 +98,7 @@ test('an app of the file works by a credential of a command, changes in the file
   ])
 })
 
-test('an administrator switches off an app of the file, and it stays off until an administrator says otherwise', async () => {
+test('an app of the file that an administrator switches off stays off despite synchronisation', async () => {
   const isOn = async () =>
     (await svc.rows<{ active: boolean }>('select active from ext_apps where id = $1', [Number(id)]))[0]?.active
   await sync([portal])
@@ -121,7 +121,7 @@ test('an administrator switches off an app of the file, and it stays off until a
   expect(await sync([portal])).toMatchObject({ stayedOff: [] })
 })
 
-test('an app that left the file is one of administrators: what they bring back stays, changes and goes by their hand', async () => {
+test('an app that left the file belongs to the administrators, who may change it', async () => {
   await sync([portal])
   const id = await idOfPortal()
   expect(await sync([])).toMatchObject({ switchedOff: ['Portal'] })
@@ -137,7 +137,7 @@ test('an app that left the file is one of administrators: what they bring back s
   await svc.host.extApps.delete({ id })
 })
 
-test('without the setting no app of the file is switched off, neither by the command nor by a replica that starts', async () => {
+test('without the setting no app of the file is switched off by anything', async () => {
   await sync([portal])
   const { DATABASE_URL = '', DATA_DIR } = svc.env
 
@@ -156,16 +156,13 @@ test.for([
   ['line 3, apps.0: Unrecognized key: "privateKey"', { privateKey: 'secret words' }],
   ['apps.0.publicKey: must be an RSA key', { publicKey: '-----BEGIN PRIVATE KEY-----\nMIIE secret words' }],
   ['apps.1.name: there are two apps named Portal', {}],
-] as const)(
-  'a file of apps that is wrong says where, tells nothing of it, and changes nothing: %s',
-  async ([says, change]) => {
-    const before = await svc.rows('select * from ext_apps order by id')
-    await write([{ ...portal, ...change }, ...(Object.keys(change).length > 0 ? [] : [portal])])
+] as const)('a wrong file of apps names the line without its content, unapplied: %s', async ([says, change]) => {
+  const before = await svc.rows('select * from ext_apps order by id')
+  await write([{ ...portal, ...change }, ...(Object.keys(change).length > 0 ? [] : [portal])])
 
-    const ended = await command('app', 'sync')
+  const ended = await command('app', 'sync')
 
-    expect(ended).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringContaining(says) })
-    expect(ended.stderr).not.toContain('secret words')
-    expect(await svc.rows('select * from ext_apps order by id')).toEqual(before)
-  },
-)
+  expect(ended).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringContaining(says) })
+  expect(ended.stderr).not.toContain('secret words')
+  expect(await svc.rows('select * from ext_apps order by id')).toEqual(before)
+})

@@ -47,7 +47,7 @@ async function used(token: string): Promise<Record<string, number>> {
   return Object.fromEntries(result.data.map((it) => [it.name, it.used]))
 }
 
-test('a call of an app counts for the app, the token and the person, and a limit of the app refuses in its name', async () => {
+test('a call of an app counts for app, token and person under each limit', async () => {
   const ada = await person('ada', ['Portal', 'Library'])
   const [portal, library] = ada.tokens as [{ id: string; token: string }, { id: string; token: string }]
   expect(await limit('the portal', 'app:Portal', '1')).toMatchObject({ exitCode: 0, stderr: '' })
@@ -88,7 +88,7 @@ test('a call of an app counts for the app, the token and the person, and a limit
   ])
 })
 
-test('a limit of an app that is not there is not set, and says so', async () => {
+test('a limit of a missing app is refused with the reason', async () => {
   const ended = await limit('nobody', 'app:Nowhere', '1')
   expect(ended).toMatchObject({
     exitCode: 1,

@@ -41,7 +41,7 @@ const me = (token: string) => svc.send('GET', '/api/svc/v1/users/me', { token })
 const errorOf = (body: unknown) => (body as { errors?: { code: string }[] }).errors?.[0]?.code
 
 describe('an external app and a person', () => {
-  test('a user is linked by a request that the person agrees to, and the app opens what was sealed for it', async () => {
+  test('a user is linked once the person agrees, and the app opens their secrets', async () => {
     const [app, { browser, username }] = [await addApp(svc), await someone()]
     expect(await app.connection('learner/42 ü')).toMatchObject({ status: 200, connectionType: 'external_app' })
     const request = await app.connectRequest('learner/42 ü')
@@ -72,7 +72,7 @@ describe('an external app and a person', () => {
       expect(svc.log.join('')).not.toContain(secret)
   })
 
-  test('a request is for whoever saw it first, good for one answer, and no text of somebody’s own making', async () => {
+  test('a request belongs to whoever saw it first, and takes one answer', async () => {
     const [app, ada, bob] = [await someApp(), await someone(), await someone()]
     const request = await app.connectRequest('learner')
     expect((await ada.browser.send('GET', `${EXT_APPS}/${request}`)).status).toBe(200)
@@ -86,7 +86,7 @@ describe('an external app and a person', () => {
       expect(await ada.browser.send('GET', `${EXT_APPS}/${text}`), text).toMatchObject(invalid)
   })
 
-  test('an app links to the request that a person reads it by, where they find it before and after they agree, and nobody else', async () => {
+  test('an app links to the request where the person finds it, and nobody else', async () => {
     const [app, ada, bob] = [await someApp(), await someone(), await someone()]
     const request = await app.connectRequest('learner')
     const selfOf = (data: unknown) => (data as { links: { self: string } }).links.self
@@ -105,7 +105,7 @@ describe('an external app and a person', () => {
     expect((await ada.browser.send('GET', `${EXT_APPS}/${app.id}`)).status).toBe(404)
   })
 
-  test('the address of a logo takes what it was signed with, and is only read', async () => {
+  test('a signed logo address takes only what was signed, and can only be read', async () => {
     const [app, { browser }] = [await someApp({ logoUrl: 'https://127.0.0.1/logo.png' }), await someone()]
     const shown = await browser.send('GET', `${EXT_APPS}/${await app.connectRequest('learner')}`)
     const { logoProxyUrl } = (shown.body['data'] as { attributes: { logoProxyUrl: string } }).attributes
@@ -134,7 +134,7 @@ describe('an external app and a person', () => {
     expect([asked.status, await asked.json()]).toMatchObject([403, { code: 'missing_ability' }])
   })
 
-  test('an app does nothing with what is another app’s, and a user of it is one person at a time', async () => {
+  test("an app cannot use another app's links, and its user is one person", async () => {
     const { app: a, person: ada } = await linked()
     const [b, bob] = [await someApp(), await someone()]
 
@@ -156,7 +156,7 @@ describe('an external app and a person', () => {
     expect((await bob.browser.send('GET', `${EXT_APPS}/${a.id}`)).status).toBe(404)
   })
 
-  test('an administrator’s token in the hand of an app administers nothing, and sees what others see', async () => {
+  test("an administrator's token in the hand of an app has no administrator rights", async () => {
     const { person, app, token } = await linked({ abilities: ['read', 'write'] })
     await svc.host.admin.setRole({ user: { id: person.id }, role: 'admin' })
     const made = { name: `Made ${app.id}`, url: 'https://a.example', redirectUrls: ['https://a.example'] }
@@ -258,7 +258,7 @@ describe('a link that ends', () => {
     expect(await link.app.connection('learner')).toMatchObject({ userinfo: { username: next.username } })
   })
 
-  test('another key of the app ends all its links and what was sealed before, and the same key in other words none', async () => {
+  test('a new app key ends all its links, and the same key none', async () => {
     const { app, person, token } = await linked()
     const { person: other, app: untouched } = await linked()
     await svc.host.extApps.update({ id: app.id, publicKey: appPublicKey })
@@ -275,7 +275,7 @@ describe('a link that ends', () => {
     await expect(app.secrets('learner'), 'sealed for the other key').rejects.toThrow()
   })
 
-  test('a link whose time is over is none, and the credential of an app tells when it was used', async () => {
+  test("an expired link is over, and an app's credential shows its last use", async () => {
     const { app, token } = await linked()
     await svc.rows(`update access_tokens set expires_at = now() - interval '1 second' where id = $1`, [
       Number(token.split('_')[1]),
@@ -303,7 +303,7 @@ describe('a link that ends', () => {
     expect((await me(token)).status).toBe(200)
   })
 
-  test('an app that an administrator switches off reaches nothing by any link, and finds all of them when it is on again', async () => {
+  test('a disabled app cannot use its links, and finds them again when enabled', async () => {
     const { app, person, token } = await linked()
     const { token: admin } = await svc.user({ role: 'admin', abilities: ['write'] })
     const request = await app.connectRequest('somebody else')
@@ -328,7 +328,7 @@ describe('a link that ends', () => {
     expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 200 })
   })
 
-  test('a credential ends when an administrator says, the first as any after it, and neither in the past nor beyond the calendar', async () => {
+  test('a credential ends when an administrator says, within the calendar of the database', async () => {
     const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
     const send = async (method: string, path: string, body?: object, headers = {}) => {
       const answer = await svc.send(method, path, { token, headers, ...(body && { body }) })
@@ -368,7 +368,7 @@ describe('a link that ends', () => {
         expect(refused).toMatchObject({ status: 422, errors: [{ detail: expect.stringContaining(says) }] })
   })
 
-  test('what is done to an app and its credentials leaves a line in the log each, with ids and no word of anybody', async () => {
+  test('each change of an app and its credentials is logged by ids alone', async () => {
     const { id: admin, token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
     const headers = { 'content-type': 'application/vnd.api+json' }
     const send = async (method: string, path: string, body?: object) =>

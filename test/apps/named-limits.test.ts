@@ -45,7 +45,7 @@ async function linkedApp(browser: TestBrowser, name: string) {
   return { id: app.id, token: (await app.secrets('learner')).apiToken }
 }
 
-test('a limit of the file holds for whoever is made anew under the name of somebody who was erased', async () => {
+test("a limit of the file holds for an erased person's username when created again", async () => {
   const before = await svc.user({ username: 'ada' })
   expect(await askTwice(before.token)).toEqual([200, 429])
   await svc.host.limits.set({ name: 'by hand', for: 'user:ada', cap: 9, unit: 'tokens', per: 'day' } as never)
@@ -58,7 +58,7 @@ test('a limit of the file holds for whoever is made anew under the name of someb
   expect(await askTwice(after.token)).toEqual([200, 429])
 })
 
-test('a limit of the file holds for an app that is made anew under the name of one that was deleted', async () => {
+test("a limit of the file holds for a deleted app's name when created again", async () => {
   const { browser } = await signIn(svc, 'cleo')
   const before = await linkedApp(browser, 'Gone')
   expect(await askTwice(before.token)).toEqual([200, 429])
@@ -70,7 +70,7 @@ test('a limit of the file holds for an app that is made anew under the name of o
   expect(await askTwice(after.token)).toEqual([200, 429])
 })
 
-test('a limit of the file leaves an app with its name, and holds for the one that is renamed to it', async () => {
+test('a limit of the file follows the name when apps are renamed', async () => {
   const { browser } = await signIn(svc, 'dora')
   const first = await linkedApp(browser, 'Portal')
   const second = await linkedApp(browser, 'Library')
@@ -88,7 +88,7 @@ test('a limit of the file leaves an app with its name, and holds for the one tha
   expect(await ask(second.token)).toBe(429)
 })
 
-test('a limit of the file holds for an app that a command brings from the file of apps while the service runs', async () => {
+test('a limit of the file holds for an app imported while the service runs', async () => {
   const { browser } = await signIn(svc, 'emil')
   const app = {
     ...{ name: 'Synced', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },

@@ -23,7 +23,7 @@ const isResource = (route: string) => route.startsWith('/api/svc/v1/') && !route
 /** What a client can send; others are refused before anything is known of the caller. */
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE']
 
-test('by its credential an app reaches the connections of its users and who it is, and nothing else that a guest cannot', async () => {
+test("an app's credential opens only its identity and users' connections beyond guest access", async () => {
   const app = await addApp(svc)
   const reached: string[] = []
   for (const [method, route] of await allRoutes(svc)) {
@@ -37,7 +37,7 @@ test('by its credential an app reaches the connections of its users and who it i
   expect(reached.toSorted()).toEqual(['GET', 'HEAD'].flatMap((method) => paths.map((path) => `${method} ${path}`)))
 })
 
-test('an app is told of itself what stands in its registration, and has no account', async () => {
+test('an app reads about itself what its registration has, and has no account', async () => {
   const app = await addApp(svc, { name: 'Learning platform' })
   const read = async (path: string) => (await svc.send('GET', path, { token: app.credential })).json()
 
@@ -53,47 +53,44 @@ test.for([
   // The master switch is looked at before any token.
   ['ALLOW_EXTERNAL_COMMUNICATION', { forged: 403, own: 403 }],
   ['ALLOW_EXTERNAL_APPS', { forged: 401, own: 200 }],
-] as const)(
-  'while %s is off, no credential of an app works anywhere, no token that it holds, and nobody links',
-  async ([setting, statuses]) => {
-    const [app, { browser, token }] = [
-      await addApp(svc, { name: setting, needsKeys: false }),
-      await signIn(svc, `ada${statuses.forged}`),
-    ]
-    await agree(browser, await app.connectRequest('learner'), {})
-    const { apiToken } = await app.secrets('learner')
-    const request = await app.connectRequest('somebody else')
-    const { DATABASE_URL = '', DATA_DIR } = svc.env
-    await using off = await startApp({ ...APPS_ON, [setting]: 'false', DATABASE_URL, DATA_DIR })
+] as const)('while %s is off, no credential, token or link of an app works', async ([setting, statuses]) => {
+  const [app, { browser, token }] = [
+    await addApp(svc, { name: setting, needsKeys: false }),
+    await signIn(svc, `ada${statuses.forged}`),
+  ]
+  await agree(browser, await app.connectRequest('learner'), {})
+  const { apiToken } = await app.secrets('learner')
+  const request = await app.connectRequest('somebody else')
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  await using off = await startApp({ ...APPS_ON, [setting]: 'false', DATABASE_URL, DATA_DIR })
 
-    const surfaces = [
-      ['GET', '/api/svc/v1/users/me'],
-      ['GET', '/api/svc/v1/connections/learner'],
-      ['GET', '/api/user'],
-      ['GET', '/trpc/users.me'],
-      ['POST', '/api/ai-req', question()],
-      ['POST', '/api/broadcasting/auth', {}],
-      ['GET', '/v1/models'],
-      ['POST', '/v1/chat/completions', {}],
-      ['POST', '/v1/messages', {}],
-      ['POST', '/trpc/ai.ask', {}],
-    ] as const
-    for (const [method, path, body] of surfaces) {
-      for (const given of [apiToken, app.credential, `${app.credential.slice(0, -1)}x`]) {
-        const answer = await off.send(method, path, { token: given, ...(body && { body }) })
-        const isForged = given !== apiToken && given !== app.credential
-        expect(answer.status, `${method} ${path} ${given.slice(0, 8)}`).toBe(isForged ? statuses.forged : 403)
-      }
+  const surfaces = [
+    ['GET', '/api/svc/v1/users/me'],
+    ['GET', '/api/svc/v1/connections/learner'],
+    ['GET', '/api/user'],
+    ['GET', '/trpc/users.me'],
+    ['POST', '/api/ai-req', question()],
+    ['POST', '/api/broadcasting/auth', {}],
+    ['GET', '/v1/models'],
+    ['POST', '/v1/chat/completions', {}],
+    ['POST', '/v1/messages', {}],
+    ['POST', '/trpc/ai.ask', {}],
+  ] as const
+  for (const [method, path, body] of surfaces) {
+    for (const given of [apiToken, app.credential, `${app.credential.slice(0, -1)}x`]) {
+      const answer = await off.send(method, path, { token: given, ...(body && { body }) })
+      const isForged = given !== apiToken && given !== app.credential
+      expect(answer.status, `${method} ${path} ${given.slice(0, 8)}`).toBe(isForged ? statuses.forged : 403)
     }
-    expect((await off.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(statuses.own)
-    const { browser: there } = await signIn(off, `bob${statuses.forged}`)
-    const refused = { status: 403, body: { errors: [{ code: 'external_apps_off' }] } }
-    expect(await there.send('GET', `${EXT_APPS}/${request}`)).toMatchObject(refused)
-    expect(await agree(there, request, {})).toMatchObject(refused)
-  },
-)
+  }
+  expect((await off.send('GET', '/api/svc/v1/users/me', { token })).status).toBe(statuses.own)
+  const { browser: there } = await signIn(off, `bob${statuses.forged}`)
+  const refused = { status: 403, body: { errors: [{ code: 'external_apps_off' }] } }
+  expect(await there.send('GET', `${EXT_APPS}/${request}`)).toMatchObject(refused)
+  expect(await agree(there, request, {})).toMatchObject(refused)
+})
 
-test('where the service has another word for itself, documents and pages send browsers back with it', async () => {
+test("documents and pages send browsers back with the service's own configured name", async () => {
   await using acme = await startApp({ ...APPS_ON, BRAND: 'acme' })
   const app = await addApp(acme, { needsKeys: false })
   const { browser } = await signIn(acme)

@@ -42,7 +42,7 @@ const recordsOf = async (svc: TestApp, userId: number) => {
 }
 
 describeWith('chromium')('two apps and two people', () => {
-  test('each app asks models for its own people alone, and what one ends stops in the middle of an answer', async () => {
+  test('each app asks models only for its people, and streams end independently', async () => {
     const endless: typeof neverEnds = (asked, response) =>
       (JSON.stringify(asked.body).includes('endless') ? neverEnds : answers('Good day to you'))(asked, response)
     await using upstream = await startProvider(endless)
