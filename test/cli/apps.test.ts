@@ -5,7 +5,7 @@ import { host, run, unreachable } from '../kit/command-line.ts'
 
 const portal = ['--name', 'Portal', '--url', 'https://portal.example']
 
-test('a command makes an external app, and tells its credential and its private key that once', async () => {
+test('a command creates an external app, and prints its credential and private key once', async () => {
   await using machine = await host()
 
   const made = await machine.json('app', 'create', ...portal)
@@ -29,7 +29,7 @@ test('a command makes an external app, and tells its credential and its private 
   }
 })
 
-test('a command prints a private key as PEM, and gives keys of people only where told', async () => {
+test("a command prints private keys as PEM, and people's keys only on request", async () => {
   await using machine = await host()
   const needsKeys = async () => (await machine.rows('select name, needs_keys from ext_apps order by id')).at(-1)
 
@@ -103,7 +103,7 @@ test('a command gives an external app another credential or another key, and rem
   expect(await keys()).toEqual([])
 })
 
-test('a wrong external app is not made, and one that is not there is not found', async () => {
+test('an invalid external app is not created, and a missing one is not found', async () => {
   await using machine = await host()
 
   const wrong = await machine.run(['app', 'create', ...portal, '--redirect', 'http://portal.example'])

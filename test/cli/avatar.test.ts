@@ -58,7 +58,7 @@ test('hawki:update-avatar refuses a file that is not there, and a folder', async
   expect(await avatar(machine)).toBe(null)
 })
 
-test('hawki:update-avatar encodes the image anew, whatever it is called, and keeps nothing else of the file', async () => {
+test('hawki:update-avatar encodes any image anew, and keeps nothing else of the file', async () => {
   await using machine = await host()
   const image = await picture(200)
     .jpeg()
@@ -90,7 +90,7 @@ test('hawki:update-avatar takes the place of the one before, by the short name t
   expect(await stored(machine)).toHaveLength(1)
 })
 
-test('the picture in SVC_AVATAR is that of the AI user once migrate has made the database, and another one later is not', async () => {
+test("the picture in SVC_AVATAR becomes the AI user's only with a new database", async () => {
   await using machine = await host()
   await using database = await emptyDatabase()
   const [first, second] = [
@@ -110,7 +110,7 @@ test('the picture in SVC_AVATAR is that of the AI user once migrate has made the
   expect(await stored(machine)).toHaveLength(1)
 })
 
-test('the picture in SVC_AVATAR is not taken by a service whose database was made without one', async () => {
+test('the picture in SVC_AVATAR is ignored where the database was made without one', async () => {
   await using machine = await host()
   const file = await put(machine, 'late.png', await picture(200).png().toBuffer())
 
@@ -119,7 +119,7 @@ test('the picture in SVC_AVATAR is not taken by a service whose database was mad
   expect(await svc.rows('select avatar from users where id = 1')).toEqual([{ avatar: null }])
 })
 
-test('no AI user is made where the picture in SVC_AVATAR is none, and the next migrate makes it', async () => {
+test('an invalid picture in SVC_AVATAR creates no AI user until the next migrate', async () => {
   await using machine = await host()
   await using database = await emptyDatabase()
   const file = await put(machine, 'wrong.png', 'not an image')

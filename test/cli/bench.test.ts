@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { root } from '../kit/service-process.ts'
 
-test('every suite of the bench can be measured: its floor sends what the service does', async () => {
+test('every suite of the bench has a floor that sends the same', async () => {
   const asked = ['test/bench/main.ts', '--check']
 
   const { stdout } = await promisify(execFile)(process.execPath, asked, { cwd: root })

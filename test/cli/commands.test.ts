@@ -124,7 +124,7 @@ test('a command says the same in words, and the token once', async () => {
   expect(stderr).toBe('')
 })
 
-test('a command logs to standard error what it does to tokens where LOG_LEVEL says so, and no token', async () => {
+test('a command logs its work on tokens to standard error, without any token', async () => {
   await using machine = await host({ LOG_LEVEL: 'info' })
   await machine.run(['add-user', ...ada])
 

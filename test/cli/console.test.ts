@@ -44,7 +44,7 @@ test.each(Object.entries(replacedCommands))(
   },
 )
 
-test('an older name does what its command does, with the flags that it once took', async () => {
+test('an older name does what its command does, with its former flags', async () => {
   await using machine = await host()
   const json = async (...argv: string[]) => {
     const { exitCode, stdout, stderr } = await machine.run([...argv, '--json'], { program: svcConsole })

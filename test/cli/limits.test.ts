@@ -44,7 +44,7 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
-  test('svc limits shows one limit and none of the others, and says where there is none of that name', async () => {
+  test('svc limits shows exactly the named limit, or says that there is none', async () => {
     for (const name of ['one', 'other'])
       await machine.json('limits', 'set', name, '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests')
 
@@ -114,7 +114,7 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toEqual([before])
   })
 
-  test('svc limits tops a limit up again and again, until it were more than a cap may be', async () => {
+  test("svc limits tops a limit up repeatedly, until the cap's largest value", async () => {
     await machine.run(set('--cap', '1', '--unit', 'EUR'))
     await machine.rows(`insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
       select id, '', date_trunc('month', now(), 'UTC'), date_trunc('month', now(), 'UTC') + interval '1 month'
@@ -132,24 +132,21 @@ describe('svc limits', () => {
     ['token', '1', 'ada'],
     ['group', 'staff', null],
     ['role', 'user', null],
-  ])(
-    'svc limits prepares the period of one %s of which nothing was used yet, and says whose it is',
-    async ([kind, id, subjectName]) => {
-      await using machine = await host()
-      await machine.rows(`update users set groups = '{staff}' where id = 1`)
-      await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
-      await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
-      await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
-      const topUp = () => machine.json('limits', 'top-up', 'each', '--id', id, '--amount', '3')
+  ])('svc limits prepares the period of one unused %s, and says whose it is', async ([kind, id, subjectName]) => {
+    await using machine = await host()
+    await machine.rows(`update users set groups = '{staff}' where id = 1`)
+    await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
+    await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
+    await machine.run(['limits', 'set', 'each', '--for', kind, '--per', 'day', '--cap', '5', '--unit', 'requests'])
+    const topUp = () => machine.json('limits', 'top-up', 'each', '--id', id, '--amount', '3')
 
-      const toppedUp = [await topUp(), await topUp()]
+    const toppedUp = [await topUp(), await topUp()]
 
-      expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
-      const state = { subjectId: id, cap: 11, used: 0, remaining: 11, subjectName }
-      expect(await machine.json('limits', 'list')).toMatchObject([state])
-      expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
-    },
-  )
+    expect(toppedUp).toMatchObject([{ toppedUp: 3 }, { toppedUp: 6 }])
+    const state = { subjectId: id, cap: 11, used: 0, remaining: 11, subjectName }
+    expect(await machine.json('limits', 'list')).toMatchObject([state])
+    expect(await machine.json('limits', 'show', 'each')).toMatchObject([state])
+  })
 
   test.for<[kind: string, id: string, message: string]>([
     ['user', 'ada', "There is no user with the username 'ada'."],
@@ -221,7 +218,7 @@ describe('svc limits', () => {
     )
   })
 
-  test('svc limits says whom to top up where a limit counts each of a kind', async () => {
+  test('svc limits says whom to top up where a limit counts each separately', async () => {
     await machine.run(['limits', 'set', 'each', '--for', 'user', '--per', 'day', '--cap', '5', '--unit', 'requests'])
 
     expect(await machine.run(['limits', 'top-up', 'each', '--amount', '5'])).toMatchObject({
@@ -246,7 +243,7 @@ describe('the file that LIMITS names', () => {
     return path
   }
 
-  test('the file that LIMITS names makes limits that commands leave alone, and switches off what it names no more', async () => {
+  test('the file that LIMITS names makes limits that commands cannot change', async () => {
     const yaml = 'timeZone: Europe/Berlin\nlimits:\n  - { name: lecture, for: user, cap: 3, unit: tokens, per: week }\n'
     const LIMITS = await file(machine.folder, yaml)
     const start = () => startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
@@ -281,7 +278,7 @@ describe('the file that LIMITS names', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
-  test('a limit of the file for a person or an app that is not there yet holds from the moment that they are', async () => {
+  test('a limit of the file for a missing person or app holds once created', async () => {
     const LIMITS = await file(
       machine.folder,
       `limits:
@@ -306,7 +303,7 @@ describe('the file that LIMITS names', () => {
     expect(await subjects()).toEqual([`${person?.id}`, `${app?.id}`])
   })
 
-  test('a limit of the file for a person who is not there yet is topped up once they are', async () => {
+  test('a limit of the file for a missing person is topped up once created', async () => {
     const yaml = 'limits:\n  - { name: hers, for: "user:ada", cap: 3, unit: tokens, per: week }\n'
     const LIMITS = await file(machine.folder, yaml)
     await (await startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS }))[Symbol.asyncDispose]()
@@ -329,24 +326,21 @@ describe('the file that LIMITS names', () => {
     ['provider', 120],
     ['model', 200],
     ['group', 200],
-  ] as const)(
-    'the file that LIMITS names takes for a %s a name as long as there can be, and refuses longer ones',
-    async ([kind, longest]) => {
-      const { DATABASE_URL } = machine.env
-      const start = async (name: string) => {
-        const entry = { name: 'long', for: `${kind}:${name}`, cap: 3, unit: 'tokens', per: 'week' }
-        return startApp({ DATABASE_URL, LIMITS: await file(machine.folder, JSON.stringify({ limits: [entry] })) })
-      }
+  ] as const)('the file that LIMITS names takes the longest name of a %s, not longer', async ([kind, longest]) => {
+    const { DATABASE_URL } = machine.env
+    const start = async (name: string) => {
+      const entry = { name: 'long', for: `${kind}:${name}`, cap: 3, unit: 'tokens', per: 'week' }
+      return startApp({ DATABASE_URL, LIMITS: await file(machine.folder, JSON.stringify({ limits: [entry] })) })
+    }
 
-      await (await start('7'.repeat(longest)))[Symbol.asyncDispose]()
-      expect(await machine.json('limits', 'list')).toMatchObject([{ name: 'long', active: true }])
+    await (await start('7'.repeat(longest)))[Symbol.asyncDispose]()
+    expect(await machine.json('limits', 'list')).toMatchObject([{ name: 'long', active: true }])
 
-      await expect(start('7'.repeat(longest + 1))).rejects.toThrow('limits.0.for: has a longer name than there can be')
-      if (kind === 'user') await expect(start('İ'.repeat(120))).rejects.toThrow('has a longer name than there can be')
-    },
-  )
+    await expect(start('7'.repeat(longest + 1))).rejects.toThrow('limits.0.for: has a longer name than there can be')
+    if (kind === 'user') await expect(start('İ'.repeat(120))).rejects.toThrow('has a longer name than there can be')
+  })
 
-  test('the file that LIMITS names is refused at start with a time zone that the database does not know', async () => {
+  test('the file that LIMITS names is refused with a time zone unknown to PostgreSQL', async () => {
     const LIMITS = await file(machine.folder, 'timeZone: SystemV/AST4\nlimits: []\n')
 
     const start = startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
@@ -370,13 +364,13 @@ describe('the file that LIMITS names', () => {
       'limits:\n  - { name: a, for: user, cap: 0.0000004, unit: EUR, per: week, unpriced: 0.0000004 }\n',
       'line 2, limits.0.cap: is too small\n  line 2, limits.0.unpriced: is too small',
     ],
-  ])('the file that LIMITS names is refused at start with %s, and its line and path', async ([, yaml, message]) => {
+  ])('the file that LIMITS names is refused with %s by line and path', async ([, yaml, message]) => {
     const LIMITS = await file(machine.folder, yaml)
 
     await expect(startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })).rejects.toThrow(message)
   })
 
-  test('the file that LIMITS names is refused at start with line and path of all that is wrong', async () => {
+  test('the file that LIMITS names is refused by line and path of every error', async () => {
     const yaml =
       'limits:\n  - { name: a, for: nobody, cap: 3, unit: tokens, per: week }\n  - { name: a, for: user, cap: -1 }\n' +
       '  - { name: b, for: "role:USER", cap: 3, unit: tokens, per: week }\n'

@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 180_000 })
 const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const token = ['token', '--username', 'ada', '--name', 'laptop']
 
-test('a command whose reader is gone ends with the code of the signal for that, and says nothing', async () => {
+test("a command whose reader is gone ends silently with the signal's exit code", async () => {
   const child = spawn(process.execPath, [file('cli/svc.ts'), '--help'])
   child.stdout.destroy()
 
@@ -24,7 +24,7 @@ test('a command whose reader is gone ends with the code of the signal for that, 
   expect([exitCode, said]).toEqual([141, ''])
 })
 
-test('while the service is stopped, a data folder that is not there is refused by all commands but migrate, which makes it', async () => {
+test('while the service is stopped, only migrate creates a missing data folder', async () => {
   await using machine = await dataFolder()
 
   const refused = await Promise.all([machine.inProcess(...token), machine.inProcess('models', 'list')])
@@ -38,7 +38,7 @@ test('while the service is stopped, a data folder that is not there is refused b
   expect(await machine.inProcess('migrate')).toMatchObject({ exitCode: 0, stdout: 'The database is up to date.\n' })
 })
 
-test('while the service is stopped, commands started at once succeed, and a service that is started meanwhile waits for them and takes their token', async () => {
+test('while the service is stopped, concurrent commands succeed before a starting service', async () => {
   await using machine = await dataFolder()
   await mkdir(machine.dataDir)
   const add = (name: string) =>
@@ -62,7 +62,7 @@ test('while the service is stopped, commands started at once succeed, and a serv
   expect(service.process.exitCode).toBe(null)
 })
 
-test('while the service runs, tokens work and stop working at once by what commands do, which leave it running', async () => {
+test('while the service runs, tokens work and stop at once by commands', async () => {
   await using machine = await dataFolder()
   await using service = await machine.start()
 
@@ -81,7 +81,7 @@ test('while the service runs, tokens work and stop working at once by what comma
   expect((await fetch(`${service.url}/health`)).status).toBe(200)
 })
 
-test('the programs run by their files, as npx runs them, and ask nobody who is not there', async () => {
+test('the programs run by their files as under npx, and never prompt there', async () => {
   await using machine = await dataFolder()
 
   const help = await machine.execute(file('cli/svc.ts'), ['--help'])

@@ -14,7 +14,7 @@ const byUsername: Typing[] = [
   ['Enter the identification value (username)', `ada${enter}`],
 ]
 
-test('mcp approve asks about each tool that waits, and says truly which were approved when it ends', async () => {
+test('mcp approve asks about each waiting tool, and reports which were approved', async () => {
   await using machine = await host()
   await using server = await startToolServer([tool('one'), tool('two'), tool('three')])
   const file = join(machine.folder, 'ai.json')
@@ -49,7 +49,7 @@ test('app:token tells that there is no such user before it asks for more', async
   expect(ended.stderr).not.toContain('Enter a token name')
 })
 
-test('app:token asks again for a name that is too long, and for an id that is no number', async () => {
+test('app:token asks again for too long a name and for an invalid id', async () => {
   await using machine = await host()
   await machine.run(['add-user', ...ada])
 
@@ -68,7 +68,7 @@ test('app:token asks again for a name that is too long, and for an id that is no
   expect(ended.stdout).toMatch(/svc_1_[0-9A-Za-z]{46}/)
 })
 
-test('app:token puts out the token once, on the standard output, and nothing of it among the questions', async () => {
+test('app:token prints the token once on standard output, apart from the questions', async () => {
   await using machine = await host()
   await machine.run(['add-user', ...ada])
 
@@ -161,7 +161,7 @@ test('app:token --revoke tells the truth when somebody else was faster', async (
   expect(ended.stderr).toContain('There is no token 1 of this user.')
 })
 
-test('app:token --revoke lists all tokens of the user and of nobody else, asks for the id, confirms and revokes', async () => {
+test("app:token --revoke lists only the user's tokens, asks for one, confirms and revokes", async () => {
   await using machine = await host()
   await machine.run(['add-user', ...ada])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
@@ -230,7 +230,7 @@ const typed = (password: string, again = password): Typing[] => [
 ]
 const hashes = async (folder: string) => (await readAccounts(join(folder, 'accounts.json'))).map(({ hash }) => hash)
 
-test('a password at a terminal is asked for when a user is added, and not shown', async () => {
+test('a password at a terminal is asked for without echo when adding users', async () => {
   await using machine = await host()
 
   const ended = await machine.run(['add-user', ...ada], { typing: typed('correct horse') })
@@ -241,7 +241,7 @@ test('a password at a terminal is asked for when a user is added, and not shown'
   expect(await verify(hash, 'correct horse')).toBe(true)
 })
 
-test('a password at a terminal is not asked for where nobody signs in with one', async () => {
+test('a password at a terminal is not asked for where nobody signs in so', async () => {
   await using machine = await host({
     AUTHENTICATION_METHOD: 'proxy',
     PROXY_ADDRESSES: '127.0.0.1',
@@ -252,7 +252,7 @@ test('a password at a terminal is not asked for where nobody signs in with one',
 })
 
 test.for([['--password-stdin'], []])(
-  'a password at a terminal is typed twice for set-password %s, and again where the two differ',
+  'a password at a terminal is typed twice for set-password %s until both match',
   async (flags) => {
     await using machine = await host()
     await machine.run(['add-user', ...ada])
@@ -272,7 +272,7 @@ test.for([['--password-stdin'], []])(
   },
 )
 
-test('a password at a terminal is not asked for when there is no such user', async () => {
+test('a password at a terminal is not asked for where the user is missing', async () => {
   await using machine = await host()
 
   const ended = await machine.run(['set-password', '--username', 'ada'], { typing: [] })

@@ -16,7 +16,7 @@ test('a command for an unknown user exits with 1', async () => {
   })
 })
 
-test('a user is not added with a username or an address that is taken, however it is written', async () => {
+test('a user is not added with a taken username or address in any case', async () => {
   await using machine = await host()
   await machine.run(['add-user', ...ada])
 
@@ -43,7 +43,7 @@ test.for([
   })
 })
 
-test('a user is not added in production with an account of the example, which could not sign in, but without an account they are', async () => {
+test('a user is not added in production with an account of the example', async () => {
   const own = 'cm9vbSB0ZW1wZXJhdHVyZSBpcyBmaW5lIGZvciBtZQ'
   const secrets = [
     'APP_KEY',
@@ -81,7 +81,7 @@ test('a token is not revoked where it is somebody else’s or revoked already', 
   expect(await revoke('ada')).toMatchObject({ exitCode: 1, stdout: '' })
 })
 
-test('a command exits with 1 where the database does not answer or the settings are not valid', async () => {
+test('a command exits with 1 without the database or with invalid settings', async () => {
   await using machine = await host()
 
   expect(await run(['models', 'list'], { env: { ...machine.env, DATABASE_URL: unreachable.DATABASE_URL } })).toEqual({
@@ -94,7 +94,7 @@ test('a command exits with 1 where the database does not answer or the settings 
   expect(JSON.parse(invalid.stdout).error.message).toContain('PORT')
 })
 
-test('models are not synchronised from a configuration that is not valid, and its line is named', async () => {
+test('models are not synchronised from an invalid configuration, whose line is named', async () => {
   await using machine = await host()
   const file = join(machine.folder, 'ai.yaml')
   await writeFile(file, 'providers: 3\n')

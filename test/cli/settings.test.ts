@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { run, unreachable } from '../kit/command-line.ts'
 
-test('svc settings shows every setting with what holds, and of a secret only that it is set', async () => {
+test("svc settings shows each setting's value, and of a secret only its presence", async () => {
   const env = { ...unreachable, PORT: '4000', APP_KEY: 'CANARY-KEY' }
 
   const { exitCode, stdout } = await run(['settings', '--json'], { env })

@@ -44,7 +44,7 @@ async function machineWith(calls: Call[]) {
 
 const ada = (at: string, more: Partial<Call> = {}): Call => ({ at, by: 'ada', ...more })
 
-test('svc limits simulate tells who would have been refused how many calls in which period of the time zone', async () => {
+test('svc limits simulate counts who would have been refused by period and time zone', async () => {
   const calls = ['22:30', '22:45', '22:50', '23:30'].map((time) => ada(`2026-03-01T${time}Z`))
   await using machine = await machineWith([...calls, { at: '2026-03-01T22:40Z', by: 'bob' }])
 
@@ -82,7 +82,7 @@ test('svc limits simulate lets a smaller call through where a greater one was re
   ).toMatchObject([{ subjectId: '', username: null, calls: 4, refused: 2, refusedAmount: 61, used: 100 }])
 })
 
-test('svc limits simulate counts money by what calls cost, and those without a price by what the limit says', async () => {
+test('svc limits simulate counts money by cost, and unpriced calls by the limit', async () => {
   const calls = [
     ada('2026-03-02T01:00Z', { micros: 600_000, currency: 'EUR' }),
     ada('2026-03-02T02:00Z', { micros: null }),
@@ -113,7 +113,7 @@ test('svc limits simulate tells people money in its currency', async () => {
   expect((await machine.print(yaml, '--csv')).stdout).toContain(',EUR,1000000,2,1,500001,600000\r\n')
 })
 
-test('svc limits simulate counts a call that one limit refuses for no other, and lets through what another only observes', async () => {
+test('svc limits simulate counts a refused call only for the limit that refuses', async () => {
   await using machine = await machineWith([1, 2, 3, 4].map((hour) => ada(`2026-03-02T0${hour}:00Z`)))
   const limits = (mode: string) =>
     `limits:
@@ -130,7 +130,7 @@ test('svc limits simulate counts a call that one limit refuses for no other, and
   ])
 })
 
-test('svc limits simulate knows what was used before the first day, and counts a call when it began', async () => {
+test('svc limits simulate knows earlier usage, and counts a call by its beginning', async () => {
   const calls = [
     ada('2026-03-05T01:00Z'),
     ada('2026-03-10T01:00Z'),
@@ -152,7 +152,7 @@ test('svc limits simulate knows what was used before the first day, and counts a
   expect(last).toEqual([])
 })
 
-test('svc limits simulate without a file takes the limits in force, and counts removed people for what all share', async () => {
+test('svc limits simulate without a file takes the limits in force', async () => {
   const all = [ada('2026-03-02T01:00Z'), { at: '2026-03-02T02:00Z', by: null }, { at: '2026-03-02T03:00Z', by: null }]
   await using machine = await machineWith(all)
   for (const subject of ['user', 'model'])
@@ -166,7 +166,7 @@ test('svc limits simulate without a file takes the limits in force, and counts r
   expect(await machine.json('limits', 'list')).toMatchObject([{ used: 0 }, { used: 0 }])
 })
 
-test('svc limits simulate prints sums, what it left out and how it counts, and values for a spreadsheet', async () => {
+test('svc limits simulate prints sums, omissions and the method, also as a spreadsheet', async () => {
   const [from, hours] = ['2026-03-02T00:00Z', 1500]
   await using machine = await machineWith([])
   await machine.rows(`insert into usage_records (created_at, user_id, context, provider, model, outcome, duration_ms, request_id)
@@ -192,7 +192,7 @@ test('svc limits simulate prints sums, what it left out and how it counts, and v
   ])
 })
 
-test('svc limits simulate refuses a file that is empty or wrong, and days in disorder', async () => {
+test('svc limits simulate refuses an invalid file, and days in disorder', async () => {
   await using machine = await machineWith([])
   const stderr = async (yaml: string, ...flags: string[]) => (await machine.print(yaml, ...flags)).stderr
 
@@ -207,7 +207,7 @@ test('svc limits simulate refuses a file that is empty or wrong, and days in dis
   expect((await machine.print('limits: []\n')).stdout).toMatch(/^Nothing would have been refused\.\nCalls: 0, /)
 })
 
-test('svc limits simulate names limits for people and apps that are not there yet, which refuse nothing', async () => {
+test('svc limits simulate names limits for missing people and apps, which refuse nothing', async () => {
   await using machine = await machineWith([])
   const entry = (name: string, target: string) =>
     `  - { name: ${name}, for: "${target}", cap: 1, unit: tokens, per: day }\n`

@@ -180,7 +180,7 @@ test.for<[faults: string[], ...argv: string[]]>([
   ).toEqual(faults.map(() => true))
 })
 
-test('a day that does not exist, or a period that ends before it begins, exits with 2', async () => {
+test('a nonexistent day, or a period that ends before it begins, exits with 2', async () => {
   await using machine = await host()
 
   expect(await machine.run(['usage', '--from', '2026-02-30'])).toMatchObject({
