@@ -33,7 +33,7 @@ async function describeModels({ admin }: JsonApiApp, { model }: Catalogue) {
 const german = { 'x-app-locale': 'de_DE' }
 
 describe('descriptions of models', () => {
-  test('descriptions of models come in the language of the caller, or in the default one, on every path', async () => {
+  test("descriptions of models come in the caller's language or in the default one", async () => {
     const catalogue = await addCatalogue(svc)
     const { external, main } = catalogue.model
     await svc.admin.update('ai-models', main, { usageTypes: ['main', 'external'] })

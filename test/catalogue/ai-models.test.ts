@@ -76,7 +76,7 @@ describe('models', () => {
     expect((await svc.admin.update('ai-models', id, { label: 'x' })).status).toBe(404)
   })
 
-  test('an administrator names the models that answer in place of another one, which nobody else reads', async () => {
+  test('an administrator names fallback models, which nobody else can read', async () => {
     const { model } = await addCatalogue(svc)
     const names = async (id: string) => String((await svc.admin.get(`/ai-models/${id}`)).one.attributes['modelId'])
     const [external, main] = [await names(model.external), await names(model.main)]
@@ -159,7 +159,7 @@ describe('models', () => {
     expect((await svc.admin.get('/ai-models')).total).toBe(5)
   })
 
-  test('the ranges of a price are in one currency and follow one another from 0; those that were stored otherwise stay readable', async () => {
+  test('the ranges of a price share one currency and follow one another from 0', async () => {
     const { model } = await addCatalogue(svc)
     const costs = { inputCostPerToken: 0.000001, outputCostPerToken: 0.000002 }
     const others = { inputCostPerCachedToken: null, outputCostPerReasoningToken: null }
@@ -216,7 +216,7 @@ describe('models', () => {
     ).toBe(400)
   })
 
-  test('a model that does a task of the service cannot be deleted, nor can its provider', async () => {
+  test('a model with a task of the service cannot be deleted, nor its provider', async () => {
     const { provider, model } = await addCatalogue(svc)
     await svc.admin.create('system-models', { modelType: 'default' }, { model: to('ai-models', model.main) })
     for (const path of [`/ai-models/${model.main}`, `/ai-providers/${provider.open}`]) {

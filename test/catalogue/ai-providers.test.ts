@@ -16,7 +16,7 @@ const secret = 'SECRET-KEY-OF-A-PROVIDER'
 const provided = { providerId: 'mine', name: 'Mine', adapter: 'openai-compatible', apiUrl: 'https://ai.example.org/v1' }
 
 describe('providers', () => {
-  test('programs find those that have a model for them, with the models that are for them', async () => {
+  test('programs find the providers that have a model for them, with those models', async () => {
     const { provider, model } = await addCatalogue(svc)
     for (const who of [svc.ada, svc.bob, svc.adminReading]) {
       const { list, total, included } = await who.get('/ai-providers?include=models')
@@ -64,7 +64,7 @@ describe('providers', () => {
     expect([noStars.status, pointersOf(noStars)]).toEqual([422, ['/data/attributes/apiKey']])
   })
 
-  test('a provider and a model that were added answer programs once that is allowed, until they are switched off', async () => {
+  test('an added provider and model answer programs from being allowed until switched off', async () => {
     await using upstream = await startProvider(answers('Good day.'))
     const { admin, people } = svc
     const ask = async () => {
@@ -146,7 +146,7 @@ describe('providers', () => {
     expect((await svc.admin.get(`/ai-providers/${created.one.id}`)).status).toBe(404)
   })
 
-  test('a time limit of more than a day is refused, which no timer could count', async () => {
+  test('a time limit of more than a day is refused, as timers overflow', async () => {
     const settings = { timeouts: { connect: 1, firstByte: 86_400_001, total: 2 ** 31 }, circuit: { openFor: 2 ** 31 } }
     const refused = await svc.admin.create('ai-providers', { ...provided, settings })
     expect([refused.status, pointersOf(refused).toSorted()]).toEqual([

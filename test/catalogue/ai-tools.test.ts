@@ -10,7 +10,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(() => emptyCatalogue(svc))
 
 describe('tools', () => {
-  test('people find those that are active, with their server and the models that are for them', async () => {
+  test('people find active tools with their server and the models open to them', async () => {
     const { model, tool, server } = await addCatalogue(svc)
     for (const who of [svc.ada, svc.adminReading]) {
       const { list, included, total } = await who.get('/ai-tools?include=server,models')
@@ -232,7 +232,7 @@ describe('the models of a tool', () => {
     expect(idsOf((await svc.admin.get(path)).list)).toEqual([model.main])
   })
 
-  test('the models of a tool are changed by nobody else, who hears nothing of the body; the server cannot be changed at all', async () => {
+  test('the models of a tool are changed only by administrators, its server never', async () => {
     const { tool, model } = await addCatalogue(svc)
     for (const method of ['POST', 'PATCH', 'DELETE']) {
       for (const [who, status] of [

@@ -66,7 +66,7 @@ test('groups keep no administrator from a model', async () => {
   expect(await explain('root', 'staffed')).toMatchObject({ canAsk: true })
 })
 
-test('a limit that is used up, and one in money for a model without a price, are named', async () => {
+test('a limit is named when used up, or without a price for the model', async () => {
   await svc.user({ username: 'eve' })
   await svc.host.limits.set({ name: 'nothing', for: 'user:eve', cap: 0, unit: 'requests', per: 'day' })
   await svc.host.limits.set({ name: 'money', for: 'user:eve', cap: 5, unit: 'EUR', per: 'day' })

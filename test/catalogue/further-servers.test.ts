@@ -44,7 +44,7 @@ async function prepareProvider() {
 }
 
 describe('servers of a provider', () => {
-  test('administrators set the servers of a provider, find them with it, change and remove them', async () => {
+  test('administrators create, find, change and remove the servers of a provider', async () => {
     const own = await prepareProvider()
     expect(serversOf(await svc.admin.get(`/ai-providers/${own.provider}`))).toEqual([])
     const [one, two] = ['https://one.example.org/v1', 'http://127.0.0.1:9/v1']
@@ -104,7 +104,7 @@ describe('servers of a provider', () => {
     }
   })
 
-  test('the key of a server is sealed in the table, and is in no answer and no line of the log', async () => {
+  test('the key of a server is sealed in the table, and never shown', async () => {
     const own = await prepareProvider()
     const created = await own.set([{ apiUrl, apiKey }])
     const [sealed] = await own.stored()
@@ -188,7 +188,7 @@ describe('servers of a provider', () => {
     expect(await own.stored()).toEqual(before)
   })
 
-  test('a provider has at most 20 servers beside its own and those in the file, also where several write at once', async () => {
+  test('a provider has at most 20 added servers, also after concurrent additions', async () => {
     const own = await prepareProvider()
     await svc.rows(
       `insert into provider_servers (provider_id, api_url, from_file) select $1, $2 || n, true from generate_series(1, 20) n`,
@@ -214,7 +214,7 @@ describe('servers of a provider', () => {
     expect(new Set((await own.keys()).map((key) => key?.split(' ')[0])).size).toBe(2)
   })
 
-  test('who changes the servers of a provider by what another has changed since is refused', async () => {
+  test("a change of a provider's servers is refused when based on old ones", async () => {
     const own = await prepareProvider()
     const path = `/ai-providers/${own.provider}`
     const tag = (await svc.admin.get(path)).headers.get('etag') ?? ''
@@ -232,7 +232,7 @@ describe('servers of a provider', () => {
     expect((await insist([])).status).toBe(412)
   })
 
-  test('everybody is told of the provider whose servers changed, and of nothing where they did not', async () => {
+  test('changed servers of a provider are announced to everybody, and unchanged ones not', async () => {
     const own = await prepareProvider()
     const told = async (servers: object[]) => {
       await svc.rows('delete from change_log')
@@ -252,7 +252,7 @@ describe('calls', () => {
   const authorizations = ({ asked }: { asked: { headers: { authorization?: string | undefined } }[] }) =>
     asked.map(({ headers }) => headers.authorization)
 
-  test('go to a server from when it was added to when it is removed, on every replica and each with its own key', async () => {
+  test('reach an added server on every replica with its key until its removal', async () => {
     await using own = await startProvider(refuses(401))
     await using added = await startProvider()
     await using database = await cloneDatabase()
@@ -292,7 +292,7 @@ describe('calls', () => {
     expect(new Set(authorizations(own))).toEqual(new Set(['Bearer own-key']))
   })
 
-  test('go on to a server that was added where its provider is led elsewhere, and the key of each stays with its address', async () => {
+  test("stay at an added server with its key when the provider's address changes", async () => {
     await using first = await startProvider(refuses(401))
     await using second = await startProvider(refuses(401))
     await using added = await startProvider(refuses(401))

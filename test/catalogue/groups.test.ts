@@ -79,7 +79,7 @@ const chat = (token: string, model: string, headers = {}) =>
     headers,
   })
 
-test('people see in lists the models that are for everybody or for a group of theirs', async () => {
+test('people see in lists only models for everybody or for their groups', async () => {
   expect((await listed(ada.browser)).sort()).toEqual([...staff, 'vectors'].sort())
   expect((await listed(bob.browser)).sort()).toEqual([...everybody].sort())
   expect((await listed(root.browser)).sort()).toEqual([...staff, 'vectors'].sort())
@@ -100,7 +100,7 @@ test('programs are listed the same models on every surface', async () => {
   expect(namesOf(((await claude.json()) as { data: { id: string }[] }).data).sort()).toEqual(everybody.toSorted())
 })
 
-test('a model for other groups is as one that is not there, whoever asks for it how', async () => {
+test('a model for other groups is like a missing one on every surface', async () => {
   for (const name of ['for-staff', 'behind']) {
     expect(await ask(ada.token, name)).toMatchObject({ status: 200 })
     expect(await ask(root.token, name)).toMatchObject({ status: 200 })

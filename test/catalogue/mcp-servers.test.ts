@@ -89,7 +89,7 @@ describe('tool servers', () => {
     expect((await svc.admin.create('mcp-servers', given)).status).toBe(409)
   })
 
-  test('tool servers are created, changed and deleted by administrators; their tools stay without a server', async () => {
+  test('administrators create, change and delete tool servers, whose tools stay', async () => {
     const { server, tool } = await addCatalogue(svc)
     const created = await svc.admin.create('mcp-servers', { ...given, timeouts: { read: 500 } })
     expect([created.status, created.headers.get('location'), created.meta]).toEqual([

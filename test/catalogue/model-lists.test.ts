@@ -36,7 +36,7 @@ afterAll(() => resources[Symbol.asyncDispose]())
 
 const headerOf = (asked: Asked | undefined) => asked?.headers.authorization
 
-test('a status check reads status and demand where an address says so, and sends the key to no other server', async () => {
+test('a status check reads status and demand, and sends the key nowhere else', async () => {
   upstream.listing = { data: [] }
   elsewhere.listing = {
     data: [
@@ -134,22 +134,19 @@ const lists: [name: string, listing: object, expected: object[]][] = [
   ],
 ]
 
-test.for(lists)(
-  'the list of %s is imported with the limits and prices that it tells, once',
-  async ([provider, listing, expected]) => {
-    upstream.listing = listing
-    const count = () => svc.rows('select count(*) from ai_models')
-    const before = await count()
-    expect(await svc.host.models.import({ provider, dryRun: true })).toEqual(expected)
-    expect(await count()).toEqual(before)
+test.for(lists)('the list of %s is imported once with its limits and prices', async ([provider, listing, expected]) => {
+  upstream.listing = listing
+  const count = () => svc.rows('select count(*) from ai_models')
+  const before = await count()
+  expect(await svc.host.models.import({ provider, dryRun: true })).toEqual(expected)
+  expect(await count()).toEqual(before)
 
-    expect(await svc.host.models.import({ provider })).toEqual(expected)
+  expect(await svc.host.models.import({ provider })).toEqual(expected)
 
-    expect(await svc.host.models.import({ provider })).toEqual([])
-  },
-)
+  expect(await svc.host.models.import({ provider })).toEqual([])
+})
 
-test('a model that was imported is switched off, and has what the list said; one that was known keeps what it had', async () => {
+test('an imported model is switched off with listed values; known models keep theirs', async () => {
   const models = await svc.rows(
     `select model_id as id, active, label, limits, input, pricing->'ranges'->0->>'outputCostPerToken' as price from ai_models
       where model_id in ('acme/one', 'mine') order by model_id`,

@@ -131,7 +131,7 @@ test('the configuration of models that is not there stops the start', async () =
   await expect(startApp({ DATABASE_URL: database.url, AI_CONFIG: '/nowhere/ai.yaml' })).rejects.toThrow(/nowhere/)
 })
 
-test('a check of models knows a provider that refuses from one that lacks the model', async () => {
+test('a check of models tells a provider that refuses from a missing model', async () => {
   await using upstream = await startProvider(refuses(500))
   await using app = await startWith({
     providers: [

@@ -16,7 +16,7 @@ systemModels:
   default: llama
 `
 
-test('administrators are told in which line of the file a provider, a model and a task stand', async () => {
+test('administrators see each line of the file that sets provider, model and task', async () => {
   await using app = await startWith({ providers: [] })
   await writeFile(app.file, file)
 

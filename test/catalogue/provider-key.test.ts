@@ -18,7 +18,7 @@ describe("a provider's key", () => {
     (await svc.rows<{ key: string }>('select api_key as key from ai_providers'))[0]?.key ?? ''
   const appKey = () => randomBytes(32).toString('base64')
 
-  test('is sealed in the database, stays with an unchanged file, and follows a changed one', async () => {
+  test('is sealed in the database, and follows only changes of the file', async () => {
     await using upstream = await startProvider()
     const config = (apiKey?: string) => ({
       providers: [provider('p', [model('mock-1')], { apiUrl: upstream.url, ...(apiKey && { apiKey }) })],
@@ -82,7 +82,7 @@ describe("a provider's key", () => {
       }
     }
 
-    test('a key that an administrator set stays with its address when the file names another', async () => {
+    test('a key that an administrator set stays with its address despite the file', async () => {
       await using two = await startTwo()
       await two.change({ apiKey: 'key-of-admin' })
 
@@ -93,7 +93,7 @@ describe("a provider's key", () => {
       expect(two.warnings()).toBe(1)
     })
 
-    test('a new key of the file does not go to an address that an administrator set', async () => {
+    test("a new key of the file does not go to an administrator's address", async () => {
       await using two = await startTwo()
       await two.change({ apiUrl: two.second.url, apiKey: 'key-of-file' })
 
@@ -111,7 +111,7 @@ describe("a provider's key", () => {
       expect(two.warnings()).toBe(0)
     })
 
-    test('a key that an administrator set follows the file to another path of the same server', async () => {
+    test('a key that an administrator set follows the file to another path only', async () => {
       await using two = await startTwo()
       await two.change({ apiKey: 'key-of-admin' })
 
@@ -121,7 +121,7 @@ describe("a provider's key", () => {
       expect(two.first.asked[0]?.path).toBe('/v1/other/chat/completions')
     })
 
-    test('the further servers of the file are left with its address, and come back with it', async () => {
+    test('the further servers of the file leave and return with its address', async () => {
       const servers = { servers: [{ apiKey: 'server-key' }] }
       await using two = await startTwo(servers, refuses(401))
       await two.change({ apiUrl: two.second.url, apiKey: 'key-of-admin' })
@@ -135,7 +135,7 @@ describe("a provider's key", () => {
       expect((await two.keys()).first).toEqual(['Bearer key-of-file', 'Bearer server-key'])
     })
 
-    test('a further server keeps the usual address of the adapter in the file, and goes with another adapter', async () => {
+    test("a further server keeps the adapter's usual address, and leaves with the adapter", async () => {
       const usual = { adapter: 'openai', apiUrl: undefined, servers: [{ apiKey: 'server-key' }] }
       await using two = await startTwo(usual)
       expect(await two.servers()).toMatchObject([{ apiUrl: 'https://api.openai.com/v1' }])
@@ -205,7 +205,7 @@ describe("a provider's key", () => {
     expect(upstream.asked.at(-1)?.headers.authorization).toBe('Bearer provider-key')
   })
 
-  test('of one server that cannot be opened leaves the others of the provider to answer and to be checked', async () => {
+  test("that cannot be opened for one server leaves the provider's other servers working", async () => {
     await using upstream = await startProvider()
     const { svc } = app
     const logged = svc.log.length

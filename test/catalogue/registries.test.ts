@@ -12,7 +12,7 @@ afterEach(() => emptyCatalogue(svc))
 const extension = 'test/fixtures/public-extension.ts'
 
 describe('flags of models and capabilities of tools', () => {
-  test('flags of models and capabilities of tools come with the service, by key, with labels that exist', async () => {
+  test('flags of models and capabilities of tools are built in with existing labels', async () => {
     const flags = await svc.ada.get('/ai-model-flags')
     expect(idsOf(flags.list)).toEqual([
       ...['open-weights', 'eco-friendly', 'self-hosted', 'multi-modal', 'strength-creative-writing'],

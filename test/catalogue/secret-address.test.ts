@@ -65,7 +65,7 @@ test('the key of a provider must be given again over tRPC, too', async () => {
   expect((await update({ apiUrl: 'https://evil.example/v1', apiKey: null })).status).toBe(200)
 })
 
-test('the key of a provider stays where the server stays, and is no matter where there is none', async () => {
+test('the key of a provider stays while the server stays the same', async () => {
   const [id, without] = [await addProvider(), await addProvider({ apiKey: null })]
   const same = { apiUrl: 'https://AI.example.org:443/other/path' }
 
@@ -101,7 +101,7 @@ test.for<[string, object, object, string]>([
   expect((await svc.admin.update('mcp-servers', id, { ...change, ...again })).status).toBe(200)
 })
 
-test('the secrets of a tool server must be given again where one of two is left out, and no address becomes a command', async () => {
+test('the secrets of a tool server must be given again when one is omitted', async () => {
   const id = await addServer(both)
   const change = { url: `https://evil.example/${id}`, apiKey: 'again' }
   const one = await svc.admin.update('mcp-servers', id, change)

@@ -34,7 +34,7 @@ describe('servers in the file', () => {
   ]
   const added = { apiUrl: mine, apiKey: stars, fromFile: false }
 
-  test('are shown before those that were set, and stay whether they are sent back or left out', async () => {
+  test('are shown first, and stay whether they are sent back or left out', async () => {
     await using app = await startWithFile()
     expect(await app.listed()).toEqual(ofFile)
 
@@ -93,18 +93,15 @@ describe('servers in the file', () => {
     ['another key', file({ apiKey: 'another' }, { apiUrl })],
     ['none', file()],
     ['no provider', { providers: [] }],
-  ] as const)(
-    'that changed there let no change pass that was made of what stood there before: %s',
-    async ([, changed]) => {
-      await using app = await startWithFile()
-      const tag = (await app.admin.get(app.path)).headers.get('etag') ?? ''
-      const data = { type: 'ai-providers', id: app.provider, attributes: { servers: [] } }
-      await app.sync(file({ apiKey: 'twin' }, { apiUrl }))
-      expect((await app.admin.get(app.path)).headers.get('etag')).toBe(tag)
+  ] as const)('refuse a change that is based on an earlier state of the file: %s', async ([, changed]) => {
+    await using app = await startWithFile()
+    const tag = (await app.admin.get(app.path)).headers.get('etag') ?? ''
+    const data = { type: 'ai-providers', id: app.provider, attributes: { servers: [] } }
+    await app.sync(file({ apiKey: 'twin' }, { apiUrl }))
+    expect((await app.admin.get(app.path)).headers.get('etag')).toBe(tag)
 
-      await app.sync(changed)
+    await app.sync(changed)
 
-      expect((await app.admin.send('PATCH', app.path, { data }, { 'if-match': tag })).status).toBe(412)
-    },
-  )
+    expect((await app.admin.send('PATCH', app.path, { data }, { 'if-match': tag })).status).toBe(412)
+  })
 })

@@ -24,7 +24,7 @@ const externals = async (svc: TestApp) =>
     )
   ).map(({ id }) => id)
 
-test('a synchronisation writes providers, models, rules and tasks, and changes nothing when nothing has changed', async () => {
+test('a synchronisation writes providers, models, rules and tasks, and nothing when unchanged', async () => {
   const config = {
     providers: [provider('p', [model('a'), model('b', { external: false })], { apiKey: 'secret' })],
     systemModels: { default: 'a' },
@@ -125,7 +125,7 @@ test('a synchronisation leaves what an administrator changed, and goes on with t
   ])
 })
 
-test('a synchronisation takes the settings of models from the file, and leaves those that an administrator changed', async () => {
+test("a synchronisation takes models' settings from the file except those an administrator changed", async () => {
   const file = (settings?: object) => ({
     providers: [provider('p', [model('a', { settings }), model('b', { settings })])],
   })
@@ -143,7 +143,7 @@ test('a synchronisation takes the settings of models from the file, and leaves t
   expect(await settingsOf()).toEqual([{ fileUpload: true }, null])
 })
 
-test('a synchronisation takes settings of a model from the file that the last synchronisation did not know yet', async () => {
+test('a synchronisation takes settings of a model that the last one did not know', async () => {
   const file = (settings?: object) => ({ providers: [provider('p', [model('a', { settings })])] })
   await app.sync(file())
   await app.svc.rows(`update ai_models set synced = synced - 'settings'`)
@@ -153,7 +153,7 @@ test('a synchronisation takes settings of a model from the file that the last sy
   expect(await app.svc.rows('select settings from ai_models')).toEqual([{ settings: { toolCalling: true } }])
 })
 
-test('a synchronisation switches off what is no longer in the file, and on again what returns', async () => {
+test('a synchronisation switches models off and on as the file drops and regains them', async () => {
   const whole = {
     providers: [provider('p', [model('a'), model('b')]), provider('q', [model('c')])],
     systemModels: { default: 'c', summary: 'a' },
@@ -222,7 +222,7 @@ test('a synchronisation and a check of providers that are away lose nothing', as
   expect(await externals(app.svc)).toEqual(['a'])
 })
 
-test('a synchronisation by a command is seen and heard at a running service, each row once and no other one', async () => {
+test('a synchronisation by command reaches a running service, each row exactly once', async () => {
   const tooled = model('tooled', { tools: ['weather'] })
   const named = ['same', 'told', 'renamed', 'moved', 'gone', 'by-hand'].map((id) => model(id))
   const kept = provider('kept', [...named, tooled])
@@ -302,7 +302,7 @@ test('a synchronisation takes turns on replicas that start together', async () =
   }
 })
 
-test('names in files that lead to nothing are warnings at the start and in `models check`, and keep nothing from starting', async () => {
+test('dangling names in files are warnings, and keep nothing from starting', async () => {
   await using database = await cloneDatabase()
   await using limits = await configFor('')
   await limits.write({

@@ -30,7 +30,7 @@ const tasks = ({ model }: Catalogue): [string, string, string][] => [
 ]
 
 describe('system models', () => {
-  test('programs get their own assignments, and those of the front end for which they have none', async () => {
+  test('programs get their own assignments, and else those of the front end', async () => {
     const catalogue = await addCatalogue(svc)
     const [, defaultExternal, summary, title, own] = await assign(svc, tasks(catalogue))
     for (const who of [svc.ada, svc.adminReading]) {

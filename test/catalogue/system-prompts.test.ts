@@ -37,7 +37,7 @@ const mixed: Row[] = [
 const german = { 'x-app-locale': 'de_DE' }
 
 describe('system prompts', () => {
-  test('system prompts are one per task: for the caller first, then in their language, else in the default one', async () => {
+  test('system prompts are one per task: own, then language, then default', async () => {
     await writePrompts(svc, mixed)
     const prompts = async (headers: Record<string, string> = {}) => {
       const { list, total } = await svc.ada.get('/system-prompts?sort=promptType', headers)
@@ -60,7 +60,7 @@ describe('system prompts', () => {
     )
   })
 
-  test('the language is taken from the header, the query, the cookie and what the browser prefers, in this order', async () => {
+  test('the language comes from header, query, cookie and browser, in this order', async () => {
     await writePrompts(svc, [
       ['both', 'main', 'en_US'],
       ['both', 'main', 'de_DE'],

@@ -82,7 +82,7 @@ test('a changed file is followed, and an unchanged one leaves the sealed secrets
   expect((await sentSecrets()).first).toEqual(['no key'])
 })
 
-test('a secret that an administrator set stays with its address when the file names another', async () => {
+test('a secret that an administrator set stays with its address despite the file', async () => {
   await app.sync(file(onFirst()))
   await change({ apiKey: 'key-of-admin' })
   await app.sync(file(onSecond()))
@@ -91,14 +91,14 @@ test('a secret that an administrator set stays with its address when the file na
   expect(warnings()).toBe(1)
 })
 
-test('a new key of the file does not go to an address that an administrator set', async () => {
+test("a new key of the file does not go to an administrator's address", async () => {
   await app.sync(file(onFirst()))
   await change({ url: urlOf(second), apiKey: 'key-of-file' })
   await app.sync(file(onFirst({ apiKey: 'new-key-of-file' })))
   expect(await sentSecrets()).toEqual({ first: [], second: ['Bearer key-of-file'] })
 })
 
-test('a server that moves in the file is the same server, with its tools; a secret that is new goes with it', async () => {
+test('a server that moves in the file keeps its tools, and takes new secrets', async () => {
   await app.sync(file(onFirst()))
   await app.svc.host.mcp.sync()
   const tools = await app.svc.rows('select id, server_id from ai_tools')
@@ -109,7 +109,7 @@ test('a server that moves in the file is the same server, with its tools; a secr
   expect(await sentSecrets()).toEqual({ first: [], second: ['Bearer new-key'] })
 })
 
-test('a server that an administrator added keeps its key when the file names it without one', async () => {
+test("an administrator's server keeps its key when the file names it without one", async () => {
   await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first), apiKey: 'key-of-admin' })
   const unkeyed = { label: 'Tools', url: urlOf(first) }
   await app.sync(file(unkeyed))

@@ -22,7 +22,7 @@ describe('reading models', () => {
   })
   afterAll(() => svc[Symbol.asyncDispose]())
 
-  test('programs find the models that are active, of an active provider and enabled for them', async () => {
+  test('programs find the active models of active providers that are enabled for them', async () => {
     const { external, ...hidden } = model
     for (const who of [svc.ada, svc.adminReading]) {
       const { list, total } = await who.get('/ai-models')
@@ -103,7 +103,7 @@ describe('reading models', () => {
     }
   })
 
-  test('only administrators with a token that can write change models, and others hear nothing about their body', async () => {
+  test('only administrators with a token that can write change models', async () => {
     for (const [who, code] of [
       [svc.ada, 'admin_only'],
       [svc.adminReading, 'missing_ability'],
