@@ -167,7 +167,7 @@ test('the declarations are whole: nothing in them is left open', async () => {
   expect(text).not.toMatch(/\bany\b|import\(|elided/)
 })
 
-test('each procedure that a token can call has a comment of its own, and no other is there', async () => {
+test('each procedure that tokens can call, and no other, has its own comment', async () => {
   const text = await readFile(join(packed.consumer, 'node_modules/svc/facades/client/dist/index.d.ts'), 'utf8')
   const readme = await readFile(join(packed.consumer, 'node_modules/svc/README.md'), 'utf8')
   const callable = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)

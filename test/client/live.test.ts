@@ -153,7 +153,7 @@ function expectInOrder(applied: readonly (number | 'read')[]): void {
 }
 
 describe('following a stream', () => {
-  test('ends with what a fresh read shows, whatever is lost, repeated, reordered, forgotten or restored', async () => {
+  test('ends with what a fresh read shows after any loss, repetition or reordering', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const service = new Unreliable()

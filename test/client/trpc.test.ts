@@ -64,7 +64,7 @@ test('a procedure over HTTP asks a model', async () => {
   expect(await clientOf(svc, token).ai.ask.mutate(ask())).toEqual({ text: 'Good day to you.' })
 })
 
-test('a procedure over HTTP hands out the pieces of an answer as they come, then what it took', async () => {
+test('a procedure over HTTP streams the pieces of an answer, then its usage', async () => {
   const { promise: rest, resolve: goOn } = Promise.withResolvers<void>()
   provider.behave = async (_, response) => {
     beginStream(response)
@@ -89,7 +89,7 @@ test('a procedure over HTTP hands out the pieces of an answer as they come, then
   ])
 })
 
-test('a procedure over HTTP tells in the stream of a failure after the first piece', async () => {
+test('a procedure over HTTP reports a failure after the first piece in the stream', async () => {
   provider.behave = async (_, response) => {
     beginStream(response)
     response.write(chunk({ delta: { content: 'Good ' } }))
@@ -145,7 +145,7 @@ test('calls of one moment may be many', async () => {
   expect(all.every((me) => me.username === username)).toBe(true)
 })
 
-test('calls of one moment in a batch without a stream: one that fails leaves the others alone', async () => {
+test('a failing call in a batch without a stream leaves the others alone', async () => {
   const { token } = await svc.user()
 
   const { status, body } = await raw(svc, 'GET', '/trpc/users.me,users.find,nothing.here?batch=1&input={}', { token })
@@ -285,7 +285,7 @@ test('an error is none of the service where nothing listens', async () => {
   expect(error).toMatchObject({ code: 'unreachable', status: undefined, issues: [] })
 })
 
-test('a caller who goes away ends the call of the provider, and the record says so', async () => {
+test("a departing caller ends the provider's call, and the record says so", async () => {
   provider.behave = stalls
   const { id, token } = await svc.user()
   const going = new AbortController()
