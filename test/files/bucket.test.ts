@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => kept.disposeAsync())
 
-test('a file that is uploaded lies in the bucket, encrypted, and is downloaded whole and in parts', async () => {
+test('an uploaded file lies encrypted in the bucket, and is downloaded whole or partly', async () => {
   const bytes = `Words. ${randomBytes(200_000).toString('hex')}`
   const { one } = await upload(svc, svc.people.ada.token, bytes)
   const [name] = await storedFiles(svc)
@@ -40,7 +40,7 @@ test('a file that is uploaded lies in the bucket, encrypted, and is downloaded w
   expect(await storedFiles(svc)).toEqual([])
 })
 
-test('a file that one machine took is read and deleted by another one over the same bucket', async () => {
+test('a file from one machine is read and deleted by another through the bucket', async () => {
   const { AI_CONFIG: models, DATABASE_URL: database } = svc.env
   const own = { AI_CONFIG: String(models), DATABASE_URL: String(database) }
   const shared = { ...server.settings, ...own, APP_KEY }
@@ -56,7 +56,7 @@ test('a file that one machine took is read and deleted by another one over the s
   expect((await download(svc, token, one.id)).status).toBe(404)
 })
 
-test('while the bucket is away uploads and downloads are told so, nothing is left of them, and all goes on afterwards', async () => {
+test('while the bucket is down, uploads and downloads fail without leaving anything behind', async () => {
   const { one } = await upload(svc, svc.people.ada.token, 'kept')
   expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
   await server.stop()
@@ -75,7 +75,7 @@ test('while the bucket is away uploads and downloads are told so, nothing is lef
   expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
 })
 
-test('a model is sent a file from the bucket; while that is away the call fails, and its provider is not at fault', async () => {
+test("a model gets files from the bucket, whose outage is not its provider's fault", async () => {
   const { token } = svc.people.ada
   const picture = Buffer.concat([PNG, randomBytes(200_000)])
   const { one } = await upload(svc, token, picture, { name: 'dot.png' })

@@ -61,7 +61,7 @@ test.each<[string, TextKind, string]>([
   expect(await read(Buffer.from(content), kind)).toEqual({ unreadable: 'damaged' })
 })
 
-test('pictures and documents that are embedded in another are passed over, and said to be', async () => {
+test('embedded pictures and documents are skipped, and reported as skipped', async () => {
   const content = zip([{ name: 'a', content: 'b' }])
   const pictures = ['media/1.png', 'media/1.svg', 'media/2.emf'].map((name) => ({ name: `word/${name}`, content: '' }))
   const found = await extractHere(docx(['x'], [{ name: 'word/embeddings/sheet.xlsx', content }, ...pictures]), 'docx')
@@ -95,7 +95,7 @@ test('a file that takes too much memory ends its own process only', async () => 
   expect(process.memoryUsage.rss() - held).toBeLessThan(300 * MB)
 })
 
-test('a file that cannot be read to its end is an error, not a reason', async () => {
+test('a file that cannot be read to its end throws an error', async () => {
   const broken = Readable.from(
     (async function* () {
       yield Buffer.from('%PDF-1.7')

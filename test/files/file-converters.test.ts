@@ -35,7 +35,7 @@ const markdown = zip([
   { name: 'output/picture.png', content: 'a picture' },
 ])
 
-test('the default converter gets a file with its key and answers with an archive of Markdown', async () => {
+test('the default converter gets a file with its key, and returns a Markdown archive', async () => {
   await using service = await startConverter({ answer: markdown, formats: { supported_formats: ['.pdf', 'docx'] } })
   const settings = { SVC_FILE_CONVERTER_API_URL: `${service.url}/extract`, ...ownKey }
   expect(await extract(settings)).toEqual(fromService)
@@ -101,7 +101,7 @@ test.each([
   expect(service.received).toHaveLength(1)
 })
 
-test('where a converter fails with a file that we have no parser for, another try may succeed', async () => {
+test('where a converter fails with a file without our own parser, retries may succeed', async () => {
   await using service = await startConverter({ answer: 'busy', status: 503, formats: { supported_formats: ['png'] } })
   const settings = { SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey }
   await expect(extract(settings, 'image/png')).rejects.toThrow('answered 503')

@@ -73,7 +73,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   })
 
   test.for([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 17])(
-    'a file of %i bytes is read as it was written, in whatever pieces it came',
+    'a file of %i bytes is read as written, whatever its pieces were',
     async (size) => {
       const bytes = randomBytes(size)
       for (const piece of [1 + Math.floor(size / 7), CHUNK, 10 * CHUNK]) {
@@ -100,7 +100,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
         ])
   })
 
-  test('nothing of a file or its key can be read where it lies, and no two files have the same bytes there', async () => {
+  test("a file's stored bytes reveal neither content nor key, and are unique", async () => {
     const bytes = Buffer.from('The same words, again and again. '.repeat(5000))
     const [first, second] = [await write(bytes), await write(bytes)]
     const [one, other] = await Promise.all([first, second].map(sealedOf))
@@ -133,14 +133,14 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     await expect(read(file)).rejects.toThrow()
   })
 
-  test('a file that was cut to whole chunks is not taken for a shorter one, even by who changes its size in the database', async () => {
+  test('a file that was cut to whole chunks fails, even with its size changed', async () => {
     const file = await write(randomBytes(3 * CHUNK))
     await replace(file, (await sealedOf(file)).subarray(0, SEALED))
 
     await expect(read({ ...file, bytes: CHUNK })).rejects.toThrow()
   })
 
-  test('a file is read with an earlier application key as long as that is known', async () => {
+  test('a file is read with an earlier application key while that is known', async () => {
     const bytes = randomBytes(1000)
     const file = await write(bytes)
 
@@ -185,7 +185,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     expect(await readdir(tmpdir())).not.toContain('secret')
   })
 
-  test('what is there is listed in the order of the names, with the time since when', async () => {
+  test('stored files are listed in the order of names with their times', async () => {
     const files = await Promise.all(Array.from({ length: 20 }, () => write(randomBytes(10))))
     await blobs.put('sealed/no-file-of-ours', inParts(Buffer.from('x'), 1))
     const listed = await allOf(store.list())
@@ -206,7 +206,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     expect((await read(await write(Buffer.from('still here')))).toString()).toBe('still here')
   })
 
-  test('a part behind the end of a file that was cut fails for its reader alone, too', async () => {
+  test('a part behind the end of a cut file fails only its reader', async () => {
     const file = await write(randomBytes(3 * CHUNK))
     await replace(file, (await sealedOf(file)).subarray(0, SEALED))
 
@@ -247,7 +247,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   })
 })
 
-test('a picture that the disk cannot read is not taken for one that is not there', async () => {
+test('a picture that the disk cannot read is not taken for a missing one', async () => {
   const { folder, blobs, close } = await openStore({})
   const pictures = sealedStorage(createVault(KEY), blobs)
   // To read a folder fails for everybody, also for who may read all files.

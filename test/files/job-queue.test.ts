@@ -140,7 +140,7 @@ describe.concurrent('the job queue', () => {
     await vi.waitFor(() => expect(other.done).toEqual([5]), { timeout: 50_000, interval: 50 })
   })
 
-  test('an ordinary role makes the tables of the jobs, or is told what it lacks', async () => {
+  test('an ordinary role creates the tables of jobs, or learns which right is missing', async () => {
     await using role = await ordinaryRole()
     await using database = await emptyDatabase()
     const url = Object.assign(new URL(database.url), { username: role.name, password: 'secret' })

@@ -41,7 +41,7 @@ async function withPictures() {
 
 const pictureFiles = () => readdir(join(upkeep.svc.folder, 'files/avatars')).catch(() => [])
 
-test('svc files rotate seals the keys of pictures anew, too, so that the earlier application key can be dropped', async () => {
+test('svc files rotate seals the keys of pictures with the new application key', async () => {
   const { svc, clear, command } = upkeep
   await clear()
   const { look, ofPerson } = await withPictures()
@@ -69,7 +69,7 @@ test('svc files rotate seals the keys of pictures anew, too, so that the earlier
   expect(await pictureFiles()).toHaveLength(4)
 })
 
-test('svc files rotate seals anew what front-end migrations keep for people who have not applied them', async () => {
+test('svc files rotate seals anew what front-end migrations keep for waiting people', async () => {
   const { svc, clear, command } = upkeep
   await clear()
   const people = await Promise.all(Array.from({ length: 3 }, () => newPerson(svc)))
@@ -117,7 +117,7 @@ test('svc files rotate counts the pictures that cannot be read, and renews the o
   expect(rotation).toMatchObject({ pictures: 2, renewed: 1, unknown: 0, unreadable: 1 })
 })
 
-test('what svc files rotate writes lies among the pictures once it is whole, and what it left when killed is swept', async () => {
+test('svc files rotate writes pictures atomically, and its leftovers are swept', async () => {
   const { svc, clear, command } = upkeep
   await clear()
   const { ofRoom } = await withPictures()
@@ -139,7 +139,7 @@ test('what svc files rotate writes lies among the pictures once it is whole, and
   expect(await readdir(drafts)).toEqual([fresh])
 })
 
-test('svc files verify says which pictures are missing, belong to nobody or do not open, and stats counts them', async () => {
+test('svc files verify reports missing, orphaned and unreadable pictures, and stats counts them', async () => {
   const { svc, clear, command } = upkeep
   await clear()
   const { room, ofRoom, ofPerson } = await withPictures()

@@ -41,12 +41,12 @@ const played = {
   },
 }
 
-test('a file that a browser has encrypted is opened by another member in Node, and no altered one is', async () => {
+test('a file from a browser opens for another member in Node, unless altered', async () => {
   expect(await playFile(web, given)).toEqual(played)
 })
 
 testWith('chromium')(
-  'a file that a browser has encrypted is opened by another member in Chromium, and no altered one is',
+  'a file from a browser opens for another member in Chromium, unless altered',
   { timeout: 60_000 },
   async () => {
     await using chromium = await openPage(svc.url)
@@ -61,7 +61,7 @@ testWith('chromium')(
 const gather = async (stream: ReadableStream<Uint8Array>) => Buffer.from(await new Response(stream).arrayBuffer())
 
 test.for([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK])(
-  'an encrypted file of %i bytes is opened by other code that goes by its format, and in whatever parts it comes',
+  'an encrypted file of %i bytes is opened by other code in any parts',
   async (size) => {
     const plain = randomBytes(size)
     const sealed = await gather(new Blob([plain]).stream().pipeThrough(await web.sealFile(roomKey, 7)))
@@ -103,7 +103,7 @@ const inParts = (bytes: Buffer, size: number): ReadableStream<Uint8Array> => {
   })
 }
 
-test('a file is encrypted and opened no faster than it is taken, so that little of a large one is held', async () => {
+test('a file is encrypted and opened only as fast as it is taken', async () => {
   let given = 0
   const endless = new ReadableStream<Uint8Array>({
     pull(parts) {

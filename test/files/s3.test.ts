@@ -30,7 +30,7 @@ test('a bucket of more files than an answer names is listed to its end', async (
   await close()
 })
 
-test('an S3 server that is away, refuses the key or never answers is told as an outage', async () => {
+test('an S3 server that is down, refuses the key or hangs is an outage', async () => {
   const server = await startS3()
   const { settings } = server
   const { blobs, close } = await openStore(settings)

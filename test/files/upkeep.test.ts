@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => upkeep[Symbol.asyncDispose]())
 
-test('svc files verify says which attachments have no file, which files no attachment, and which do not open', async () => {
+test('svc files verify reports attachments without file, orphaned files and unreadable ones', async () => {
   const { svc, clear, command, pathOf, uploadFor, putOrphan } = upkeep
   await clear()
   const person = await newPerson(svc)
@@ -49,7 +49,7 @@ test('svc files verify says which attachments have no file, which files no attac
   expect((await download(svc, person.token, whole?.id ?? '')).bytes.toString()).toBe('some words')
 })
 
-test('svc files rotate seals the keys of files anew, so that they open without the earlier application key', async () => {
+test('svc files rotate seals the keys of files with the new application key', async () => {
   const { svc, clear, command, uploadFor } = upkeep
   await clear()
   const person = await newPerson(svc)
@@ -106,7 +106,7 @@ test('svc files stats counts files and bytes by kind, state and owner', async ()
   })
 })
 
-test('files older than RETENTION_FILES_MONTHS are deleted as if by their uploaders, and newer ones of other rooms stay', async () => {
+test('files older than RETENTION_FILES_MONTHS are deleted, and newer ones of other rooms stay', async () => {
   const { svc, clear, command, uploadFor } = upkeep
   await clear()
   const [old, recent] = [await newRoom(svc, ['editor']), await newRoom(svc, ['editor'])]
@@ -140,7 +140,7 @@ test('files older than RETENTION_FILES_MONTHS are deleted as if by their uploade
   ])
 })
 
-test('a person keeps no more files than allowed, however many uploads they begin at once, and others are not concerned', async () => {
+test('a person keeps no more files than allowed despite concurrent uploads', async () => {
   const { svc, uploadFor } = upkeep
   const person = await newPerson(svc)
   for (let count = 1; count < MAX_FILES; count++) await uploadFor(person, 'x')
@@ -162,7 +162,7 @@ test('many tiny files count for the blocks that they take', async () => {
   expect(statuses).toEqual([201, 201, 422])
 })
 
-test('a text whose job was lost is read after all, and one that waits for its job is not planned twice', async () => {
+test('a text whose job was lost is read, and no job is duplicated', async () => {
   const { svc, clear, uploadFor } = upkeep
   await clear()
   const person = await newPerson(svc)
