@@ -64,7 +64,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
     })
     afterAll(() => app[Symbol.asyncDispose]())
 
-    test(`a provider of the kind ${protocol.adapter} is asked in its own terms at the address that was set`, async () => {
+    test(`a provider of the kind ${protocol.adapter} is called in its protocol at its address`, async () => {
       app.answerBy(speaks(protocol))
 
       const response = await app.ask()
@@ -91,43 +91,40 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
 
     // Others end such an answer as any that they refuse.
     const whereBlocked = protocol.adapter === 'google' ? test : undefined
-    whereBlocked?.(
-      'a question that its provider blocks is refused by each face in its own words, and recorded so',
-      async () => {
-        const blocked = {
-          promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
-          usageMetadata: { promptTokenCount: 7 },
-        }
-        app.answerBy(({ path }, response) => {
-          if (!path.includes('stream')) return json(response, blocked)
-          beginStream(response)
-          response.end(`data: ${JSON.stringify(blocked)}\n\n`)
-        })
-        const { token } = await app.svc.user()
-        const { browser } = await signIn(app.svc)
-        const messages = [{ role: 'user', content: 'Hello' }]
-        const ask = async (path: string, body: object) =>
-          (await app.svc.send('POST', path, { token, body: { model: 'mock-1', ...body } })).text()
-        const payload = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
-        const askLines = async (stream: boolean) =>
-          (await browser.send('POST', '/req/streamAI', { body: { payload: { ...payload, stream }, broadcast: false } }))
-            .text
+    whereBlocked?.('a question that its provider blocks is refused and recorded on every surface', async () => {
+      const blocked = {
+        promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+        usageMetadata: { promptTokenCount: 7 },
+      }
+      app.answerBy(({ path }, response) => {
+        if (!path.includes('stream')) return json(response, blocked)
+        beginStream(response)
+        response.end(`data: ${JSON.stringify(blocked)}\n\n`)
+      })
+      const { token } = await app.svc.user()
+      const { browser } = await signIn(app.svc)
+      const messages = [{ role: 'user', content: 'Hello' }]
+      const ask = async (path: string, body: object) =>
+        (await app.svc.send('POST', path, { token, body: { model: 'mock-1', ...body } })).text()
+      const payload = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
+      const askLines = async (stream: boolean) =>
+        (await browser.send('POST', '/req/streamAI', { body: { payload: { ...payload, stream }, broadcast: false } }))
+          .text
 
-        for (const stream of [false, true]) {
-          expect(await ask('/v1/chat/completions', { messages, stream })).toContain('"finish_reason":"content_filter"')
-          expect(await ask('/v1/responses', { input: 'Hello', stream })).toContain('{"reason":"content_filter"}')
-          expect(await ask('/v1/messages', { messages, stream, max_tokens: 9 })).toContain('"stop_reason":"refusal"')
-          expect(await askLines(stream)).toContain('"code":"provider_refused"')
-          expect((await app.ask(stream ? streaming : {})).status).toBe(422)
-        }
-        const record = { outcome: 'refused', input: 7, output: 0, cached: 0, cost: 7 }
-        expect(await app.takeRecords()).toEqual(Array.from({ length: 10 }, () => record))
-      },
-    )
+      for (const stream of [false, true]) {
+        expect(await ask('/v1/chat/completions', { messages, stream })).toContain('"finish_reason":"content_filter"')
+        expect(await ask('/v1/responses', { input: 'Hello', stream })).toContain('{"reason":"content_filter"}')
+        expect(await ask('/v1/messages', { messages, stream, max_tokens: 9 })).toContain('"stop_reason":"refusal"')
+        expect(await askLines(stream)).toContain('"code":"provider_refused"')
+        expect((await app.ask(stream ? streaming : {})).status).toBe(422)
+      }
+      const record = { outcome: 'refused', input: 7, output: 0, cached: 0, cost: 7 }
+      expect(await app.takeRecords()).toEqual(Array.from({ length: 10 }, () => record))
+    })
 
     // Others say what they cite in ways of their own, which their libraries read.
     const onlyHere = protocol.adapter === 'openai' ? test : undefined
-    onlyHere?.('a page that is cited is told without what tracks readers', async () => {
+    onlyHere?.('a cited page is reported without the tracking part of its address', async () => {
       const cited = [
         ['https://example.org/a?utm_source=openai', 'https://example.org/a'],
         ['https://example.org/b?utm_medium=x&id=1&gclid=2#top', 'https://example.org/b?id=1#top'],
@@ -159,7 +156,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
     })
 
     test.for(['end', 'reset', 'error'] as const)(
-      `a provider of the kind ${protocol.adapter} does not pass for complete when its stream is cut (%s)`,
+      `a provider of the kind ${protocol.adapter} is incomplete when its stream is cut (%s)`,
       async (cut) => {
         app.answerBy(speaks(protocol, cut))
 

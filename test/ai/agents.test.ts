@@ -53,7 +53,7 @@ describe.each<[string, Agent]>([
   ['Codex', codexCli],
 ])('%s', (_, agent) => {
   test.for(Object.keys(upstreamIds))(
-    'reads a file, edits it, runs a command, and makes the conversation shorter, by a model of %s',
+    'reads and edits a file, runs a command and compacts itself with %s',
     { timeout: 300_000 },
     async (adapter) => {
       await using at = await workshop()
@@ -74,7 +74,7 @@ describe.each<[string, Agent]>([
 })
 
 test.for(Object.keys(upstreamIds))(
-  'the agent of LangChain goes through all rounds of its tools, whole and streamed, by a model of %s',
+  'the agent of LangChain completes all rounds of its tools by models of %s',
   { timeout: 300_000 },
   async (adapter) => {
     for (const isStreamed of [false, true]) {

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 describe('a caller who goes away', () => {
-  test('a caller who goes away ends the provider call of an answer in one piece', async () => {
+  test("a caller who goes away ends the provider's call of a whole answer", async () => {
     await app.answerBy(stalls)
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
@@ -42,7 +42,7 @@ describe('a caller who goes away', () => {
     await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'completed' }]), SLOW)
   })
 
-  test('a caller who goes away ends the provider call of a stream, and pays for what was delivered', async () => {
+  test('a caller who goes away ends a stream, and pays for what was delivered', async () => {
     await app.answerBy(neverEnds)
     const gone = new AbortController()
     const response = await app.ask(streaming, gone.signal)
@@ -62,7 +62,7 @@ describe('a caller who goes away', () => {
     expect(record?.output).toBeLessThan(100)
   })
 
-  test('a caller who goes away before the first byte of a stream leaves one record, too', async () => {
+  test("a caller who goes away before a stream's first byte leaves one record", async () => {
     await app.answerBy(stalls)
     const gone = new AbortController()
     const asking = app.ask(streaming, gone.signal).catch(() => undefined)
@@ -77,7 +77,7 @@ describe('a caller who goes away', () => {
     )
   })
 
-  test('a caller who goes away pays for none of what another was told who went away before', async () => {
+  test("a caller who goes away does not pay for an earlier caller's answer", async () => {
     const half = JSON.stringify(completion('x'.repeat(10_000))).slice(0, 8000)
     const arrived = Promise.withResolvers<void>()
     const halts: Behaviour = async (_, response) => {
@@ -113,7 +113,7 @@ describe('a caller who goes away', () => {
     }
   })
 
-  test('a caller whose request cannot take a stream is refused before anything is held for it', async () => {
+  test('a caller whose request cannot take a stream is refused before any reservation', async () => {
     await app.answerBy(stalls)
     const body = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
 
@@ -145,7 +145,7 @@ describe('a caller who goes away', () => {
     expect(tries).toBe(2)
   })
 
-  test('a caller who goes away while reading slowly does not fill the memory of the service, and holds nothing up', async () => {
+  test('a caller who reads slowly and goes away neither fills memory nor blocks', async () => {
     let sent = 0
     const piece = chunk({ delta: { content: 'x'.repeat(65_536) } })
     const flood: Behaviour = async (_, response) => {

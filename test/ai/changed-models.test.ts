@@ -43,7 +43,7 @@ async function add(name: string, attributes: object = {}): Promise<{ provider: s
   return { provider: provider.one.id, model: model.one.id }
 }
 
-describe('a model that a replica has called is no longer called by it once another one', () => {
+describe('a model is no longer called by a replica once another one', () => {
   test.for<[string, (of: { provider: string; model: string }) => Promise<{ status: number }>]>([
     ['switches the model off', ({ model }) => admin.update('ai-models', model, { active: false })],
     ['switches the provider off', ({ provider }) => admin.update('ai-providers', provider, { active: false })],
@@ -64,14 +64,14 @@ describe('a model that a replica has called is no longer called by it once anoth
   })
 })
 
-test('a question that a model did not take before is answered as soon as another replica lets it', async () => {
+test("a question beyond a model's limits is answered once another replica raises them", async () => {
   const { model } = await add('growing', { limits: { maxInputTokens: 1 } })
   expect((await ask('growing')).status).toBe(422)
   expect((await admin.update('ai-models', model, { limits: { maxInputTokens: 1000 } })).status).toBe(200)
   expect((await ask('growing')).status).toBe(200)
 })
 
-test('a model is asked where its provider is now, by the key that it has now, and paid at its price of now', async () => {
+test('a model is called by its current address and key, at its current price', async () => {
   const { provider } = await add('moving')
   expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'Good day.' } })
   const moved = { apiUrl: other.url, apiKey: 'another' }
@@ -91,7 +91,7 @@ test('a model is asked where its provider is now, by the key that it has now, an
   expect(record).toEqual({ cost: 7_000_000 })
 })
 
-test('a model that took too little a moment ago stands in for another one as soon as it takes more', async () => {
+test('a model becomes a fallback at once when its input limit is raised', async () => {
   const { model } = await add('small', { limits: { maxInputTokens: 1 } })
   const { provider } = await add('broken', { fallback: ['small'] })
   expect(
@@ -106,7 +106,7 @@ test('a model that took too little a moment ago stands in for another one as soo
   expect([answer.status, await answer.json()]).toMatchObject([200, { content: { text: 'Good day.' } }])
 })
 
-test('a model that was switched off is not called because its change was forgotten in the log', async () => {
+test('a model that was switched off is not called although the log forgot it', async () => {
   const { model } = await add('forgotten')
   await changing.rows("update change_streams set seq = 1 where stream = 'all'")
   expect((await ask('forgotten')).status).toBe(200)
@@ -140,7 +140,7 @@ test('the catalogue changes while people ask, and nobody sees it', async () => {
 describe('what is looked up', () => {
   const statements = watchStatements()
 
-  test('for a question is the caller alone, and a call is reserved for by what was seen of the model', async () => {
+  test('for a question is only the caller, as the model is cached', async () => {
     await add('seen')
     const seen: string[][] = []
     // Of several, as a model is looked up anew now and then.

@@ -35,7 +35,7 @@ test.for(clientNames)('%s reads an answer whole and as it comes', async (name) =
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed' }, { outcome: 'completed' }])
 })
 
-test.for(clientNames)('%s ends the call of the provider where its program aborts, and asks no more', async (name) => {
+test.for(clientNames)('%s ends the call of the provider without retries where its program aborts', async (name) => {
   const client = clientOf(name)
   for (const [behave, ask] of [
     [stalls, client.ask],
@@ -81,7 +81,7 @@ const times: Record<ClientName, number> = {
 const failing = clientNames.map((name, at): [ClientName, number] => [name, at % 2 ? 503 : 500])
 
 test.concurrent.for(failing)(
-  '%s asks for an answer that fails by %i so often, and the provider is left alone after five failures in a row',
+  '%s retries an answer that fails by %i, until five failures open the circuit',
   { timeout: 240_000 },
   async ([name, status], { expect }) => {
     await using failing = await startWith(refuses(status), { circuit: { failures: 5, openFor: '1h' } })

@@ -38,7 +38,7 @@ async function uploadPlan({ svc }: House, token: string) {
   return one.id
 }
 
-test('a newcomer asks with the client of OpenAI, a tool and a PDF, and then the same in an encrypted room', async () => {
+test('a newcomer asks by the client of OpenAI and in an encrypted room', async () => {
   await using house = await startHouse()
   const { svc, provider } = house
   const { id, token } = await svc.user({ username: 'newcomer', abilities: ['ai', 'read', 'write'] })

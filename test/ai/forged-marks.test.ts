@@ -29,7 +29,7 @@ const call = {
 const output = { type: 'function_call_output', call_id: forged('ID'), output: 'Rain' }
 
 test.each(protocols.map(({ adapter }) => adapter))(
-  'nobody passes off as the service’s what they write into calls of tools or the schema of an answer (%s)',
+  "nobody can forge the service's marks in tool calls or schemas (%s)",
   async (model) => {
     const schema = {
       type: 'object',
@@ -55,7 +55,7 @@ test('nobody passes off as the service’s how they call a document', async () =
   }
 })
 
-test('nobody passes off as the service’s what they say that a model thought, but Anthropic gets back what it signed', async () => {
+test("nobody can forge the service's marks in thoughts, and Anthropic gets signed ones", async () => {
   const thought = { type: 'reasoning', summary: [{ type: 'summary_text', text: forged('THOUGHT') }] }
   const said = [{ role: 'user', content: 'Well?' }, thought, { ...call, call_id: 'c', arguments: '{}' }]
   const input = [...said, { ...output, call_id: 'c' }]

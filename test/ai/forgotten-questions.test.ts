@@ -27,7 +27,7 @@ const messages = [
   },
 ]
 
-test('nothing of what was asked and answered is in the memory of a service whose calls are over', async () => {
+test('no question or answer remains in memory once all calls are over', async () => {
   await using provider = await startProvider(answers(`It is ${ANSWER} .`))
   await using config = await configFor(provider.url)
   await using svc = await startJsonApi({ AI_CONFIG: config.file })

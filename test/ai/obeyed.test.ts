@@ -130,7 +130,7 @@ const asked = every.flatMap((way, at) =>
     .map((one): [string, string, Way, Case] => [nameOf(way), one.name, way, one]),
 )
 
-test.for(asked)('%s: a model that is asked for %s obeys, and is billed for what it counts', async ([, , way, one]) => {
+test.for(asked)('%s: a model that is asked for %s obeys, and is billed as counted', async ([, , way, one]) => {
   const { text = 'What do you say?' } = one
   const plain = await askPlainly(way, text)
   const wish = one.wish(plain)
@@ -156,7 +156,7 @@ test.for(asked)('%s: a model that is asked for %s obeys, and is billed for what 
 const seeded = every.filter((way) => hasWords(way, { seed: 1 }) && way.adapter !== 'anthropic')
 
 test.for(seeded.map((way): [string, Way] => [nameOf(way), way]))(
-  '%s: a model says the same by the same seed, and something else by another',
+  '%s: a model repeats itself by the same seed, and differs by another',
   async ([, way]) => {
     const one = await ask(way, 'What do you say?', { seed: 7 })
 

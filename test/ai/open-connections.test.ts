@@ -50,7 +50,7 @@ const ask = (model: string, stream: boolean) => {
 }
 
 test.for(streams)(
-  'a stream of $adapter $last a last word is over, though its connection stays open or breaks',
+  'a stream of $adapter $last a last word ends on open or broken connections',
   async ({ adapter, text }) => {
     for (const breaks of [false, true]) {
       answerWith(text, breaks)
@@ -62,14 +62,11 @@ test.for(streams)(
   },
 )
 
-test.for(streams)(
-  'a stream of $adapter $last a last word is over where a whole answer was asked for',
-  async ({ adapter, text }) => {
-    for (const breaks of [false, true]) {
-      answerWith(text, breaks)
-      const answer = await ask(adapter, false)
+test.for(streams)('a stream of $adapter $last a last word ends as a whole answer', async ({ adapter, text }) => {
+  for (const breaks of [false, true]) {
+    answerWith(text, breaks)
+    const answer = await ask(adapter, false)
 
-      expect([answer.status, await answer.json()]).toMatchObject([200, { choices: [{ finish_reason: 'stop' }] }])
-    }
-  },
-)
+    expect([answer.status, await answer.json()]).toMatchObject([200, { choices: [{ finish_reason: 'stop' }] }])
+  }
+})

@@ -34,7 +34,7 @@ beforeEach(() => {
 const ask = (more: object = {}) =>
   svc.send('POST', '/v1/chat/completions', { token, body: { model: 'llama', messages, ...more } })
 
-test('a model of Open WebUI is asked at its address with its key, in one piece and as a stream that begins with what it found', async () => {
+test('a model of Open WebUI is called by its key, whole and streamed', async () => {
   expect(await (await ask()).json()).toMatchObject({ choices: [{ message: { content: 'Good day.' } }] })
   upstream.behave = (_, response) => {
     beginStream(response)
@@ -51,7 +51,7 @@ test('a model of Open WebUI is asked at its address with its key, in one piece a
   expect(upstream.asked).toHaveLength(2)
 })
 
-test('a model of Open WebUI calls functions of the caller, and takes no ids of tokens to embed', async () => {
+test('a model of Open WebUI calls functions, and refuses ids of tokens', async () => {
   upstream.behave = callsTool('weather', '{"place":"Ulm"}')
   const parameters = { type: 'object', properties: { place: { type: 'string' } } }
   const answer = await (await ask({ tools: [{ type: 'function', function: { name: 'weather', parameters } }] })).json()
@@ -62,7 +62,7 @@ test('a model of Open WebUI calls functions of the caller, and takes no ids of t
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('ids of tokens')])
 })
 
-test('the list of Open WebUI says which of its models are there, and what they are called', async () => {
+test('the list of Open WebUI tells which of its models are online', async () => {
   upstream.lists.length = 0
   upstream.listing = {
     data: [
@@ -80,7 +80,7 @@ test('the list of Open WebUI says which of its models are there, and what they a
   ])
 })
 
-test('a server that an older file calls openai_like is asked as one of the protocol of OpenAI', async () => {
+test('a server that older files call openai_like uses the protocol of OpenAI', async () => {
   const provider = { adapter: 'openai_like', apiUrl: upstream.url, apiKey: key }
   await using config = await configFor('', { provider })
   await using older = await startApp({ AI_CONFIG: config.file })

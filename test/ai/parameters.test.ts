@@ -114,7 +114,7 @@ test.for(told)('a provider of the kind %s receives the parameters %j', async ([a
   expect(asked.map(({ thinking }) => thinking)).toEqual(Array(2).fill((body as { thinking?: object }).thinking))
 })
 
-test('a parameter is that of the request, else of the model, else of the provider, from the file and over the API', async () => {
+test("a parameter is the request's, else the model's, else the provider's", async () => {
   upstream.behave = speaks(protocolOf('openai-compatible'))
   const { token } = admin
   const parameters = { temperature: 0.1, topP: 0.1, maxTokens: 10, top_k: 1, nested: { one: 1 } }
@@ -141,7 +141,7 @@ test('a parameter is that of the request, else of the model, else of the provide
   ])
 })
 
-test('a bound of the answer that is below the limit of the model is kept', async () => {
+test('a bound of the answer below the limit of the model is kept', async () => {
   const model = { parameters: { maxTokens: 100 }, limits: { maxOutputTokens: 5000 } }
 
   const asked = await bodiesAsked(protocolOf('openai-compatible'), model)
@@ -188,13 +188,13 @@ async function rounds(settings: object, accept: string) {
 
 const settings = { maxToolCallingRounds: 1, maxToolCallingRoundsStreaming: 2 }
 
-test('tools of a model are asked for as many rounds as the settings of the model say', async () => {
+test('tools of a model run for as many rounds as its settings say', async () => {
   expect(await rounds(settings, 'application/json')).toEqual(['auto', 'none'])
   expect(await rounds(settings, 'text/event-stream')).toEqual(['auto', 'auto', 'none'])
   expect(await rounds({}, 'application/json')).toEqual([...Array(5).fill('auto'), 'none'])
 })
 
-test('tools of a model are not offered where its settings say that it calls none', async () => {
+test('tools of a model are not offered where its settings exclude calls', async () => {
   expect(await rounds({ toolCalling: false }, 'application/json')).toEqual(['none offered'])
 })
 

@@ -76,7 +76,7 @@ test.for([
   ['a message', '/v1/messages', false],
   ['a message', '/v1/messages', true],
 ] as const)(
-  'an answer that its provider pauses is sent back as it was and goes on: %s over %s, streamed %s',
+  'a paused answer is sent back unchanged and continues: %s over %s, streamed %s',
   async ([, path, stream]) => {
     const isChat = path === '/v1/chat/completions'
 
@@ -95,32 +95,26 @@ test.for([
   },
 )
 
-test.for([false, true])(
-  'an answer that is paused in the last round of its model ends there as one that is too long, streamed %s',
-  async (stream) => {
-    upstream.behave = pauses
+test.for([false, true])('a paused answer in the last round ends as too long, streamed %s', async (stream) => {
+  upstream.behave = pauses
 
-    const text = await (await chat({ stream })).text()
+  const text = await (await chat({ stream })).text()
 
-    expect(text).toContain('Most say ')
-    expect(text).toContain('"finish_reason":"length"')
-    expect(sent().map(([, said]) => said?.content)).toEqual([undefined, told, [...told, ...told]])
-    expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 210, output: 27, searches: 3 }])
-  },
-)
+  expect(text).toContain('Most say ')
+  expect(text).toContain('"finish_reason":"length"')
+  expect(sent().map(([, said]) => said?.content)).toEqual([undefined, told, [...told, ...told]])
+  expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 210, output: 27, searches: 3 }])
+})
 
-test.for([false, true])(
-  'an answer that is paused before a word of it is not asked for again, streamed %s',
-  async (stream) => {
-    upstream.behave = says([], { stop_reason: 'pause_turn', usage: usage(70, 1, 0) })
+test.for([false, true])('an answer that pauses before any word is not continued, streamed %s', async (stream) => {
+  upstream.behave = says([], { stop_reason: 'pause_turn', usage: usage(70, 1, 0) })
 
-    expect(await (await chat({ stream })).text()).toContain('"finish_reason":"length"')
-    expect(upstream.asked).toHaveLength(1)
-    expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 70, output: 1 }])
-  },
-)
+  expect(await (await chat({ stream })).text()).toContain('"finish_reason":"length"')
+  expect(upstream.asked).toHaveLength(1)
+  expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 70, output: 1 }])
+})
 
-test('a model that is paused and calls a tool of the service is told what came of it, and of nothing else', async () => {
+test('a paused model that calls a tool gets its result and nothing else', async () => {
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: { city: 'Hildesheim' } }
   upstream.behave = inTurn(says([announced, call], { stop_reason: 'pause_turn', usage: usage(70, 9, 0) }), pauses, ends)
 
@@ -143,7 +137,7 @@ test('a text of spaces alone is not sent back, as its provider refuses it', asyn
   await takeRecords()
 })
 
-test('an answer that goes on after its provider has paused it ends where the limits have no room for the rest', async () => {
+test('a paused answer that continues ends where the limits have no room', async () => {
   const limit = { name: 'little', for: 'user', unit: 'tokens', per: 'day' } as const
   const { token } = await svc.user()
   await svc.host.limits.set({ ...limit, cap: 160 })
@@ -171,7 +165,7 @@ test('an answer that goes on after its provider has paused it ends where the lim
   expect(await takeRecords()).toMatchObject([{ outcome: 'cut', searches: 1 }])
 })
 
-test('a request whose answer is paused is refused where the limits have no room for the rest, with the record of what was said', async () => {
+test('a request with a paused answer is refused beyond the limits, and recorded', async () => {
   const { token } = await svc.user()
   await svc.host.limits.set({ name: 'little', for: 'user', unit: 'tokens', per: 'day', cap: 160 })
 

@@ -31,7 +31,7 @@ afterAll(async () => {
   await kept.disposeAsync()
 })
 
-test('a question waits on each replica until the file is read that it is about', { timeout: 60_000 }, async () => {
+test('a question waits on each replica until its file is read', { timeout: 60_000 }, async () => {
   const { svc, urls } = pair
   const { token } = svc.people.ada
   const { one } = await upload(svc, token, pdf({ lines: ['scanned'] }), { name: 'scan.pdf', type: 'application/pdf' })

@@ -129,7 +129,7 @@ test('a provider that falls silent within its stream ends ours with an error', a
   expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
 })
 
-test('a provider that says too little for too long is cut off by the time limit of the whole call', async () => {
+test('a provider that is slow throughout is cut off by the total timeout', async () => {
   await using app = await startWith(neverEnds, { timeouts: { ...timeouts, total: '1500ms' } })
 
   const events = eventsIn(await (await app.ask(streaming)).text())
@@ -140,7 +140,7 @@ test('a provider that says too little for too long is cut off by the time limit 
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])
 })
 
-test('a provider that counts what cannot be is still recorded, and so is everybody else', async () => {
+test('a provider with impossible counts is recorded, and so is everybody else', async () => {
   const impossible = { prompt_tokens: 1e15, completion_tokens: -3.5, total_tokens: 1 }
   const body = {
     choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
@@ -224,7 +224,7 @@ test('another try does not follow once something was delivered', async () => {
   expect(app.upstream.asked).toHaveLength(1)
 })
 
-test('a provider that keeps failing is left alone for a while, and asked again after', async () => {
+test('a provider that keeps failing is skipped for a while, then asked again', async () => {
   await using app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   expect((await app.ask()).status).toBe(500)
   expect(app.upstream.asked).toHaveLength(3)
@@ -245,7 +245,7 @@ test('a provider that keeps failing is left alone for a while, and asked again a
 })
 
 test.for(['openai-compatible', 'openai'])(
-  'a provider of the kind %s that says too much with a refusal is cut short',
+  'a provider of the kind %s with an endless refusal is cut off',
   async (adapter) => {
     let sent = 0
     const floods: Behaviour = async (_, response) => {

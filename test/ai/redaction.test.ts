@@ -18,88 +18,79 @@ const spoken = { prompt: 'CANARY-PROMPT', answer: 'CANARY-ANSWER', system: 'CANA
 const streaming = { accept: 'text/event-stream' }
 
 describe('nothing that a person said and no secret is written down', () => {
-  test.for(['info', 'trace'])(
-    'nothing that a person said and no secret is written down at the level %s, however calls end',
-    async (level) => {
-      await using provider = await startProvider()
-      await using config = await configFor(provider.url, {
-        provider: { apiKey: secretKey, timeouts: { firstByte: '300ms' }, circuit: { failures: 1000 } },
-      })
-      await using svc = await startApp({ AI_CONFIG: config.file, LOG_LEVEL: level })
-      const { token, email, name } = await svc.user({ username: 'canary-person' })
-      const errors: string[] = []
-      const body = {
-        payload: {
-          model: 'mock-1',
-          messages: [
-            { role: 'system', content: { text: spoken.system } },
-            { role: 'user', content: { text: spoken.prompt } },
-          ],
-        },
-      }
-      const send = async (method: string, path: string, options: Parameters<typeof svc.send>[2]) => {
-        const response = await svc.send(method, path, options)
-        const text = await response.text()
-        if (response.status >= 400 || text.includes('event: error')) errors.push(text)
-      }
+  test.for(['info', 'trace'])('nothing that a person said and no secret is logged at level %s', async (level) => {
+    await using provider = await startProvider()
+    await using config = await configFor(provider.url, {
+      provider: { apiKey: secretKey, timeouts: { firstByte: '300ms' }, circuit: { failures: 1000 } },
+    })
+    await using svc = await startApp({ AI_CONFIG: config.file, LOG_LEVEL: level })
+    const { token, email, name } = await svc.user({ username: 'canary-person' })
+    const errors: string[] = []
+    const body = {
+      payload: {
+        model: 'mock-1',
+        messages: [
+          { role: 'system', content: { text: spoken.system } },
+          { role: 'user', content: { text: spoken.prompt } },
+        ],
+      },
+    }
+    const send = async (method: string, path: string, options: Parameters<typeof svc.send>[2]) => {
+      const response = await svc.send(method, path, options)
+      const text = await response.text()
+      if (response.status >= 400 || text.includes('event: error')) errors.push(text)
+    }
 
-      const endings = [
-        answers(spoken.answer),
-        refuses(400),
-        refuses(500),
-        replies(canary),
-        replies(`{"x":"${canary}"}`),
-      ]
-      for (const behave of [...endings, breaksOff('reset'), breaksOff('end'), breaksOff('error')]) {
-        provider.behave = behave
-        await send('POST', '/api/ai-req', { token, body })
-        await send('POST', '/api/ai-req', { token, body, headers: streaming })
-      }
-      // Some servers tell an error as a text, which may quote the question.
-      provider.behave = replies(`data: {"error":"${canary}"}\n\n`)
-      const others = {
-        ...{ model: 'mock-1', stream: true, max_tokens: 9 },
-        messages: [{ role: 'user', content: spoken.prompt }],
-      }
-      for (const path of ['/v1/chat/completions', '/v1/messages']) await send('POST', path, { token, body: others })
-      provider.behave = neverEnds
-      const gone = new AbortController()
-      const response = await svc.send('POST', '/api/ai-req', { token, body, headers: streaming, signal: gone.signal })
-      gone.abort()
-      await response.text().catch(() => undefined)
-      provider.behave = answers(spoken.answer)
-      await send('POST', `/api/ai-req?token=${spoken.query}`, { token: `${token}x`, body })
-      await send('POST', '/api/ai-req', { token, body: JSON.stringify(body).slice(0, -3) })
-      await send('POST', '/api/ai-req', { token, body: { payload: { ...body.payload, model: spoken.prompt } } })
-      await send('POST', '/api/ai-req', {
-        token,
-        body: { payload: { model: 'mock-1', messages: [{ role: spoken.prompt, content: { text: 1 } }] } },
-      })
-      await send('GET', `/api/${spoken.query}?x=${spoken.query}`, { token, headers: { cookie: `a=${spoken.query}` } })
-      await send('GET', '/api/user', { token })
-      await send('POST', '/trpc/ai.ask', { token, body: body.payload })
-      await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, model: spoken.prompt } })
-      await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, messages: spoken.prompt } })
-      provider.behave = refuses(500)
-      await send('POST', '/trpc/ai.ask', { token, body: body.payload })
-      await send('GET', `/trpc/usage.summary?input=${encodeURIComponent(`{"from":"${spoken.query}"}`)}`, { token })
-      await vi.waitFor(async () => {
-        await svc.services.usageLedger.flush()
-        expect((await svc.rows('select id from usage_records')).length).toBeGreaterThanOrEqual(18)
-      }, SLOW)
+    const endings = [answers(spoken.answer), refuses(400), refuses(500), replies(canary), replies(`{"x":"${canary}"}`)]
+    for (const behave of [...endings, breaksOff('reset'), breaksOff('end'), breaksOff('error')]) {
+      provider.behave = behave
+      await send('POST', '/api/ai-req', { token, body })
+      await send('POST', '/api/ai-req', { token, body, headers: streaming })
+    }
+    // Some servers tell an error as a text, which may quote the question.
+    provider.behave = replies(`data: {"error":"${canary}"}\n\n`)
+    const others = {
+      ...{ model: 'mock-1', stream: true, max_tokens: 9 },
+      messages: [{ role: 'user', content: spoken.prompt }],
+    }
+    for (const path of ['/v1/chat/completions', '/v1/messages']) await send('POST', path, { token, body: others })
+    provider.behave = neverEnds
+    const gone = new AbortController()
+    const response = await svc.send('POST', '/api/ai-req', { token, body, headers: streaming, signal: gone.signal })
+    gone.abort()
+    await response.text().catch(() => undefined)
+    provider.behave = answers(spoken.answer)
+    await send('POST', `/api/ai-req?token=${spoken.query}`, { token: `${token}x`, body })
+    await send('POST', '/api/ai-req', { token, body: JSON.stringify(body).slice(0, -3) })
+    await send('POST', '/api/ai-req', { token, body: { payload: { ...body.payload, model: spoken.prompt } } })
+    await send('POST', '/api/ai-req', {
+      token,
+      body: { payload: { model: 'mock-1', messages: [{ role: spoken.prompt, content: { text: 1 } }] } },
+    })
+    await send('GET', `/api/${spoken.query}?x=${spoken.query}`, { token, headers: { cookie: `a=${spoken.query}` } })
+    await send('GET', '/api/user', { token })
+    await send('POST', '/trpc/ai.ask', { token, body: body.payload })
+    await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, model: spoken.prompt } })
+    await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, messages: spoken.prompt } })
+    provider.behave = refuses(500)
+    await send('POST', '/trpc/ai.ask', { token, body: body.payload })
+    await send('GET', `/trpc/usage.summary?input=${encodeURIComponent(`{"from":"${spoken.query}"}`)}`, { token })
+    await vi.waitFor(async () => {
+      await svc.services.usageLedger.flush()
+      expect((await svc.rows('select id from usage_records')).length).toBeGreaterThanOrEqual(18)
+    }, SLOW)
 
-      const log = svc.log.join('')
-      const secrets = [canary, secretKey, ...Object.values(spoken), token, token.split('_')[2] ?? '', email, name]
-      for (const secret of secrets) {
-        expect.soft(log.includes(secret), `${secret} in the log`).toBe(false)
-        expect.soft(errors.join('').includes(secret), `${secret} in an error`).toBe(false)
-      }
-      expect(errors.length).toBeGreaterThan(15)
-      expect(errors.join('')).not.toMatch(/\bat .*\.ts:|node_modules|select |APICall/)
-      const kept = await svc.rows<{ row: string }>('select u::text as row from usage_records u')
-      expect(JSON.stringify(kept)).not.toContain('CANARY')
-    },
-  )
+    const log = svc.log.join('')
+    const secrets = [canary, secretKey, ...Object.values(spoken), token, token.split('_')[2] ?? '', email, name]
+    for (const secret of secrets) {
+      expect.soft(log.includes(secret), `${secret} in the log`).toBe(false)
+      expect.soft(errors.join('').includes(secret), `${secret} in an error`).toBe(false)
+    }
+    expect(errors.length).toBeGreaterThan(15)
+    expect(errors.join('')).not.toMatch(/\bat .*\.ts:|node_modules|select |APICall/)
+    const kept = await svc.rows<{ row: string }>('select u::text as row from usage_records u')
+    expect(JSON.stringify(kept)).not.toContain('CANARY')
+  })
 
   test('every error names the request that stands in the log', async () => {
     await using provider = await startProvider(refuses(400))

@@ -61,7 +61,7 @@ describe('POST /api/ai-req', () => {
     expect(await ask()).toEqual(await ask())
   })
 
-  test('POST /api/ai-req takes conversations without a system message, with a late one, and with turns in a row', async () => {
+  test('POST /api/ai-req takes conversations with missing, late and repeated roles', async () => {
     const sent = async (body: object) => {
       const response = await svc.send('POST', '/api/ai-req', { token, body })
       expect(response.status).toBe(200)
@@ -223,7 +223,7 @@ describe('a body that will not do', () => {
     ['a payload 100,000 deep', `{"payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`, tooDeep],
   ]
 
-  test('a body that will not do is a 422 that names the field, costs nothing and asks nobody', async () => {
+  test('a body that will not do is a 422 that names the field', async () => {
     const { id, token } = await svc.user()
 
     for (const [name, body, errors] of bodies) {
@@ -280,7 +280,7 @@ describe('what is no body for it at all', () => {
   })
   afterAll(() => narrow[Symbol.asyncDispose]())
 
-  test('a body for POST /api/ai-req is 413 beyond the limit, and that can be set', async () => {
+  test('a body for POST /api/ai-req beyond the configured limit is 413', async () => {
     const fits = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(1500), 'demo') })
     const large = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(3000), 'demo') })
 
@@ -294,7 +294,7 @@ describe('what is no body for it at all', () => {
     })
   })
 
-  test('a body for POST /api/ai-req is 413 beyond two mebibytes where nothing else is set', async () => {
+  test('a body for POST /api/ai-req beyond two mebibytes is 413 by default', async () => {
     const ask = (length: number) =>
       svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(length), 'demo') })
 
@@ -302,7 +302,7 @@ describe('what is no body for it at all', () => {
     expect((await ask(2 * 1024 * 1024)).status).toBe(413)
   })
 
-  test('a body for POST /api/ai-req is 413 without being read whole, also when its length is not announced', async () => {
+  test('a body for POST /api/ai-req of unannounced length is 413 before its end', async () => {
     const pieces = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new TextEncoder().encode(' '.repeat(1024))),
     })

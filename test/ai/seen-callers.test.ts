@@ -46,7 +46,7 @@ const endings: [string, (who: Seen) => unknown][] = [
   ['the person is removed', ({ user }) => changing.host.admin.removeUser({ user })],
 ]
 
-describe('a caller who was answered a moment ago is refused by every replica, and no model is asked, once', () => {
+describe('a caller who was just answered is refused by every replica once', () => {
   test.for(endings)('%s', async ([, end]) => {
     const who = await seen()
     const before = upstream.asked.length
@@ -90,7 +90,7 @@ const ways: [string, string, object][] = [
 const limits = [['no limit'], ['enforce'], ['observe']] as const
 const tried = limits.flatMap(([mode]) => ways.map((way) => [mode, ...way] as const))
 
-describe('under every kind of limit, and by every way of asking, a revoked token asks no model', () => {
+describe('a revoked token asks no model under any limit on any surface', () => {
   test.for(tried)('%s: %s', async ([mode, , path, body]) => {
     const { token, user } = await changing.user().then((person) => ({ ...person, user: { id: person.id } }))
     const limit = { name: `of ${user.id}`, for: 'user', cap: 1000, unit: 'requests', per: 'day' } as const
@@ -135,7 +135,7 @@ describe('once a token is revoked, nobody is told by it', () => {
   })
 })
 
-test('a secret that is not the token of a caller who was just seen is refused', async () => {
+test('a wrong secret for a recently seen token is refused', async () => {
   const { token } = await seen()
   const [kind, id, secret = ''] = token.split('_')
   const other = [...secret].reverse().join('')
@@ -152,7 +152,7 @@ test('the limits of a group hold from the first question after somebody joined i
   expect((await ask(token)).status).toBe(200)
 })
 
-test('of many who ask at once the one whose token was revoked is refused, and all others are answered', async () => {
+test('of many concurrent callers only the one with the revoked token is refused', async () => {
   const people = await Promise.all(Array.from({ length: 12 }, seen))
   const [first] = people as [Seen]
   await changing.host.tokens.revokeFor({ user: first.user, tokenId: idOf(first.token) })
@@ -178,7 +178,7 @@ describe('who calls', () => {
   })
 })
 
-test('a revoked token uses up nothing of what its person may ask in a minute', async () => {
+test("a revoked token uses nothing of its person's rate limit", async () => {
   await using strict = await startApp({
     ...{ AI_CONFIG: String(asked.env['AI_CONFIG']), DATABASE_URL: String(asked.env.DATABASE_URL) },
     RATE_LIMIT_AI_PER_MINUTE: '3',

@@ -53,7 +53,7 @@ async function expectHandling(api: StandardApi, name: string, handling: string):
 }
 
 describe.each(standardApis)('$path', (api) => {
-  test('every standard member is in the table, with a reason where it goes no further', async () => {
+  test('every standard member is in the table, with a reason where it stops', async () => {
     const table = tableOf(api)
     for (const [module, name] of api.types) {
       const members = await declaredMembers(module, name)

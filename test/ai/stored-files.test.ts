@@ -104,7 +104,7 @@ test.for([
   // Asks by OpenAI's older interface.
   ['openai', { seed: 7 }],
   ['adds-members', {}],
-] as const)('%s gets stored files byte for byte as if they were in the request: %j', async ([model, more]) => {
+] as const)('%s gets stored files byte for byte as if sent inline: %j', async ([model, more]) => {
   // At the borders of sealed chunks, and with each remainder of a third.
   const files = [0, 65_536, 131_073].map((bytes, at) => [`${at}.png`, picture(bytes)] as const)
   const stored = await Promise.all(files.map(([name, bytes]) => store(bytes, name)))
@@ -127,7 +127,7 @@ test.for([
   expect(Number(streamed?.headers['content-length'])).toBeGreaterThan(500_000)
 })
 
-test('ten stored files of megabytes are counted as what is in memory of them, as long as the call lasts', async () => {
+test('ten stored files of megabytes are accounted only by their bytes in memory', async () => {
   const over = Promise.withResolvers<void>()
   upstream.behave = async (_, response) => {
     beginStream(response)
@@ -182,7 +182,7 @@ test('a call that is given up while its files are sent closes them', async () =>
   await expect.poll(() => recordsOf(svc)).toMatchObject([{ outcome: 'aborted' }])
 })
 
-test('a call fails in words where one of its files is gone when it is sent, and no provider is at fault', async () => {
+test('a call whose file is gone fails with a reason, blaming no provider', async () => {
   const second = await store(picture())
   upstream.read = async (request) => {
     await once(request, 'readable')
@@ -207,28 +207,25 @@ test('a call fails in words where one of its files is gone when it is sent, and 
 test.for([
   ['another server', 'two-servers'],
   ['another model', 'falls-back'],
-] as const)(
-  '%s gets the files from their beginning after the first broke off or refused amid them',
-  async ([, model]) => {
-    let tries = 0
-    upstream.read = async (request, response) => {
-      if (tries++ > 0) return textOf(request)
-      await once(request, 'readable')
-      if (model === 'two-servers') request.socket.destroy()
-      else json(response, {}, 401)
-      return undefined
-    }
+] as const)('%s gets the files from their beginning after the first attempt failed', async ([, model]) => {
+  let tries = 0
+  upstream.read = async (request, response) => {
+    if (tries++ > 0) return textOf(request)
+    await once(request, 'readable')
+    if (model === 'two-servers') request.socket.destroy()
+    else json(response, {}, 401)
+    return undefined
+  }
 
-    expect((await ask(model, [{ file_id: large.id }])).status).toBe(200)
+  expect((await ask(model, [{ file_id: large.id }])).status).toBe(200)
 
-    expect(tries).toBe(2)
-    expect(upstream.asked[0]?.sent).toContain(`"data:image/png;base64,${large.bytes.toString('base64')}"`)
-    expect(await recordsOf(svc)).toMatchObject([{ outcome: 'completed' }])
-    await expect.poll(openFiles).toEqual([])
-  },
-)
+  expect(tries).toBe(2)
+  expect(upstream.asked[0]?.sent).toContain(`"data:image/png;base64,${large.bytes.toString('base64')}"`)
+  expect(await recordsOf(svc)).toMatchObject([{ outcome: 'completed' }])
+  await expect.poll(openFiles).toEqual([])
+})
 
-test('a provider that speaks HTTP/2 gets stored files over HTTP/1.1, where a body may break off', async () => {
+test('a provider that speaks HTTP/2 gets stored files over HTTP/1.1', async () => {
   using _trusting = await trust(secure.caFile)
   const [first, second] = [await store(picture(1_000_000)), await store(picture())]
   const parts = [first, second].map(({ id: file_id }) => ({ file_id }))

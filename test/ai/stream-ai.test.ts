@@ -34,7 +34,7 @@ const linesOf = (text: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line))
 
-test('an answer comes as lines: who answers, the pieces of its text, and last the whole text', async () => {
+test('an answer comes as lines: the author, the pieces, then the whole text', async () => {
   const { status, headers, text } = await send(asking())
   const plain = { isDone: false, status: null }
 
@@ -82,7 +82,7 @@ const untilRead = async () => {
   await expect.poll(pending, { timeout: 30_000, interval: 20 }).toBe(0)
 }
 
-test('files go along by their uuids, and one that the model cannot be given is named to it instead', async () => {
+test('files are sent by uuid, and unsuitable ones are only named', async () => {
   const file = async (bytes: string | Buffer, name: string, fields = {}) => {
     const { one } = await upload(app.svc, token, bytes, { name, fields })
     await untilRead()
@@ -123,7 +123,7 @@ test('a model for which files are switched off is told that there was one', asyn
   expect(prompt).not.toContain('under the mat')
 })
 
-test('a file in a message of a model, or of which the text is still being read, is refused by its field', async () => {
+test("a file in a model's message or with pending text is refused", async () => {
   const { one } = await upload(app.svc, token, 'Some words.')
   await untilRead()
   const uuid = String(one.attributes['uuid'])
@@ -172,7 +172,7 @@ test.for<[string, object, string]>([
   expect(app.upstream.asked).toEqual([])
 })
 
-test('a provider that fails is told in a last line, or in an answer with 200, with a code and without its words', async () => {
+test("a provider's failure is reported by a code without the provider's words", async () => {
   app.upstream.behave = refuses(400)
   const streamed = await send(asking())
   const whole = await send(asking({ stream: false }))

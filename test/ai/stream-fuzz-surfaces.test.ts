@@ -66,7 +66,7 @@ const ways = [
 ]
 
 test.for(ways)(
-  'a caller of $name gets the same answer $how for every cut of its bytes',
+  'a caller of $name gets the same answer $how for any cut bytes',
   { timeout: 700_000 },
   ({ face, stream }) =>
     fc.assert(

@@ -12,7 +12,7 @@ beforeEach(() => kinds.reset())
 describe('how hard a model thinks', () => {
   const asks = async (model: string, more: object) => (await kinds.bodyFor(model, { max_tokens: 8000, ...more })).body
 
-  test('thoughts and answer together stay within the longest answer, however hard the model is to think', async () => {
+  test('thoughts and answer together stay within the longest answer at any effort', async () => {
     for (const effort of ['minimal', 'low', 'medium', 'high', 'xhigh']) {
       for (const model of ['anthropic', 'thinks', 'decides']) {
         const body = await asks(model, { reasoning_effort: effort })
@@ -38,7 +38,7 @@ describe('how hard a model thinks', () => {
     expect((await asks('gemini', {}))?.['generationConfig']).toMatchObject({ thinkingConfig: { thinkingBudget: 3000 } })
   })
 
-  test('a model goes on thinking behind the results of tools where the turn began with a thought', async () => {
+  test('a model thinks on after tool results where the turn began with thoughts', async () => {
     const { svc, token, asked } = kinds
     const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: 'proof' }
     const call = { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }
@@ -61,7 +61,7 @@ describe('how hard a model thinks', () => {
     expect(await thinkingOf(question, call, result)).toBeUndefined()
   })
 
-  test('a model that must call a tool does not think where its provider would refuse that', async () => {
+  test('a model that must call a tool does not think where providers refuse', async () => {
     const forced = { reasoning_effort: 'high', tools: [tool], tool_choice: 'required' }
 
     for (const model of ['thinks', 'decides'])
@@ -80,7 +80,7 @@ describe('what is said of thoughts', () => {
     send('/v1/messages', { model, max_tokens: 8000, messages: [{ role: 'user', content: 'Well?' }], ...more })
   const response = (model: string, more: object) => send('/v1/responses', { model, input: 'Well?', ...more })
 
-  test('whether a model is to think reaches its provider in the words of that provider', async () => {
+  test('the thinking setting reaches each provider in its own parameters', async () => {
     const disabled = { thinking: { type: 'disabled' } }
     const adaptive = { thinking: { type: 'adaptive', display: 'summarized' } }
 
@@ -96,7 +96,7 @@ describe('what is said of thoughts', () => {
     })
   })
 
-  test('how thoughts are to be summed up reaches providers that have a word for it, and is refused by others', async () => {
+  test("the thought summary's kind reaches providers that know it, and others refuse", async () => {
     const summed = { reasoning: { effort: 'low', summary: 'concise' } }
 
     expect((await response('reasons', summed)).body).toMatchObject({ reasoning: { effort: 'low', summary: 'concise' } })
@@ -126,7 +126,7 @@ describe('what is said of thoughts', () => {
     expect(asked).toEqual([])
   })
 
-  test('a result with a file says that its tool failed, as one of text does', async () => {
+  test('a result with a file reports that its tool failed like text', async () => {
     const source = { type: 'base64', media_type: 'image/png', data: png }
     const content = [
       { type: 'text', text: 'See.' },
@@ -142,7 +142,7 @@ describe('what is said of thoughts', () => {
     expect(JSON.stringify(body?.messages.at(-1))).toMatch(/The tool failed:.*See\./)
   })
 
-  test('an empty result of a tool is taken by every face, and goes to every provider', async () => {
+  test('an empty result of a tool passes every surface to every provider', async () => {
     const { bodyFor } = kinds
     const [id, name] = ['c', 'weather']
     const call = { id, type: 'function', function: { name, arguments: '{}' } }

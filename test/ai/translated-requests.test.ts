@@ -74,27 +74,24 @@ const events = (text: string) => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, 
 
 const patch = { id: 'call00000', name: 'apply_patch', input: { input: '*** Begin' } }
 
-test.for([false, true])(
-  'a custom tool of a response is called by its text and answered (streamed: %s)',
-  async (stream) => {
-    service.upstream.behave = speaking(() => calling(patch))
-    const tools = [{ type: 'custom', name: 'apply_patch' }]
-    const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
+test.for([false, true])('a custom tool of a response is called by text and answered (streamed: %s)', async (stream) => {
+  service.upstream.behave = speaking(() => calling(patch))
+  const tools = [{ type: 'custom', name: 'apply_patch' }]
+  const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
 
-    const all = stream ? events(text) : []
-    const { output } = stream ? all.at(-1).response : JSON.parse(text)
-    expect(output).toMatchObject([{ type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin' }])
-    if (stream) expect(all.map(({ type }) => type)).toContain('response.custom_tool_call_input.done')
-    service.upstream.behave = speaking(() => plain)
-    const result = { type: 'custom_tool_call_output', call_id: output[0].call_id, output: 'Done' }
-    const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, ...output, result], tools })
-    expect(JSON.parse(sent).messages).toMatchObject([
-      hi,
-      { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] },
-      { role: 'tool', content: 'Done' },
-    ])
-  },
-)
+  const all = stream ? events(text) : []
+  const { output } = stream ? all.at(-1).response : JSON.parse(text)
+  expect(output).toMatchObject([{ type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin' }])
+  if (stream) expect(all.map(({ type }) => type)).toContain('response.custom_tool_call_input.done')
+  service.upstream.behave = speaking(() => plain)
+  const result = { type: 'custom_tool_call_output', call_id: output[0].call_id, output: 'Done' }
+  const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, ...output, result], tools })
+  expect(JSON.parse(sent).messages).toMatchObject([
+    hi,
+    { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] },
+    { role: 'tool', content: 'Done' },
+  ])
+})
 
 test.for([false, true])('a custom tool of a chat completion is called by its text (streamed: %s)', async (stream) => {
   service.upstream.behave = speaking(() => calling(patch))
@@ -107,7 +104,7 @@ test.for([false, true])('a custom tool of a chat completion is called by its tex
   expect(found).toMatchObject([{ type: 'custom', custom: { name: 'apply_patch', input: '*** Begin' } }])
 })
 
-test('tools of a namespace are called by both names, and their calls are taken back', async () => {
+test('tools of a namespace are called by both names, and accepted back', async () => {
   service.upstream.behave = speaking(({ tools }) => calling({ id: 'call00000', name: `${tools[0]?.name}`, input: {} }))
   const inner = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} }, strict: false }
   const tools = [{ type: 'namespace', name: 'mcp__mail__', description: 'Mail', tools: [inner] }]
@@ -121,7 +118,7 @@ test('tools of a namespace are called by both names, and their calls are taken b
   expect(JSON.parse(sent).messages[1].tool_calls[0].function.name).toBe('mcp__mail__find')
 })
 
-test('a search of the web is that of the model, or left out where it has none', async () => {
+test("a web search is the model's own, or left out where missing", async () => {
   const requests: [path: string, body: object][] = [
     ['/v1/responses', { input: 'Hi', tools: [{ type: 'web_search' }] }],
     [
@@ -190,7 +187,7 @@ const carriers: Record<string, (mime: string, data: string, name: string) => obj
 }
 const faces = Object.keys(carriers)
 
-test.for(faces)('documents of offices in a request of %s are read as text for every model', async (path) => {
+test.for(faces)('office documents in a request of %s become text for every model', async (path) => {
   const carry = carriers[path] as (typeof carriers)[string]
   const letter = docx(['The cat sat.']).toString('base64')
   for (const model of path === '/v1/messages' ? adapters : ['openai-compatible', 'openai']) {
@@ -204,7 +201,7 @@ test.for(faces)('documents of offices in a request of %s are read as text for ev
   expect((await ask(path, { model: 'google', ...named })).sent).toContain('The cat sat.')
 })
 
-test.for(faces)('a file in a request of %s that cannot be read is refused with its reason', async (path) => {
+test.for(faces)('an unreadable file in a request of %s is refused with its reason', async (path) => {
   const carry = carriers[path] as (typeof carriers)[string]
   const refuse = async (mime: string, data: string) => {
     const response = await service.send(path, { model: 'anthropic', ...carry(mime, data, 'a') })
@@ -265,7 +262,7 @@ test('what a model has no word for is left out, and named', async () => {
   expect(sent).not.toMatch(/penalty|verbosity/)
 })
 
-test('options of a template reach servers of open models beside those of the model, and are named elsewhere', async () => {
+test('template options reach servers of open models, and are reported as ignored elsewhere', async () => {
   const asked = { messages: [hi], chat_template_kwargs: { enable_thinking: false, depth: { of: [1] } } }
   const open = await ask('/v1/chat/completions', { ...asked, model: 'openai-compatible' })
   expect(JSON.parse(open.sent)).toMatchObject({ chat_template_kwargs: asked.chat_template_kwargs })

@@ -95,7 +95,7 @@ const sends: [string, Behaviour][] = [
 ]
 
 test.for(surfaces.flatMap(([surface, ...how]) => sends.map((sent) => [surface, ...sent, ...how] as const)))(
-  'a stream of %s that nobody reads, of %s, ends with its time, and its record',
+  'a stream of %s that nobody reads, of %s, times out and is recorded',
   async ([, , behave, path, accept, body]) => {
     upstream.behave = behave
     upstream.asked.length = 0

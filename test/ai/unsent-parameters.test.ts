@@ -115,7 +115,7 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
   expect(await recordsOf(svc)).toEqual(records)
 })
 
-test('each face names a parameter that the model does not take in its own way', async () => {
+test('each surface names an unsupported parameter in its own way', async () => {
   const response = { messages: undefined, input: 'Well?', reasoning: { summary: 'concise' } }
   const message = { max_tokens: 100, top_p: 0.5 }
 
@@ -165,7 +165,7 @@ test.for<[model: string, parameters: object, body: object]>([
   expect(asked[0]?.body).toMatchObject(body)
 })
 
-test('a model that goes on without a thought behind the result of a tool is told what it takes where it does not think', async () => {
+test('a model that continues without thoughts gets the parameters of non-thinking models', async () => {
   const used = { id: 'call', type: 'function', function: { name: tool.function.name, arguments: '{}' } }
   const question = { role: 'user', content: 'Well?' }
   const messages = [
@@ -181,7 +181,7 @@ test('a model that goes on without a thought behind the result of a tool is told
   expect(await ask('thinking', { ...parameters, messages: again })).toMatchObject({ status: 400, param: 'temperature' })
 })
 
-test('a default that a model does not take is left out, which is logged once, and gives way to what the caller sets', async () => {
+test('an unsupported default is left out and logged once, unless callers override it', async () => {
   expect(await ask('warm', {})).toMatchObject({ status: 200 })
   expect(asked[0]?.body).not.toHaveProperty('temperature')
   expect(await ask('warm', {})).toMatchObject({ status: 200 })
@@ -196,14 +196,14 @@ test('a default that a model does not take is left out, which is logged once, an
   expect(asked.at(-1)?.body).toMatchObject({ temperature: 0.5 })
 })
 
-test('a model stands in for another only where it takes the parameters of the request', async () => {
+test("a model is a fallback only where it supports the request's parameters", async () => {
   failing.add('gpt-4.1')
 
   expect(await ask('gpt-4.1', { temperature: 0.5 })).toMatchObject({ status: 200 })
   expect(new Set(asked.map(({ body }) => body.model))).toEqual(new Set(['gpt-4.1', 'mistral-large-latest']))
 })
 
-test('older front ends, which send the same parameters to every model, are answered without them', async () => {
+test('older front ends are answered without parameters that the model lacks', async () => {
   const { browser: ada } = await signIn(svc, 'ada')
   const payload = {
     ...{ model: 'gpt-5', stream: false, params: { temp: 0.7, top_p: 0.9 } },

@@ -110,7 +110,7 @@ test('a counter that says nothing in time is not waited for', async () => {
   expect(await count('slow')).toEqual(estimate)
 })
 
-test('a server that fails its calls is asked to count nothing: another one counts, and where there is none, nobody', async () => {
+test('a failing server gets no count requests, and another one counts instead', async () => {
   const paths = () => upstream.asked.splice(0).map(({ path }) => path.replace('/v1/', ''))
   const fail = (...broken: string[]) => {
     upstream.behave = (asked, response) =>
@@ -126,7 +126,7 @@ test('a server that fails its calls is asked to count nothing: another one count
   expect([await count('twofold'), paths()]).toEqual([estimate, []])
 })
 
-test('files are estimated at what providers may count for them, rather too high than too low', async () => {
+test('files are estimated at the most that providers may count for them', async () => {
   const data = pdf({ lines: Array<string>(30).fill('Short.') }).toString('base64')
   const document = { type: 'document' as const, source: { type: 'base64' as const, media_type, data } }
   const told = await client.messages.countTokens({

@@ -52,7 +52,7 @@ test('the client of Anthropic reads a whole message with its usage', async () =>
   ])
 })
 
-test('the events of a message begin, grow and end each block, and end with the usage', async () => {
+test('the events of a message begin, grow and end each block, then usage', async () => {
   const stream = client.messages.stream(question)
   const events: Anthropic.MessageStreamEvent[] = []
   for await (const event of stream) events.push(event)
@@ -72,7 +72,7 @@ test('the events of a message begin, grow and end each block, and end with the u
   })
 })
 
-test('what a model thinks comes in a block of its own, whole and as it comes', async () => {
+test('thinking comes in a block of its own, whole and as it streams', async () => {
   app.upstream.behave = (_, response) => {
     beginStream(response)
     response.write(chunk({ delta: { reasoning_content: 'Hm, ' } }))
@@ -91,7 +91,7 @@ test('what a model thinks comes in a block of its own, whole and as it comes', a
   expect(bodies().at(-1)?.messages).toMatchObject([{ role: 'user' }, { role: 'assistant' }, { role: 'user' }])
 })
 
-test('parameters reach the provider in its own terms, and what changes nothing goes no further', async () => {
+test('parameters reach the provider in its own terms, and those without effect do not', async () => {
   const cached = { cache_control: { type: 'ephemeral' as const } }
   await create({
     ...{ temperature: 0.5, top_p: 0.9, stop_sequences: ['END'], metadata: { user_id: 'me' } },
@@ -163,7 +163,7 @@ test.for<[name: string, body: object, status: number, type: string, message: str
   expect(app.upstream.asked).toEqual([])
 })
 
-test('who has no good token is told so in the words of Anthropic, whichever header it is in', async () => {
+test("a caller without a good token is refused in Anthropic's words by any header", async () => {
   const baseURL = app.svc.url
   const stranger = new Anthropic({ apiKey: 'svc_1_wrong', baseURL })
   const byBearer = new Anthropic({ apiKey: null, authToken: app.token, baseURL })
@@ -182,7 +182,7 @@ test('a call by this face leaves the same record as one by any other', async () 
   expect((await recordsOf(app.svc)).slice(before)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
-test('the client of Anthropic lists the models that its user may ask, at the address where others list them, too', async () => {
+test("the client of Anthropic lists its user's models at the shared address", async () => {
   const page = await client.models.list({ limit: 1 })
 
   expect(page.data).toMatchObject([{ type: 'model', id: 'mock-1', display_name: 'Mock 1' }])
@@ -192,7 +192,7 @@ test('the client of Anthropic lists the models that its user may ask, at the add
   expect(await refusedBy(client.models.retrieve('other'))).toMatchObject({ status: 404, type: 'not_found_error' })
 })
 
-test('tokens are counted rather too high, without a word to a provider, a bill, or an answer', async () => {
+test('tokens are estimated rather too high without any call, bill or answer', async () => {
   const before = (await recordsOf(app.svc)).length
   const tools = [{ name: 'weather', description: 'x'.repeat(400), input_schema: { type: 'object' as const } }]
   const count = (more: object) => client.messages.countTokens({ model: 'mock-1', messages, ...more })
@@ -219,7 +219,7 @@ describe('a provider that fails', () => {
     expect(app.upstream.asked).toHaveLength(3)
   })
 
-  test('a stream that breaks off is an error of the client, and is not begun again', async () => {
+  test("a stream that breaks off is the client's error, and is not retried", async () => {
     app.upstream.behave = breaksOff('reset')
 
     expect(await refusedBy(client.messages.stream(question).finalMessage())).toMatchObject({ type: 'api_error' })

@@ -32,7 +32,7 @@ const reads = [
 ]
 
 test.for(['whole', 'streamed'] as const)(
-  'the client of Anthropic runs a function that the model calls, and the model reads its result (%s)',
+  'the client of Anthropic runs a function and returns its result (%s)',
   async (how) => {
     const first =
       how === 'whole'
@@ -72,7 +72,7 @@ test.for([
   ['now', 'tool_calls', 'tool_use'],
   ['["Jena"]', 'stop', 'tool_use'],
 ] as const)(
-  'arguments that are no object, as %s with the end %s, go to the client and back as they came',
+  'arguments that are no object, as %s with the end %s, come back unchanged',
   async ([written, finish_reason, stop_reason]) => {
     const call = { id: 'call-1', type: 'function', function: { name: 'weather', arguments: written } }
     const message = { role: 'assistant', content: null, tool_calls: [call] }
@@ -109,7 +109,7 @@ test('the text that ended an answer is told where the provider says it', async (
 
 const model = () => createAnthropic({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })('mock-1')
 
-test('the AI SDK goes through all rounds by its provider for Anthropic, whole and as they come', async () => {
+test('the AI SDK completes all rounds by its Anthropic provider, whole and streamed', async () => {
   const tools = { weather: tool({ inputSchema: jsonSchema(schema), execute: async () => 'Rain' }) }
   const loop = { model: model(), prompt: 'How is the weather in Jena?', tools, stopWhen: stepCountIs(3) }
 
@@ -118,7 +118,7 @@ test('the AI SDK goes through all rounds by its provider for Anthropic, whole an
   expect(app.upstream.asked).toHaveLength(4)
 })
 
-test('the AI SDK reads an answer and its usage, and does not repeat what has failed for good', async () => {
+test('the AI SDK reads answer and usage, and does not retry permanent failures', async () => {
   app.upstream.behave = answers('Good day.')
   const { text, usage } = await generateText({ model: model(), prompt: 'How do you do?' })
   app.upstream.asked.length = 0

@@ -132,7 +132,7 @@ test('the circuit of a provider opens when several people wait in vain', async (
   expect(upstream.asked).toHaveLength(4)
 })
 
-test('the circuit of a provider lets one call probe the provider while the others fail at once', async () => {
+test('the circuit of a provider lets one probe through while other calls fail', async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
   const answer = Promise.withResolvers<void>()
@@ -154,7 +154,7 @@ test('the circuit of a provider lets one call probe the provider while the other
   expect((await app.askAs(app.bob)).status).toBe(200)
 })
 
-test('the circuit of a provider opens again when its probe waits in vain, whoever asked', async () => {
+test('the circuit of a provider opens again when its probe times out', async () => {
   const app = await startWith(refuses(500), {
     circuit: { failures: 3, openFor: '1m' },
     timeouts: { firstByte: '250ms' },
@@ -168,7 +168,7 @@ test('the circuit of a provider opens again when its probe waits in vain, whoeve
   expect(upstream.asked).toHaveLength(4)
 })
 
-test('the circuit of a provider stays open when the caller of its probe goes away before an answer', async () => {
+test("the circuit of a provider stays open when its probe's caller goes away", async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
   upstream.behave = stalls
@@ -184,7 +184,7 @@ test('the circuit of a provider stays open when the caller of its probe goes awa
   expect(upstream.asked).toHaveLength(4)
 })
 
-test('the circuit of a provider stays open when its probe fails before the provider has spoken', async () => {
+test('the circuit of a provider stays open when its probe fails early', async () => {
   const by = { userId: 1, signal: new AbortController().signal }
   const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
   const failing = (error: Error) => guard.once(() => Promise.reject(error), by)
@@ -208,7 +208,7 @@ test.for<[string, Behaviour, code: string]>([
   ['too many requests, and minutes', refusesUntil(() => '120'), 'provider_rate_limited'],
   ['too many requests, and a date', refusesUntil(inAnHour), 'provider_rate_limited'],
   ['that it is not available, and minutes', refusesUntil(() => '120', 503), 'provider_failed'],
-])('a provider that says when to ask again is not asked again for the same call: %s', async ([, behave, code]) => {
+])('a provider that sends Retry-After is not retried in the same call: %s', async ([, behave, code]) => {
   const app = await startWith(inTurn(behave, answers('Too soon.')), { circuit: { failures: 100 } })
 
   for (const headers of [{}, streaming]) {
@@ -224,7 +224,7 @@ test.for<[string, Behaviour, code: string]>([
   expect(app.log()).not.toContain(canary)
 })
 
-test('a provider that says when to ask again is asked again once the time is over, where that is soon', async () => {
+test('a provider that sends a short Retry-After is asked again after that time', async () => {
   let notBefore = Number.POSITIVE_INFINITY
   const first: Behaviour = (asked, response) => {
     // A timer may be a few milliseconds early.

@@ -86,7 +86,7 @@ async function newest() {
 test.for<[string, object]>([
   ['in one piece', {}],
   ['as a stream', streaming],
-])('another model answers %s where the provider cannot, and is the one that is paid and named', async ([, headers]) => {
+])('another model answers %s where the provider cannot, and is billed and named', async ([, headers]) => {
   byKey.set('first', refuses(401))
 
   const answer = await ask('first', headers)
@@ -132,14 +132,14 @@ test.for(
       ['application/json', 'text/event-stream', 'text/plain'].map((type) => [body, model, type] as const),
     ),
   ),
-)('another model answers where %s is what %s sends in place of a stream, as %s', async ([body, model, type]) => {
+)('another model answers where %s is what %s sends in streams, as %s', async ([body, model, type]) => {
   byKey.set(model, replies(body, { type }))
 
   expect(await (await ask(model, streaming)).text()).toContain('"second."')
   expect(new Set(askedKeys())).toEqual(new Set([model, 'second']))
 })
 
-test('another server answers where a document in place of a stream is word that the first one cannot', async () => {
+test('another server answers where a document in place of a stream reports failure', async () => {
   const refusal = replies('{"error": {"message": "no", "code": 401}}')
   byKey.set('many', refusal)
   byKey.set('more', refusal)
@@ -152,7 +152,7 @@ test.for(
   ['{"error": {"message": "no", "code": 529}}', '[{"error": {"message": "no", "code": 529}}]'].flatMap((data) =>
     ['first', 'mistral'].map((model) => [data, model] as const),
   ),
-)('another model answers a stream that begins with %s, word of %s that it cannot', async ([data, model]) => {
+)('another model answers a stream that begins with %s, an error of %s', async ([data, model]) => {
   byKey.set(model, saysInStream(data))
 
   expect(await (await ask(model, streaming)).text()).toContain('"second."')
@@ -160,7 +160,7 @@ test.for(
   expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
 })
 
-test('each further model is asked where the one before it cannot answer, and the last failure is the one that is told', async () => {
+test('each fallback is asked after the one before, and the last failure is reported', async () => {
   byKey.set('first', refuses(401))
   byKey.set('second', refuses(404))
   expect(await (await ask()).json()).toMatchObject({ content: { text: 'From third.' } })
@@ -214,24 +214,21 @@ const breaksOffAtOnce: Behaviour = (_, response) => {
 test.for<[string, object]>([
   ['in one piece', {}],
   ['as a stream', streaming],
-])(
-  'neither another model nor another server is asked after an answer %s broke off, which is paid',
-  async ([, headers]) => {
-    for (const key of ['first', 'many', 'more', 'undefined']) byKey.set(key, breaksOffAtOnce)
+])('no fallback and no other server is asked after an answer %s broke off', async ([, headers]) => {
+  for (const key of ['first', 'many', 'more', 'undefined']) byKey.set(key, breaksOffAtOnce)
 
-    expect((await ask('first', headers)).status).toBe(500)
-    expect(askedKeys()).toEqual(['first'])
-    expect(await newest()).toEqual([{ provider: 'first', model: 'first', outcome: 'failed', cost: expect.any(Number) }])
-    expect(await svc.rows('select input_tokens > 0 as paid from usage_records order by id desc limit 1')).toEqual([
-      { paid: true },
-    ])
+  expect((await ask('first', headers)).status).toBe(500)
+  expect(askedKeys()).toEqual(['first'])
+  expect(await newest()).toEqual([{ provider: 'first', model: 'first', outcome: 'failed', cost: expect.any(Number) }])
+  expect(await svc.rows('select input_tokens > 0 as paid from usage_records order by id desc limit 1')).toEqual([
+    { paid: true },
+  ])
 
-    expect((await ask('many', headers)).status).toBe(500)
-    expect(upstream.asked).toHaveLength(2)
-  },
-)
+  expect((await ask('many', headers)).status).toBe(500)
+  expect(upstream.asked).toHaveLength(2)
+})
 
-test('models that an administrator names stand in, also after a synchronisation, for those who may use them alone', async () => {
+test('fallbacks named by an administrator survive synchronisation, for those who may use them', async () => {
   const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
   const { list } = await admin.get('/ai-models')
   const third = list.find(({ attributes }) => attributes['modelId'] === 'third')
@@ -281,7 +278,7 @@ describe('where the database fails between a model and the one in its place', ()
   })
 })
 
-test('a model that does not take an image of the question is not asked in place of one that does', async () => {
+test('a model without image input is no fallback for a question with images', async () => {
   byKey.set('first', refuses(401))
   const url =
     'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -293,7 +290,7 @@ test('a model that does not take an image of the question is not asked in place 
   expect(askedKeys()).toEqual(['first'])
 })
 
-test('a limit that has no room for the other model keeps it from being asked', async () => {
+test('a limit without room for the fallback keeps it from being asked', async () => {
   byKey.set('first', refuses(401))
   await svc.host.limits.set({ name: 'capped', for: 'model:capped', cap: 1, unit: 'tokens', per: 'day' })
 
@@ -323,7 +320,7 @@ test('the least busy key or server of a provider is asked', async () => {
   for (const answer of open) expect(await answer.text()).toContain('event: done')
 })
 
-test('another key of a provider is asked at once where one is refused, and for no question that is at fault', async () => {
+test('another key of a provider is tried where one is refused', async () => {
   byKey.set('many', refuses(401))
   byKey.set('more', refuses(429))
   for (let count = 0; count < 3; count++)
@@ -336,7 +333,7 @@ test('another key of a provider is asked at once where one is refused, and for n
   expect(askedKeys()).toHaveLength(1)
 })
 
-test('a server that is well is asked again after a passing failure while the circuit of the other one is open', async () => {
+test('a healthy server is retried after a passing failure beside an open circuit', async () => {
   byKey.set('1m', refuses(500))
   byKey.set('twin of 1m', inTurn(answers('Well.'), refuses(429), answers('Well again.')))
   expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well.' } })
@@ -346,7 +343,7 @@ test('a server that is well is asked again after a passing failure while the cir
   expect(askedKeys()).toEqual(['1m', ...Array(3).fill('twin of 1m')])
 })
 
-test('a server whose circuit opened is tried again after its time, also while the other one answers', async () => {
+test('a server whose circuit opened is retried later although the other one answers', async () => {
   byKey.set('100ms', refuses(500))
   byKey.set('twin of 100ms', answers('From the twin.'))
   expect(await (await ask('100ms')).json()).toMatchObject({ content: { text: 'From the twin.' } })

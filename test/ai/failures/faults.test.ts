@@ -58,7 +58,7 @@ const named = cases.map((asking): [string, string, string, Case] => [
   asking,
 ])
 
-test.for(named)('%s: a provider of the kind %s that fails by %s is told of once', ([, , , asking]) => {
+test.for(named)('%s: a provider of the kind %s failing by %s is reported once', ([, , , asking]) => {
   const { face, fault } = asking
   const answer = outcomes.get(asking) as Outcome
   const isBegun = fault?.afterText === true

@@ -68,7 +68,7 @@ const untilShown = (model: string, status: string) => vi.waitUntil(async () => (
 
 const versionOf = (model: string) => asked.rows('select xmin::text from ai_models where model_id = $1', [model])
 
-test('the models of a provider whose calls fail are offline on every replica, which is told once, and no later call writes it again', async () => {
+test("a failing provider's models go offline on every replica by a single change", async () => {
   using client = openPusher(shown.url, { token })
   await client.subscribe('private-AllUsers')
   const [model] = await asked.rows<{ id: number }>(`select id from ai_models where model_id = 'patient'`)
@@ -89,7 +89,7 @@ test('the models of a provider whose calls fail are offline on every replica, wh
   expect(await statusOf('quick')).toBe('online')
 })
 
-test('an administrator who sets the provider up anew ends its outage with the next call', async () => {
+test("an administrator's new settings of a provider end its outage with the next call", async () => {
   await ask('patient')
   await untilShown('patient', 'offline')
   byKey.set('patient', answers('Here again.'))
@@ -112,7 +112,7 @@ test('the models of a provider are online as soon as it answers again', async ()
   await untilShown('quick', 'online')
 })
 
-test('an outage that only a replica knew of which is gone is over in its time; its models are online again by an answer, and no list', async () => {
+test('an outage that only a lost replica knew of ends in its time', async () => {
   const gone = await startApp(settings)
   expect((await ask('orphaned', gone)).status).toBe(500)
   await untilShown('orphaned', 'offline')
@@ -149,7 +149,7 @@ test('a provider with several servers is offline only where none of them answers
   await untilShown('twofold', 'offline')
 })
 
-test('outages that a list of models ends, and the next call begins anew, last longer each, until a call is answered', async () => {
+test('outages that a list of models ends grow longer until a call succeeds', async () => {
   const provider = 'relapsing'
   const ofProvider = '(select id from ai_providers where provider_id = $1)'
   const minutesOfOutage = async () => {
@@ -182,7 +182,7 @@ test('outages that a list of models ends, and the next call begins anew, last lo
   expect(await asked.host.models.check()).toContainEqual(expect.objectContaining({ provider, status: 'offline' }))
 })
 
-test('an answer ends an outage at once where there is no list of models to wait for, also where moments are stored as later ones', async () => {
+test('an answer ends an outage at once without any list of models', async () => {
   await using svc = await startApp()
   const statuses = async () => {
     const models = await svc.rows<{ status: string }>('select status from ai_models where active')
@@ -199,7 +199,7 @@ test('an answer ends an outage at once where there is no list of models to wait 
   expect(await statuses()).toEqual(['online'])
 })
 
-test('an answer that comes to another replica ends an outage, and the one that goes on trying in vain begins none anew', async () => {
+test('an answer on any replica ends an outage, and failing retries begin none', async () => {
   let tries = 0
   byKey.set('partly', (request, response) => {
     const isInVain = JSON.stringify(request.body).includes('Hello')

@@ -174,7 +174,7 @@ const tooLongBy: [adapter: string, status: number, body: object][] = [
   ['openai-compatible', 500, { error: 'input length exceeds the context length' }],
 ]
 
-test('a conversation that is too long is told as such by every kind of provider', async () => {
+test('too long a conversation is reported as such by every kind of provider', async () => {
   await using upstream = await startProvider(({ path }, response) => {
     const [, status = 500, body = {}] = tooLongBy.find(([adapter]) => path.includes(`/${adapter}/`)) ?? []
     json(response, body, status)

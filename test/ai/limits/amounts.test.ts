@@ -56,7 +56,7 @@ async function recordOf({ svc }: World) {
 }
 
 describe('a limit', () => {
-  test('a limit in tokens reserves input and longest answer, tells the provider, and commits what was taken', async () => {
+  test('a limit in tokens reserves input and longest answer, then commits actual usage', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
     })
@@ -71,7 +71,7 @@ describe('a limit', () => {
     expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
 
-  test('a limit in tokens cuts an answer that goes on beyond four times what was asked for, says so and stops the provider', async () => {
+  test('a limit in tokens cuts an answer beyond four times the requested length', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], longestOf20)
 
     const { text } = await readEndless(world)
@@ -82,7 +82,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 84, held: 0 })
   })
 
-  test('a limit in tokens cuts an answer that goes on beyond what was asked for where nothing is left', async () => {
+  test('a limit in tokens cuts an answer beyond the requested length when used up', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 30 }], longestOf20)
 
     const { text } = await readEndless(world)
@@ -91,7 +91,7 @@ describe('a limit', () => {
     expect(await recordOf(world)).toEqual({ outcome: 'cut', estimated: true, took: 2 + 22 })
   })
 
-  test('a limit in tokens cuts an answer once the provider itself counts more than was asked for', async () => {
+  test('a limit in tokens cuts an answer once the provider counts too much', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
       ...longestOf20,
       provider: { continuousUsage: true },
@@ -103,7 +103,7 @@ describe('a limit', () => {
     expect(await recordOf(world)).toMatchObject({ outcome: 'cut', took: 2 + 21 })
   })
 
-  test('an answer in which the provider counts fewer tokens than the service comes whole where limits have room', async () => {
+  test('an answer that the provider counts lower than the service is not cut', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], longestOf20)
     world.provider.behave = async (_, response) => {
       beginStream(response)
@@ -127,7 +127,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 18, held: 0 })
   })
 
-  test('a limit in money refuses a model without a price, unless it says what such a call counts', async () => {
+  test('a limit in money refuses an unpriced model unless it sets a price', async () => {
     await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
     const { token } = await world.svc.user()
 
@@ -180,7 +180,7 @@ async function killAmid(world: World, path: string, body: object, isTold: string
 describe('a call whose process died', () => {
   const env = { APP_KEY: randomBytes(32).toString('base64') }
 
-  test('a call whose process died is committed by another process at what it had delivered', async () => {
+  test('a call whose process died is committed elsewhere at what it had delivered', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }], {
       env,
       provider: { continuousUsage: true },
@@ -203,7 +203,7 @@ describe('a call whose process died', () => {
     ])
   }, 120_000)
 
-  test('a call whose process died is billed for the pages that its provider read until then', async () => {
+  test('a call whose process died is billed for pages read until then', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 1_000_000 }], {
       env,
       provider: { adapter: 'anthropic' },

@@ -43,7 +43,7 @@ async function stateOf(svc: TestApp) {
   return state && { used: state.used, held: state.held }
 }
 
-test('a provider that counts more tokens than there can be does not keep the calls of others from being committed', async () => {
+test("a provider that counts impossibly many tokens does not block others' commits", async () => {
   await using world = await started(inTurn(takes(4e9, 4e9), takes(7, 3)))
   await world.svc.host.limits.set(limit as never)
 
@@ -61,7 +61,7 @@ test('a provider that counts more tokens than there can be does not keep the cal
   expect(state?.used).toBeLessThan(50_000)
 })
 
-test('a call that left the range in which its price is known uses all that it reserved', async () => {
+test('a call beyond the range of its known price uses its whole reservation', async () => {
   await using world = await started(takes(7, 3))
   await world.svc.host.limits.set({ ...limit, unit: 'EUR' } as never)
   const [model] = (await world.admin.get('/ai-models')).list
@@ -77,7 +77,7 @@ test('a call that left the range in which its price is known uses all that it re
   expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
 })
 
-test('a call whose record the database refuses keeps no other call from being committed, and is told in the log', async () => {
+test('a call whose record the database refuses blocks no other, and is logged', async () => {
   await using world = await started(takes(7, 3))
   await world.svc.host.limits.set(limit as never)
   const { id, token } = await world.svc.user()
@@ -115,7 +115,7 @@ test('calls begin while the records of others are being written, however long th
   expect(await stateOf(svc)).toEqual({ used: 20, held: 0 })
 })
 
-test('calls begin while the person of a call that has ended is being removed, and its record is kept without them', async () => {
+test("calls begin during a person's removal, whose last record is kept without them", async () => {
   const ends = Promise.withResolvers<void>()
   await using world = await started(
     inTurn(

@@ -64,7 +64,7 @@ test.for<[string, object[], number[][]]>([
   expect(await world.records()).toEqual(answered)
 })
 
-test('a call whose stand-in a limit has no room for is recorded as failed, and counts no more than once', async () => {
+test('a call whose fallback exceeds a limit is recorded as failed, counted once', async () => {
   await using world = await startWith([
     { name: 'all', cap: 5 },
     { name: 'second', for: 'model:second', unit: 'tokens', cap: 50 },
@@ -79,7 +79,7 @@ test('a call whose stand-in a limit has no room for is recorded as failed, and c
   expect(await world.records()).toEqual([{ model: 'first', outcome: 'failed', cost: 0 }])
 })
 
-test('a model of which half the price is known answers in place of none whose price is known', async () => {
+test('a model with half a price answers in place of an unpriced one', async () => {
   await using world = await startWith([])
   await world.svc.changeCatalogue(
     `update ai_models set pricing = jsonb_set(pricing, '{ranges,0,outputCostPerToken}', 'null') where model_id = 'second'`,
@@ -89,7 +89,7 @@ test('a model of which half the price is known answers in place of none whose pr
   expect(world.provider.asked.map(({ body }) => body.model)).not.toContain('second')
 })
 
-test('another model is judged by a limit that was set while the first one was asked', async () => {
+test('a fallback is checked against a limit that was set during the call', async () => {
   await using world = await startWith([])
   world.provider.behave = async (asked, response) => {
     await world.svc.host.limits.set({ ...requests, name: 'second', for: 'model:second', cap: 0 } as never)

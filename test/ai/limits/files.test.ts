@@ -64,7 +64,7 @@ async function ask({ svc, token }: { svc: TestApp; token: string }, file: File) 
 const heldOf = async (svc: TestApp) => (await stateOf(svc, 'all'))?.held ?? 0
 const leases = ({ rows }: TestApp) => rows<{ until: string }>('select lease_until::text as until from usage_holds')
 
-test('a call with a small document of many pages reserves what its provider may count, so that another one waits', async () => {
+test('a call with a many-page document reserves what its provider may count', async () => {
   // The estimate of a page for each 50 KB would let both through.
   await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
   const first = ask(world, inline(plain))
@@ -82,7 +82,7 @@ test('a call with a small document of many pages reserves what its provider may 
   expect(await stateOf(world.svc, 'all')).toMatchObject({ used: COUNTED + 3, held: 0 })
 })
 
-test('a document that a limit has no room for is refused before its provider is asked', async () => {
+test('a document beyond a limit is refused before its provider is asked', async () => {
   await using world = await startWith({ ...tokens, cap: COUNTED })
   expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
   expect(world.provider.asked).toHaveLength(0)
@@ -140,7 +140,7 @@ test.for<[string, number, object]>([
   expect(await stateOf(world.svc, 'all')).toMatchObject({ used: most + 3, held: 0 })
 })
 
-test('no more is reserved than a model takes, and none is refused as too long for what it may be counted at most', async () => {
+test('no more is reserved than a model takes, and high estimates refuse nothing', async () => {
   await using world = await startWith({ ...tokens, cap: 3200 }, 3000, { limits: { maxInputTokens: 3000 } })
   world.go()
   expect(MOST).toBeGreaterThan(3000)

@@ -30,7 +30,7 @@ const held = async (bytes: number) => {
   await expect.poll(() => app.svc.services.aiBytes.total).toBe(bytes)
 }
 
-test('bodies that wait for their answers have an allowance by person and in all, and are refused unread beyond it', async () => {
+test('bodies of waiting requests have an allowance by person and in total', async () => {
   const [{ token }, other] = [app, await app.svc.user()]
   using _first = await announce(token, '/v1/chat/completions', MAX)
   using _second = await announce(token, '/trpc/ai.complete', MAX - 1000)
@@ -46,7 +46,7 @@ test('bodies that wait for their answers have an allowance by person and in all,
   expect(await inAll.status).toBe(503)
 })
 
-test('a body without a length counts as the largest, and none counts longer than its answer', async () => {
+test('a body without a length counts as the largest, until its answer ends', async () => {
   await held(0)
   using sent = await announce(app.token, '/v1/chat/completions')
   await held(MAX)

@@ -28,9 +28,7 @@ const recordsOf = async ({ rows, services }: TestApp) => {
   return rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
 }
 
-test.concurrent('a call that is silent for longer than its lease is not taken for lost by another replica', async ({
-  expect,
-}) => {
+test.concurrent('a call that outlasts its lease in silence is not settled by another replica', async ({ expect }) => {
   await using world = await startWaiting()
   await using other = await startApp(world.settings)
   const { token } = await world.svc.user()
@@ -48,7 +46,7 @@ test.concurrent('a call that is silent for longer than its lease is not taken fo
   expect(await recordsOf(world.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
-test.concurrent('a call of a replica that is killed is settled by another one within a minute', async ({ expect }) => {
+test.concurrent('a call of a killed replica is settled by another one within a minute', async ({ expect }) => {
   await using world = await startWaiting()
   const { token } = await world.svc.user()
   await using folder = await dataFolder()

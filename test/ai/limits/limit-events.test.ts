@@ -57,7 +57,7 @@ async function lookAt({ one, two, toldOf }: World): Promise<void> {
 }
 
 describe('when a limit is nearly or wholly used up', () => {
-  test('log and listeners are told once of each part of a limit that is used up, on all replicas together', async () => {
+  test('log and listeners report each used-up part once across all replicas', async () => {
     const { one, toldOf, linesOf } = world
     await one.host.limits.set(limit)
     const ada = await one.user()
@@ -83,7 +83,7 @@ describe('when a limit is nearly or wholly used up', () => {
     ])
   })
 
-  test('log and listeners are told of a limit of each user for every person apart, and anew in the next period', async () => {
+  test('log and listeners report a limit of each user by person and period', async () => {
     const { one, toldOf } = world
     await one.host.limits.set({ ...limit, cap: 2, mode: 'observe' })
     const [ada, bob] = [await one.user(), await one.user()]

@@ -83,7 +83,7 @@ const faults: ((world: Replicas, victim: number) => Promise<(() => Promise<void>
 ]
 
 describe('a budget for 100 answers', () => {
-  test('a budget for 100 answers lets exactly 100 of 200 calls through that come at once to three replicas', async () => {
+  test('a budget for 100 answers admits exactly 100 of 200 concurrent calls', async () => {
     await using world = await startReplicas(3)
     await world.svc.host.limits.set(limit)
     const { token } = await world.svc.user()
@@ -100,7 +100,7 @@ describe('a budget for 100 answers', () => {
   })
 
   test.for(units)(
-    'a budget of $unit holds at every moment while replicas are killed and PostgreSQL and Redis stop',
+    'a budget of $unit always holds while replicas, PostgreSQL and Redis fail',
     async ({ unit, one, most, least, rounds }) => {
       await using world = await startReplicas(3)
       await world.svc.host.limits.set({ ...limit, unit, cap: (40 * most) / one })
@@ -133,38 +133,35 @@ describe('a budget for 100 answers', () => {
     },
   )
 
-  test.for(units)(
-    'a budget of $unit is used by exactly what the provider counted of all calls of three replicas',
-    async ({ unit, one, most }) => {
-      const counted = { requests: 0, tokens: 0, EUR: 0 }
-      await using world = await startReplicas(3, () => {
-        const [prompt_tokens, completion_tokens] = [1 + (counted.requests % 13), 1 + (counted.requests % 17)]
-        counted.requests += 1
-        counted.tokens += prompt_tokens + completion_tokens
-        counted.EUR += prompt_tokens * 1000 + completion_tokens * 2000
-        return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
-      })
-      await world.svc.host.limits.set({ ...limit, unit, cap: (40 * most) / one })
-      const { token } = await world.svc.user()
-      const caps = [{ at: 0, cap: 40 * most }]
-      const stop = watch(world)
-      const operations: Operation[] = []
+  test.for(units)('a budget of $unit is used by exactly what the provider counted', async ({ unit, one, most }) => {
+    const counted = { requests: 0, tokens: 0, EUR: 0 }
+    await using world = await startReplicas(3, () => {
+      const [prompt_tokens, completion_tokens] = [1 + (counted.requests % 13), 1 + (counted.requests % 17)]
+      counted.requests += 1
+      counted.tokens += prompt_tokens + completion_tokens
+      counted.EUR += prompt_tokens * 1000 + completion_tokens * 2000
+      return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+    })
+    await world.svc.host.limits.set({ ...limit, unit, cap: (40 * most) / one })
+    const { token } = await world.svc.user()
+    const caps = [{ at: 0, cap: 40 * most }]
+    const stop = watch(world)
+    const operations: Operation[] = []
 
-      for (let round = 0; round < 6; round++) operations.push(...(await askTogether(world, [token], 60)))
+    for (let round = 0; round < 6; round++) operations.push(...(await askTogether(world, [token], 60)))
 
-      await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
-      const records = await recordsOf(world)
-      const answered = operations.filter(({ outcome }) => outcome === 'answered')
-      expect(problemsIn({ operations, samples: await stop(), records, caps, most })).toEqual([])
-      expect([answered.length, world.provider.asked.length]).toEqual([counted.requests, counted.requests])
-      const sums = units.map(({ unit: each }) => [each, takenOf(each, records)])
-      expect(Object.fromEntries(sums)).toEqual(counted)
-      expect(await sampleOf(world, limit.name)).toMatchObject({ used: counted[unit], held: 0 })
-    },
-  )
+    await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
+    const records = await recordsOf(world)
+    const answered = operations.filter(({ outcome }) => outcome === 'answered')
+    expect(problemsIn({ operations, samples: await stop(), records, caps, most })).toEqual([])
+    expect([answered.length, world.provider.asked.length]).toEqual([counted.requests, counted.requests])
+    const sums = units.map(({ unit: each }) => [each, takenOf(each, records)])
+    expect(Object.fromEntries(sums)).toEqual(counted)
+    expect(await sampleOf(world, limit.name)).toMatchObject({ used: counted[unit], held: 0 })
+  })
 })
 
-test('a lecture of 200 people on two replicas, of which one is killed, leaves 100 paid answers and every cent of them', async () => {
+test('a lecture of 200 people with one killed replica leaves 100 paid answers', async () => {
   await using world = await startReplicas(2)
   await world.svc.host.limits.set({ ...limit, for: 'group:lecture' })
   const people = await Promise.all(Array.from({ length: 200 }, () => world.svc.user({ keys: false })))
@@ -196,7 +193,7 @@ test('a lecture of 200 people on two replicas, of which one is killed, leaves 10
   for (const { cost } of byOutcome['lost'] ?? []) expect(cost).toBe(2 * 1000)
 })
 
-test('a history is found out in which more was reserved than the cap, a call was refused with room, or an answer has no record', () => {
+test('a history with overbooking, needless refusals or missing records is found out', () => {
   const call = { startedAt: 1, endedAt: 2, outcome: 'answered', requestId: 'a' } as const
   const records = [{ requestId: 'a', outcome: 'completed' }]
   const sound = { operations: [call], samples: [], records, caps: [{ at: 0, cap: 1 }] }

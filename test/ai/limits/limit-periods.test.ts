@@ -113,7 +113,7 @@ const placed = fc.constantFrom(...zones).chain((zone) => fc.tuple(fc.constant(zo
 const anyPeriod = fc.constantFrom(...limitPeriods)
 const options = { numRuns: 400 }
 
-test('a moment lies in its period, and so do the first and the last moment of that period, but not the one after', async () => {
+test('a moment lies in its period from the first to the last moment', async () => {
   await fc.assert(
     fc.asyncProperty(placed, anyPeriod, async ([zone, moment], period) => {
       const { starts, ends } = await periodOf(moment, period, zone)
@@ -128,7 +128,7 @@ test('a moment lies in its period, and so do the first and the last moment of th
   )
 })
 
-test('a day, a week and a month begin where the clocks of the zone begin another one, however long they are', async () => {
+test('days, weeks and months begin by the clocks of the zone', async () => {
   await fc.assert(
     fc.asyncProperty(placed, fc.constantFrom('day', 'week', 'month'), async ([zone, moment], period) => {
       const { starts, ends } = await periodOf(moment, period, zone)

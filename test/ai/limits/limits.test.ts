@@ -13,7 +13,7 @@ const limited = shareLimited()
 const env = { APP_KEY: randomBytes(32).toString('base64') }
 
 describe('a limit', () => {
-  test('a limit of 20 requests lets exactly 20 of 60 calls through that come at once to two replicas', async () => {
+  test('a limit of 20 requests admits exactly 20 of 60 concurrent calls', async () => {
     await using world = await limited([requests], { env })
     const { svc, config } = world
     await using other = await startApp({
@@ -34,7 +34,7 @@ describe('a limit', () => {
     expect(world.provider.asked).toHaveLength(20)
   })
 
-  test('a limit that is set after calls to which none applied counts every call from then on, on the other replica, too', async () => {
+  test('a limit set after earlier calls counts all later calls on all replicas', async () => {
     await using world = await limited([], { env })
     const { svc, config } = world
     const { DATABASE_URL, APP_KEY } = svc.env as Record<'DATABASE_URL' | 'APP_KEY', string>
@@ -53,7 +53,7 @@ describe('a limit', () => {
     expect(await stateOf(svc, 'all')).toEqual({ cap: 2, used: 2, held: 0, refused: 2 })
   })
 
-  test('a limit that is spent says so, when it frees, and that repeating is of no use', async () => {
+  test('a spent limit says when it frees, and that retries do not help', async () => {
     await using world = await limited([{ ...requests, cap: 1 }])
     const { token } = await world.svc.user()
     await ask(world.svc, token)
@@ -95,7 +95,7 @@ describe('a limit', () => {
     expect((await first).status).toBe(200)
   })
 
-  test('a limit of each user counts every user apart, and shows each only their own', async () => {
+  test('a limit of each user counts users separately, and shows only their own', async () => {
     await using world = await limited([{ ...requests, name: 'each', for: 'user', cap: 1 }])
     const [one, two] = [await world.svc.user(), await world.svc.user()]
 
@@ -112,7 +112,7 @@ describe('a limit', () => {
     await expect(client(world.svc).usage.limits.query()).rejects.toMatchObject({ data: { code: 'UNAUTHORIZED' } })
   })
 
-  test('a limit of a provider or a model is shown to those who may ask it, and every limit before the first call, too', async () => {
+  test('a limit of a provider or model is shown to its possible callers', async () => {
     await using world = await limited([
       { ...requests, name: 'provider', for: 'provider', cap: 4 },
       { ...requests, name: 'model', for: 'model:mock-1', cap: 3 },
@@ -154,7 +154,7 @@ describe('a limit', () => {
     },
   )
 
-  test('a limit of a group counts all who are in it together, each call once, and nobody else', async () => {
+  test('a limit of a group counts every call of its members once', async () => {
     await using world = await limited([{ ...requests, name: 'class', for: 'group:class 7', cap: 1 }])
     const [one, two, other] = [await world.svc.user(), await world.svc.user(), await world.svc.user()]
     const groups = ['a', 'class 7', 'class 7']
@@ -171,7 +171,7 @@ describe('a limit', () => {
     expect([...statuses, left]).toEqual([200, 429, 200, 200])
   })
 
-  test('a limit tells a caller what is left of all limits that apply, by RateLimit and RateLimit-Policy', async () => {
+  test('a limit reports what is left of all limits by RateLimit headers', async () => {
     const own = { ...requests, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
     const watched = { ...requests, name: 'watched', mode: 'observe' }
     await using world = await limited([{ ...requests, cap: 1, per: 'day' }, own, watched])
@@ -190,26 +190,23 @@ describe('a limit', () => {
     expect([streamed.status, streamed.headers.get('x-should-retry')]).toEqual([429, 'false'])
   })
 
-  test.for(['installation', 'user'])(
-    'a limit of %s that was topped up is told with all that it has, to calls that are answered and refused',
-    async (target) => {
-      await using world = await limited([{ ...requests, for: target, cap: 1, per: 'day' }])
-      const { token, id } = await world.svc.user()
-      const told = async () => {
-        const { headers } = await ask(world.svc, token)
-        return `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`
-      }
-      const before = await told()
-      await world.svc.host.limits.topUp({ name: 'all', amount: 2, ...(target === 'user' && { id: `${id}` }) })
+  test.for(['installation', 'user'])('a limit of %s that was topped up reports its whole amount', async (target) => {
+    await using world = await limited([{ ...requests, for: target, cap: 1, per: 'day' }])
+    const { token, id } = await world.svc.user()
+    const told = async () => {
+      const { headers } = await ask(world.svc, token)
+      return `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`
+    }
+    const before = await told()
+    await world.svc.host.limits.topUp({ name: 'all', amount: 2, ...(target === 'user' && { id: `${id}` }) })
 
-      expect([before, await told(), await told(), await told()]).toEqual([
-        expect.stringMatching(/^"all";q=1;w=86400 "all";r=0;/),
-        expect.stringMatching(/^"all";q=3;w=86400 "all";r=1;/),
-        expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),
-        expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),
-      ])
-    },
-  )
+    expect([before, await told(), await told(), await told()]).toEqual([
+      expect.stringMatching(/^"all";q=1;w=86400 "all";r=0;/),
+      expect.stringMatching(/^"all";q=3;w=86400 "all";r=1;/),
+      expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),
+      expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),
+    ])
+  })
 
   test('a limit that observes refuses nothing and counts what it would have refused', async () => {
     await using world = await limited([{ ...requests, cap: 1, mode: 'observe' }])
@@ -221,7 +218,7 @@ describe('a limit', () => {
     expect(await stateOf(world.svc, 'all')).toEqual({ cap: 1, used: 2, held: 0, refused: 1 })
   })
 
-  test('a limit keeps what was used when its cap changes, at once and in both directions', async () => {
+  test('a limit keeps its usage when its cap changes in either direction', async () => {
     await using world = await limited([{ ...requests, cap: 3 }])
     const { token } = await world.svc.user()
     const status = async () => (await ask(world.svc, token)).status
@@ -242,22 +239,19 @@ describe('a limit', () => {
     ['the installation', 'installation'],
     ['each person', 'user'],
     ['one model', 'model:mock-1'],
-  ] as const)(
-    'a limit of %s that was topped up before its first call lets exactly so many more through',
-    async ([, target]) => {
-      await using world = await limited([{ ...requests, for: target, cap: 5 }])
-      const { token, id } = await world.svc.user()
-      await world.svc.host.limits.topUp({ name: 'all', amount: 10, ...(target === 'user' && { id: `${id}` }) })
-      expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 0, held: 0, refused: 0 })
+  ] as const)('a limit of %s topped up before its first call admits exactly that more', async ([, target]) => {
+    await using world = await limited([{ ...requests, for: target, cap: 5 }])
+    const { token, id } = await world.svc.user()
+    await world.svc.host.limits.topUp({ name: 'all', amount: 10, ...(target === 'user' && { id: `${id}` }) })
+    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 0, held: 0, refused: 0 })
 
-      const answers = await Promise.all(Array.from({ length: 30 }, () => ask(world.svc, token)))
+    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(world.svc, token)))
 
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(15)
-      expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 15, held: 0, refused: 15 })
-    },
-  )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(15)
+    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 15, held: 0, refused: 15 })
+  })
 
-  test('a limit gets back what a call that failed did not take, and keeps its request', async () => {
+  test('a limit gets back what a failed call reserved and did not use', async () => {
     await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }])
     world.provider.behave = (_, response) => void response.writeHead(400).end('{}')
     const { token } = await world.svc.user()

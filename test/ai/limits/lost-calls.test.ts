@@ -59,7 +59,7 @@ async function startWaiting() {
 
 const billed = [{ outcome: 'completed', estimated: false, input: 7, output: 3, cost: 7 + 2 * 3 }]
 
-test.concurrent('a process that was silent for long does not settle its own calls as lost', async ({ expect }) => {
+test.concurrent('a process that was silent for long does not settle its own calls', async ({ expect }) => {
   await using world = await startWaiting()
 
   await leaveHolds(world.svc, 1)
@@ -73,9 +73,7 @@ test.concurrent('a process that was silent for long does not settle its own call
   expect(await recordsOf(world.svc)).toEqual(billed)
 })
 
-test.concurrent('a call that another process took for lost is billed once, at what its provider counted', async ({
-  expect,
-}) => {
+test.concurrent('a call that another process took for lost is billed once, as counted', async ({ expect }) => {
   await using world = await startWaiting()
   await using other = await startApp({ ...env, DATABASE_URL: world.svc.env.DATABASE_URL as string })
 
@@ -91,9 +89,7 @@ test.concurrent('a call that another process took for lost is billed once, at wh
   ])
 })
 
-test.concurrent('all calls of processes that are gone are settled at once, however many they are', async ({
-  expect,
-}) => {
+test.concurrent('all calls of dead processes are settled at once, however many', async ({ expect }) => {
   await using world = await limited([requests])
   await leaveHolds(world.svc, 2600)
 

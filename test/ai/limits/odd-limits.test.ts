@@ -16,7 +16,7 @@ async function started() {
 
 const limit = { name: 'each', for: 'user', cap: 2, unit: 'requests', per: 'day' }
 
-test('a limit may have a name of letters that take two units each, and calls are told of it', async () => {
+test("a limit's name may have letters of two code units each", async () => {
   await using world = await started()
   await world.svc.host.limits.set({ ...limit, name: '𠮷' } as never)
 
@@ -37,7 +37,7 @@ function zoneAmidAnHour(now = new Date()): string | undefined {
   })
 }
 
-test('a limit that counts by the hour and no longer by the day shows what is used in the hour, and is topped up for it alone', async () => {
+test('a limit changed from days to hours shows and tops up the hour', async () => {
   await using world = await started()
   const { limits } = world.svc.host
   const timeZone = zoneAmidAnHour()
@@ -72,7 +72,7 @@ test.for([
   expect(await svc.rows('select name from usage_limits')).toEqual([])
 })
 
-test('limits for a role, a room and a token that there may be are taken', async () => {
+test('limits for a role, a room and a token that may exist are accepted', async () => {
   await using world = await limited([])
   const { svc } = world
   const targets = ['role:user', 'role:admin', 'room:1', 'room:2147483647', 'token:10', 'role', 'room', 'token']
@@ -117,7 +117,7 @@ test.for([
   expect(await limits.topUp({ name: 'each', amount: 1, id: own })).toMatchObject({ toppedUp: 1 })
 })
 
-test('a simulation names the limits for people and apps that are not there, and finds a person whatever the case of their name', async () => {
+test('a simulation names limits of missing people and apps, and ignores username case', async () => {
   await using world = await started()
   const { username } = await world.svc.user()
   const targets = [`user:${username.toUpperCase()}`, 'user:nobody.yet', 'app:None yet', 'user', 'app']

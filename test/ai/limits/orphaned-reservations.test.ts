@@ -10,7 +10,7 @@ const reserving = /reserve-usage/
 test.for<[string, object[]]>([
   ['no limit applies', []],
   ['limits apply', [requests]],
-])('a call to which %s is not billed where the connection breaks once it is held', async ([, limits]) => {
+])("a call to which %s is not billed when its reservation's connection breaks", async ([, limits]) => {
   await using database = await cloneDatabase()
   const url = new URL(database.url)
   let isArmed = false

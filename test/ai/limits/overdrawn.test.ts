@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
 import { answers, inTurn } from '../../kit/ai/provider.ts'
 
-test('a limit that a single call took more of than there was lets no further call through, by any of its counters', async () => {
+test('a limit overdrawn by a single call refuses further calls by every counter', async () => {
   const tokens = { ...requests, unit: 'tokens', cap: 14_000 }
   await using world = await limited([tokens], { env: { LIMITS_MAX_OUTPUT_TOKENS: '100' } })
   const huge = { prompt_tokens: 50_000, completion_tokens: 1, total_tokens: 50_001 }

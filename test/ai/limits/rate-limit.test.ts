@@ -34,7 +34,7 @@ describe('a rate limit', () => {
     expect(answers[0]?.headers.has('ratelimit-limit')).toBe(false)
   })
 
-  test('a rate limit counts what is asked in a minute, and says what is left', async () => {
+  test('a rate limit counts requests in a minute, and says what is left', async () => {
     const { token } = await svc.user()
     const before = provider.asked.length
     const first = await ask(svc, token)
@@ -66,7 +66,7 @@ describe('a rate limit', () => {
     expect(provider.asked.length - before).toBe(5)
   })
 
-  test('a rate limit holds for all tokens of a person together, and for nobody else', async () => {
+  test('a rate limit holds for all tokens of a person, and nobody else', async () => {
     const ada = await svc.user()
     const bob = await svc.user()
     const { token: second } = await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'second' })
@@ -78,7 +78,7 @@ describe('a rate limit', () => {
     expect((await ask(svc, bob.token)).status).toBe(200)
   })
 
-  test('a rate limit lets through no more than it says when all come at once', async () => {
+  test('a rate limit admits no more concurrent requests than it says', async () => {
     const { token } = await svc.user()
 
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(svc, token)))

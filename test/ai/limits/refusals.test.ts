@@ -20,7 +20,7 @@ test('of limits that refuse, one that only observes is never named', async () =>
   expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(86_400)
 })
 
-test('of limits that refuse, one that is spent is named before one that calls under way hold', async () => {
+test('of refusing limits, a spent one is named before a reserved one', async () => {
   await using world = await limited([
     { ...requests, name: 'mine', for: 'user', per: 'day', cap: 1 },
     { ...requests, name: 'all', cap: 2 },
@@ -47,7 +47,7 @@ test('of limits that refuse, one that is spent is named before one that calls un
   expect((await underWay).status).toBe(200)
 })
 
-test('a refusal for a price that nobody knows says that repeating is of no use', async () => {
+test('a refusal for an unknown price says that retries do not help', async () => {
   await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
@@ -56,7 +56,7 @@ test('a refusal for a price that nobody knows says that repeating is of no use',
   expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([429, 'false'])
 })
 
-test('a price of the input alone is no price of an answer, and a limit in money refuses the call', async () => {
+test('a price of the input alone is none, and a money limit refuses', async () => {
   await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }], {
     model: { pricing: { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 } },
   })

@@ -8,7 +8,7 @@ import { untilWaiting } from '../../kit/while-changing.ts'
 
 const limited = shareLimited()
 
-test('a process that does not know the counters yet does not wait in a circle with one that does', async () => {
+test('a process without cached counters does not deadlock with one that has them', async () => {
   await using provider = await startProvider()
   await using config = await configFor(provider.url)
   const settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
@@ -42,7 +42,7 @@ test('a process that does not know the counters yet does not wait in a circle wi
   expect(await asked).toBe(200)
 })
 
-test('of calls that come at once those are answered that fit, whatever others of them take', async () => {
+test('of concurrent calls those that fit are answered, whatever others take', async () => {
   await using world = await limited([{ ...requests, name: 'each', for: 'user', unit: 'tokens', cap: 250 }], {
     env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
   })

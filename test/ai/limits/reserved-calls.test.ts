@@ -55,7 +55,7 @@ async function startWith(behave: Behaviour, more: object = {}, model: object = {
 const weather = callsTool('weather', '{"city":"Hildesheim"}')
 
 describe('a further round of a call', () => {
-  test('a further round of a call is reserved for before it is made, with all that the rounds before took', async () => {
+  test('a further round of a call is reserved beforehand on top of earlier ones', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     await using world = await startWith(async (asked, response) => {
       if (asked.body.messages.length > 1) await go
@@ -78,7 +78,7 @@ describe('a further round of a call', () => {
   test.for([
     ['a stream', 'text/event-stream'],
     ['a whole answer', 'application/json'],
-  ] as const)('a further round that a limit has no room for is not made, and %s says so', async ([, accept]) => {
+  ] as const)('a further round beyond a limit is not made, and %s says so', async ([, accept]) => {
     await using world = await startWith(weather, { cap: 120 + TOOL })
 
     const response = await world.ask(accept)
@@ -97,7 +97,7 @@ describe('a further round of a call', () => {
     expect(await world.state()).toEqual({ used: 10, held: 0 })
   })
 
-  test('a further round for which a limit that only observes has no room is made, and counted as one it would have refused', async () => {
+  test('a further round beyond an observing limit is made and counted as refused', async () => {
     await using world = await startWith(inTurn(weather, answers('Rain.')), { cap: 120 + TOOL, mode: 'observe' })
 
     expect((await world.ask('application/json')).status).toBe(200)
@@ -153,7 +153,7 @@ describe('what is reserved for a stream', () => {
     return { behave, isAsked, count, resolve }
   }
 
-  test('what is reserved for a stream shrinks to what can still come, once the provider has counted its input', async () => {
+  test('what is reserved for a stream shrinks once the provider counts its input', async () => {
     const { behave, isAsked, count, resolve } = tells(10)
     await using world = await startWith(behave)
 
@@ -169,7 +169,7 @@ describe('what is reserved for a stream', () => {
     expect(await world.state()).toEqual({ used: 50, held: 0 })
   })
 
-  test('what is reserved for a stream in money shrinks by what is known of its input and output', async () => {
+  test('what is reserved for a stream in money shrinks by its known tokens', async () => {
     const { behave, isAsked, count, resolve } = tells(10, { prompt_tokens_details: { cached_tokens: 8 } })
     const pricing = {
       ...{ currency: 'EUR', inputPerMillion: 10, cachedInputPerMillion: 1, cacheWritePerMillion: 12 },
@@ -191,7 +191,7 @@ describe('what is reserved for a stream', () => {
   })
 })
 
-test('what is reserved for a model in place of another stays until it is asked', async () => {
+test('what is reserved for a fallback model is kept until it is asked', async () => {
   await using resources = new AsyncDisposableStack()
   const lock = Promise.withResolvers<Client>()
   const behave: Behaviour = async (asked, response) => {
@@ -224,7 +224,7 @@ test('what is reserved for a model in place of another stays until it is asked',
   expect(await world.state()).toEqual({ used: 10, held: 0 })
 })
 
-test('a provider that counts more than there can be keeps no other call from being told of', async () => {
+test("a provider that counts impossibly much blocks no other call's usage updates", async () => {
   const { promise: go, resolve } = Promise.withResolvers<void>()
   const behave: Behaviour = async (asked, response) => {
     const tokens = asked.body.messages[0]?.content === 'Hello' ? 20 : 1e300

@@ -75,7 +75,7 @@ describe('a call that may take more than all of a limit', () => {
   })
 })
 
-test('both kinds of headers tell of a refused call what is really left, and when all of it is there again', async () => {
+test('a refused call learns from both kinds of headers what is left', async () => {
   await using world = await limited([small])
   const { token } = await world.svc.user()
   await world.svc.send('POST', '/v1/chat/completions', { token, body: { ...chat, max_tokens: 100 } })
@@ -90,7 +90,7 @@ test('both kinds of headers tell of a refused call what is really left, and when
   expect(Math.abs(Number(headers.get('ratelimit-reset')) - Number(reset))).toBeLessThan(60)
 })
 
-test('a limit that never has room is told before one that is spent, as waiting does not help', async () => {
+test('a limit that never has room is reported before a spent one', async () => {
   await using world = await limited([
     { ...requests, name: 'spent', for: 'user', cap: 1 },
     { ...small, name: 'small', per: 'day', cap: 4100 },
@@ -105,7 +105,7 @@ test('a limit that never has room is told before one that is spent, as waiting d
   expect(await messageOf(refused)).toMatch(/and the limit 'small' is 4100 tokens a day\./)
 })
 
-test('what a limit was topped up by frees nothing for a call that is larger than the limit without it', async () => {
+test('a top-up frees nothing for a call that is larger than the limit', async () => {
   await using world = await limited([{ ...small, cap: 50 }], { env: { LIMITS_MAX_OUTPUT_TOKENS: '60' } })
   const { token } = await world.svc.user()
   expect((await ask(world.svc, token)).status).toBe(429)
@@ -132,7 +132,7 @@ test('a limit of nothing lets no call through, and names no moment', async () =>
   expect(await messageOf(refused)).toBe("The limit 'all' lets no call through: it is 0 requests a month.")
 })
 
-test('a call that may cost more than all of a limit in money is told so in what the limit is in', async () => {
+test('a call too expensive for a money limit learns so in its unit', async () => {
   const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 }
   await using world = await limited([{ ...requests, unit: 'EUR', cap: 0.004 }], { model: { pricing } })
   const { token } = await world.svc.user()
@@ -145,7 +145,7 @@ test('a call that may cost more than all of a limit in money is told so in what 
   )
 })
 
-test('a call whose price or most nobody knows is told no moment, as it never fits', async () => {
+test('a call of unknown price is refused without a time to retry', async () => {
   await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 

@@ -32,7 +32,7 @@ async function withLimit(more: object = {}) {
 }
 
 describe('a limit that only observes', () => {
-  test('a limit that only observes counts all that it would have refused of calls at once, in statements that reserve for several', async () => {
+  test('a limit that only observes counts all refusals of concurrent calls in batches', async () => {
     await using world = await withLimit()
     await world.answered(1)
     statements.taken()
@@ -46,7 +46,7 @@ describe('a limit that only observes', () => {
     expect(names.filter((name) => name === 'reserve-usage').length).toBeLessThan(29)
   })
 
-  test('a limit that only observed and then is enforced lets through what is left of it, and no more', async () => {
+  test('a limit that observed before being enforced admits exactly what is left', async () => {
     await using world = await withLimit()
     await world.answered(13)
 
@@ -58,7 +58,7 @@ describe('a limit that only observes', () => {
     expect(await world.state()).toMatchObject({ used: 17, held: 0 })
   })
 
-  test('a limit in money that only observes counts a call without a price as refused, and nothing of it as used', async () => {
+  test('a limit in money that only observes counts unpriced calls as refused', async () => {
     await using world = await withLimit({ unit: 'EUR' })
 
     expect(await world.answered(4)).toBe(4)
@@ -68,7 +68,7 @@ describe('a limit that only observes', () => {
 })
 
 describe('what is left of a limit', () => {
-  test('what is left of a limit is told to each call, and no call asks a second time for it', async () => {
+  test("what is left of a limit is reported by each call's own reservation", async () => {
     await using world = await withLimit({ mode: 'enforce', cap: 100 })
     const { token } = await world.svc.user()
     const left = async () => {
@@ -84,7 +84,7 @@ describe('what is left of a limit', () => {
     expect(asked.filter((name) => name !== 'commit-usage')).toEqual(Array(3).fill('reserve-usage'))
   })
 
-  test('what is left of a limit is a number that a structured field may have, however great it is', async () => {
+  test('what is left of a limit fits a structured field, however large', async () => {
     await using world = await withLimit({ mode: 'enforce', unit: 'EUR', cap: 9e9, unpriced: 1 })
     const { token } = await world.svc.user()
 

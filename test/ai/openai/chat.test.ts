@@ -42,7 +42,7 @@ test('the client of OpenAI reads a whole answer with its usage', async () => {
   expect(asked()).toMatchObject([{ model: 'mock-1', messages: [{ role: 'user', content: 'How do you do?' }] }])
 })
 
-test('the client of OpenAI reads an answer as it comes, with the usage where it asks for it', async () => {
+test('the client of OpenAI reads a streamed answer, with usage on request', async () => {
   const chunks = []
   for await (const chunk of await createStream({ stream_options: { include_usage: true } })) chunks.push(chunk)
 
@@ -56,7 +56,7 @@ test('the client of OpenAI reads an answer as it comes, with the usage where it 
   })
 })
 
-test('messages that the client of OpenAI made of streams are taken back as they are', async () => {
+test('messages that the client of OpenAI built from streams are accepted unchanged', async () => {
   const stream = (more: object) => client.chat.completions.stream({ model: 'mock-1', messages, ...more })
   const json_schema = { name: 'weather', schema: { type: 'object' }, strict: true }
   const said = await stream({}).finalMessage()
@@ -190,7 +190,7 @@ describe('a provider that fails', () => {
     expect(app.upstream.asked).toHaveLength(1)
   })
 
-  test('a stream that breaks off is an error of the client, and is not begun again', async () => {
+  test("a stream that breaks off is the client's error, and is not retried", async () => {
     app.upstream.behave = breaksOff('reset')
     const read = async () => {
       for await (const _ of await createStream());

@@ -66,7 +66,7 @@ const refusedBy = (work: Promise<unknown>) =>
   )
 const lastRecord = async () => (await recordsOf(svc)).at(-1)
 
-test('the client of OpenAI reads the embeddings of texts in their order, with what they took', async () => {
+test("the client of OpenAI reads embeddings in the texts' order, with usage", async () => {
   const { data, usage, model } = await client.embeddings.create({ model: 'embeds', input: ['a', 'three', 'a'] })
 
   expect(data.map(({ embedding }) => embedding)).toEqual([3, 7, 3].map((first) => [first, first + 0.25, first + 0.5]))
@@ -74,7 +74,7 @@ test('the client of OpenAI reads the embeddings of texts in their order, with wh
   expect(await lastRecord()).toEqual({ outcome: 'completed', input: 9, output: 0 })
 })
 
-test('the clients of OpenAI find models for embeddings among the others, those of Anthropic chats alone', async () => {
+test('the clients of OpenAI list embedding models, those of Anthropic only chats', async () => {
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual(expect.arrayContaining(['embeds', 'talks']))
   expect(await client.models.retrieve('embeds')).toMatchObject({ id: 'embeds' })
   const headers = { 'anthropic-version': '2023-06-01' }
@@ -84,7 +84,7 @@ test('the clients of OpenAI find models for embeddings among the others, those o
   expect((await toAnthropic('/v1/models/embeds')).status).toBe(404)
 })
 
-test('embeddings come as numbers or as their bytes, of the length that is asked for', async () => {
+test('embeddings come as numbers or bytes, in the requested length', async () => {
   const ask = (more: object) =>
     svc.send('POST', '/v1/embeddings', { token, body: { model: 'embeds', input: 'a', ...more } })
   const embeddingIn = async (response: Response) =>
@@ -159,7 +159,7 @@ test('nobody embeds without the ability to ask models, or as a guest', async () 
   expect((await svc.send('POST', '/v1/embeddings', { body })).status).toBe(401)
 })
 
-test('a provider that fails, or leaves an embedding out, is told of without its words', async () => {
+test('a provider that fails or omits an embedding is reported without its words', async () => {
   upstream.behave = refuses(400)
   const failed = await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))
   expect(failed).toMatchObject({ status: 400, code: 'provider_failed' })
@@ -179,7 +179,7 @@ test('a provider that fails, or leaves an embedding out, is told of without its 
 })
 
 test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
-  'an error in place of the embeddings of %s is told of once, without its words, and is not paid',
+  'an error in place of the embeddings of %s is reported once, unpaid',
   async (model) => {
     const error = { message: canary, code: 503, status: 'UNAVAILABLE' }
     for (const told of [{ error }, { error: canary }, { object: 'error', message: canary }]) {
@@ -196,7 +196,7 @@ test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
   },
 )
 
-test('of texts that take several requests, only the one that failed is made again, and those that were answered are paid', async () => {
+test('of several requests for embeddings only the failed one is sent again', async () => {
   const input = Array(250).fill('abcd')
   const sizes = () => upstream.asked.map(({ body }) => (body['requests'] as unknown[]).length)
 
@@ -213,7 +213,7 @@ test('of texts that take several requests, only the one that failed is made agai
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 100, output: 0 })
 })
 
-test('embeddings are held and paid by their input alone, and a limit without room for it refuses them', async () => {
+test('embeddings reserve and cost only their input, within the limits', async () => {
   const { promise: go, resolve } = Promise.withResolvers<void>()
   upstream.behave = async (asked, response) => {
     await go

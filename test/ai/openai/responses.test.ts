@@ -88,7 +88,7 @@ test('each response has all members that clients expect, from its beginning to i
   }
 })
 
-test('the events of a response begin, say and end each item, are numbered, and end with the whole response', async () => {
+test('the events of a response are numbered, and frame each item', async () => {
   const events = []
   for await (const event of await client.responses.create({ ...question, stream: true })) events.push(event)
 
@@ -108,7 +108,7 @@ test('the events of a response begin, say and end each item, are numbered, and e
   expect((await client.responses.stream({ ...question }).finalResponse()).output_text).toBe('Good day to you.')
 })
 
-test('the client of OpenAI runs a function that the model calls, and the model reads its result', async () => {
+test('the client of OpenAI runs a function and returns its result', async () => {
   app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')
   const first = await client.responses.create({ ...question, tools: [weather], tool_choice: 'auto' })
   const [call] = first.output
@@ -201,7 +201,7 @@ test.for<[string, object, string]>([
   expect(app.upstream.asked).toEqual([])
 })
 
-test('a response that fails is an error of the client, before its first event and after it', async () => {
+test("a response that fails is the client's error before and after its first event", async () => {
   app.upstream.behave = refuses(500)
   expect(await refusedBy(client.responses.create(question))).toMatchObject({ status: 500, code: 'provider_failed' })
   expect(app.upstream.asked).toHaveLength(3)
@@ -222,7 +222,7 @@ test('a client that goes away from a response ends the call of the provider', as
   await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
 })
 
-test('all that a model is sent counts as its input where the provider does not say, and other scripts for more', async () => {
+test('everything that a model is sent is counted where the provider says nothing', async () => {
   app.upstream.behave = (_, response) => json(response, { ...completion('Good.'), usage: undefined })
   const long = 'x'.repeat(4000)
   const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: long }

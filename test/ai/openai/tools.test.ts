@@ -33,7 +33,7 @@ const reads = [
   { role: 'tool', tool_call_id: 'call-1', content: expect.stringContaining('Rain') },
 ]
 
-test('the client of OpenAI runs a function that the model calls, sends back what it was answered, and the model reads both', async () => {
+test('the client of OpenAI runs a function, and the model reads its result', async () => {
   const first = await client.chat.completions.create({ model: 'mock-1', messages, tools: [weather] })
   const [choice] = first.choices
   if (!choice) throw new Error('no choice')
@@ -47,7 +47,7 @@ test('the client of OpenAI runs a function that the model calls, sends back what
   expect(app.upstream.asked.map(({ body }) => body)).toMatchObject([{ tools: [weather] }, { messages: reads }])
 })
 
-test('the runner of the client of OpenAI goes through all rounds, also of a stream', async () => {
+test('the runner of the client of OpenAI completes all rounds, also streamed', async () => {
   const run = { function: async () => 'Rain', parse: JSON.parse, ...weather.function }
   const tools = [{ type: 'function' as const, function: run }]
   const whole = client.chat.completions.runTools({ model: 'mock-1', messages, tools })
@@ -78,7 +78,7 @@ test('LangChain reads calls of functions whole and as they come', async () => {
   expect(streamed).toMatchObject({ name: 'weather', args: { place: 'Jena' } })
 })
 
-test('LangChain sends back what the function was answered that the model calls, and the model reads both', async () => {
+test("LangChain returns a function's result, and the model reads it", async () => {
   const configuration = { baseURL: `${app.svc.url}/v1` }
   const model = new ChatOpenAI({ apiKey: app.token, model: 'mock-1', configuration }).bindTools([weather])
   const question = { role: 'user', content: 'How is the weather in Jena?' }
@@ -97,7 +97,7 @@ test('LangChain sends back what the function was answered that the model calls, 
   ])
 })
 
-test('the demo model calls a function by its name, answers in JSON and stops where it is told to', async () => {
+test('the demo model calls functions, answers in JSON and obeys stop sequences', async () => {
   await using svc = await startApp()
   const demo = new OpenAI({ apiKey: (await svc.user()).token, baseURL: `${svc.url}/v1` })
   const ask = async (more: object = {}, told = messages) =>

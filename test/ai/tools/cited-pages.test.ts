@@ -28,7 +28,7 @@ beforeEach(() => {
 
 const expectFetch = () => expect(upstream.asked[0]?.body.tools).toMatchObject([{ name: 'web_fetch' }])
 
-test('older front ends are told in a line of its own which page a model has read', async () => {
+test('older front ends learn in a separate line which page was read', async () => {
   const { browser } = await signIn(svc, 'ada')
   const messages = [{ role: 'user', content: { text: `Read ${url}` } }]
 
@@ -46,7 +46,7 @@ test('older front ends are told in a line of its own which page a model has read
   expectFetch()
 })
 
-test('who opens an answer in a room is told in it which page the model has read', async () => {
+test("a reader of a room's answer learns which page the model has read", async () => {
   const { id, admin, viewer } = await roomWithAi({ svc }, ['viewer'])
 
   expect((await ask(admin, id, `Read ${url}`, { modelTools: tools })).status).toBe(200)

@@ -111,7 +111,7 @@ const cited = [
   ...[annotationOf(pages.d4, d4), annotationOf(pages.none, none)],
 ]
 
-test.for(dialects)('older front ends are told where an answer of the kind %s cites a page', async ([model, behave]) => {
+test.for(dialects)('older front ends learn where an answer of the kind %s cites pages', async ([model, behave]) => {
   native.upstream.behave = behave
   const payload = { model, stream: true, messages: [{ role: 'user', content: { text: 'Well?' } }], tools: [search] }
   const { text: told } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
@@ -144,7 +144,7 @@ test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cit
   expect(told.at(-1)?.response).toMatchObject({ output: [inItem] })
 })
 
-test("Anthropic's clients are told where an answer cites a page by the blocks of its text", async () => {
+test("Anthropic's clients learn where an answer cites a page by text block", async () => {
   native.upstream.behave = openai
   const ask = { model: 'openai', max_tokens: 100, messages: [{ role: 'user', content: 'Well?' }] }
   const { content } = JSON.parse(await (await native.send('/v1/messages', ask)).text())
@@ -173,7 +173,7 @@ test("Anthropic's clients are told where an answer cites a page by the blocks of
   ])
 })
 
-test('a page that is cited after a tool has run is cited where it is in all of the text', async () => {
+test('a page cited after a tool run has its place in the text', async () => {
   native.upstream.behave = afterTool
   const tools = ['weather', search]
   const chat = await (await native.chat('openai', tools)).json()

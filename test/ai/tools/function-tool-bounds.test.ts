@@ -35,14 +35,11 @@ async function toldOf(name: string, input: string): Promise<string[]> {
   return told
 }
 
-test.for(['verbose', 'detailed'])(
-  'a result of a function that is too large is told as its failure (%s)',
-  async (name) => {
-    for (const text of await toldOf(name, '{"bytes":2048}')) expect(Buffer.byteLength(text)).toBe(2048)
-    const failure = 'The tool failed: its result is 2050 bytes, of which 2048 are taken.'
-    expect(await toldOf(name, '{"bytes":2050}')).toEqual([failure, failure])
-  },
-)
+test.for(['verbose', 'detailed'])('a result of a function that is too large is its failure (%s)', async (name) => {
+  for (const text of await toldOf(name, '{"bytes":2048}')) expect(Buffer.byteLength(text)).toBe(2048)
+  const failure = 'The tool failed: its result is 2050 bytes, of which 2048 are taken.'
+  expect(await toldOf(name, '{"bytes":2050}')).toEqual([failure, failure])
+})
 
 test.for(['patient', 'listening'])('a function that does not answer in time fails alone (%s)', async (name) => {
   const failure = 'The tool failed: it did not answer in time.'

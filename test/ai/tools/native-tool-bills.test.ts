@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => native[Symbol.asyncDispose]())
 beforeEach(() => native.reset())
 
-test('a search is known to the database while the answer runs, and billed when it breaks off', async () => {
+test('a search is stored while the answer runs, and billed after a break', async () => {
   const { svc, upstream, chat, takeRecords } = native
   const { promise: isHeld, resolve: breakOff } = Promise.withResolvers<void>()
   upstream.behave = async (asked, response) => {
@@ -44,7 +44,7 @@ test('a search is known to the database while the answer runs, and billed when i
   expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 79, searches: 1, fetches: 0 }])
 })
 
-test('what was found is billed as input when the answer breaks off, a page as no more than it may be long', async () => {
+test('found pages are billed as input of bounded length after a break', async () => {
   const { upstream, chat, takeRecords } = native
   const text = 'e4 is best. '.repeat(10_000)
   const told = async (...read: Parameters<typeof beginsToSay>[0]) => {
@@ -65,7 +65,7 @@ test('what was found is billed as input when the answer breaks off, a page as no
   expect(Math.floor(ofSearch / 100)).toBe(3000 / 100)
 })
 
-test('an answer is not cut where it found more than was held for, and the next one is refused', async () => {
+test('an answer that found more than reserved is not cut, unlike the next', async () => {
   const { svc, upstream, takeRecords } = native
   const { token } = await svc.user()
   const limit = { name: 'finder', for: 'user', unit: 'tokens', per: 'day', cap: 1000 } as const
@@ -88,7 +88,7 @@ test('an answer is not cut where it found more than was held for, and the next o
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 5000, searches: 1 }])
 })
 
-test('a model of which nobody knows what its searches cost does not stand in for one that says so', async () => {
+test('a model with unknown search prices is no fallback for a priced one', async () => {
   const { upstream, chat, takeRecords } = native
   upstream.behave = (asked, response) =>
     asked.path.includes('/anthropic/') ? json(response, {}, 401) : answers(asked, response)
@@ -105,7 +105,7 @@ test('a model of which nobody knows what its searches cost does not stand in for
   await takeRecords()
 })
 
-test('a limit in money holds for all searches that may come and counts those that came, where their price is known', async () => {
+test('a limit in money reserves all possible searches, and counts those made', async () => {
   const { svc, takeRecords } = native
   const limit = { name: 'purse', for: 'user', unit: 'EUR', per: 'month' } as const
   const ada = await svc.user()
@@ -146,7 +146,7 @@ test('a limit in money holds for all searches that may come and counts those tha
   await takeRecords()
 })
 
-test('a limit in tokens holds for all pages that may be read, in each round of an answer', async () => {
+test('a limit in tokens reserves all readable pages in each round', async () => {
   const { svc, upstream, takeRecords } = native
   const limit = { name: 'reader', for: 'user', unit: 'tokens', per: 'day' } as const
   const { token } = await svc.user()

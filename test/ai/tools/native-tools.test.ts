@@ -20,7 +20,7 @@ const bills: Record<string, object> = {
 const fn = { type: 'function', function: { name: 'own', parameters: { type: 'object', properties: {} } } }
 
 test.for(Object.entries(dialects))(
-  'a model of the kind %s searches the web, and its answer cites what it found',
+  'a model of the kind %s searches the web and cites its sources',
   async ([model, { tools }]) => {
     const { upstream, chat, takeRecords } = native
     for (const reference of [search, 'capability:web_search:auto', `${search}:{}`]) {
@@ -92,7 +92,7 @@ test.each([
   expect(upstream.asked).toEqual([])
 })
 
-test('a tool of another kind than functions is refused, and so is one that would be mistaken for a tool of the provider', async () => {
+test("a tool of an unknown kind or with a provider's name is refused", async () => {
   const { upstream, send, chat } = native
   const own = (name: string) => ({ ...fn, function: { ...fn.function, name } })
   const refusals = await Promise.all([
@@ -110,7 +110,7 @@ test('a tool of another kind than functions is refused, and so is one that would
   expect(upstream.asked).toEqual([])
 })
 
-test('a model that searches, reads and calls a tool of the service gets back what it found before', async () => {
+test('a model that searches and calls tools gets back its earlier findings', async () => {
   const { upstream, chat, takeRecords } = native
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
   upstream.behave = (asked: Asked, response) => {

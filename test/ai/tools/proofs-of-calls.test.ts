@@ -63,7 +63,7 @@ test.each(['whole', 'streamed'])('a response that is sent back (%s) has the proo
   expect(proofsSent()).toEqual([proof, undefined])
 })
 
-test('an id of a call that is of somebody else or none says nothing to the provider', async () => {
+test('an id of a foreign or unsigned call sends no signature', async () => {
   for (const id of [undefined, null, 'fc_67ccd2bf', 'fc_a~', 'call~cHJvb2Y', 'fc_a~b c']) {
     const called = { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}', id } as never
     const output = { type: 'function_call_output' as const, call_id: 'c', output: 'Rain.' }
@@ -72,7 +72,7 @@ test('an id of a call that is of somebody else or none says nothing to the provi
   }
 })
 
-test('a completion and a message that are sent back have the proofs of their calls', async () => {
+test('a completion and a message sent back carry the signatures of their calls', async () => {
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Well?' }]
   const question = {
     model,
@@ -99,7 +99,7 @@ test('a completion and a message that are sent back have the proofs of their cal
   expect(proofsSent()).toEqual([proof, undefined])
 })
 
-test('a server of the protocol of OpenAI gets back the proofs of its calls, too, from the caller and between rounds', async () => {
+test("a server of the protocol of OpenAI gets back its calls' signatures", async () => {
   const functionCall = { name: 'weather', arguments: '{}' }
   const extra_content = { google: { thought_signature: proof } }
   const tool_calls = [{ index: 0, id: 'call-1', type: 'function', function: functionCall, extra_content }]

@@ -23,7 +23,7 @@ async function linesOf(model: string, tools: string[]) {
   return lines.map((line) => JSON.parse(line) as { type: string; status: object | null })
 }
 
-test('a line tells of each tool that the service runs for a model, before the answer goes on', async () => {
+test('a line reports each tool that the service runs, before the answer continues', async () => {
   native.upstream.behave = callsWeather
 
   const lines = await linesOf('openai-compatible', ['weather'])
@@ -34,7 +34,7 @@ test('a line tells of each tool that the service runs for a model, before the an
   expect(native.upstream.asked).toHaveLength(2)
 })
 
-test('no line tells of a call that does not run, as its arguments are unfit or too many come at once', async () => {
+test('no line reports a call that is not run', async () => {
   const unfit = { name: 'weather', input: '{"city":' }
   native.upstream.behave = callsTools([unfit, ...Array.from({ length: 70 }, () => weather('Jena'))], 'It rains.')
 
@@ -49,7 +49,7 @@ test.for([
   ['openai', search, ['web_search', 'web_search']],
   ['anthropic', search, ['web_search']],
   ['anthropic', fetching, ['web_fetch']],
-] as const)('a model of the kind %s that uses %s is told of while it does', async ([model, tool, names]) => {
+] as const)('a model of the kind %s that uses %s is reported meanwhile', async ([model, tool, names]) => {
   const lines = await linesOf(model, [tool])
 
   const uses = lines.flatMap(({ type, status }) => (type === 'status' ? [status] : []))
@@ -57,7 +57,7 @@ test.for([
   expect(lines.findIndex(({ type }) => type === 'status')).toBe(1)
 })
 
-test('a program is told of tools in a stream where it asks for that, and nowhere else', async () => {
+test('a program learns of tools in a stream only on request', async () => {
   const { token } = await native.svc.user()
   const said = messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
   const ask = async (model: string, tool: string, more: object) => {

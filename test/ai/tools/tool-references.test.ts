@@ -54,7 +54,7 @@ test.each([
   ['weather:[]', 'has settings'],
   ['weather:{"days": 3}', 'has settings'],
   ['weather:{', 'has settings'],
-])('a request with the tool %s is refused by its field before the provider is asked', async (reference, reason) => {
+])('a request with the tool %s is refused by field before any call', async (reference, reason) => {
   const { status, body } = await askWith(['weather', reference])
   expect([status, body.errors, upstream.asked]).toEqual([
     422,
@@ -63,7 +63,7 @@ test.each([
   ])
 })
 
-test('what is no list of texts is refused along with all else that is wrong', async () => {
+test('an invalid list of texts is refused along with all other faults', async () => {
   const { status, body } = await askWith([{}, 7])
   expect([status, Object.keys(body.errors ?? {})]).toEqual([422, ['payload.tools.0', 'payload.tools.1']])
 })

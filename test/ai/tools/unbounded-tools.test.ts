@@ -51,7 +51,7 @@ async function startAsking() {
 const refusedBy = (...words: string[]) => [429, expect.stringContaining(words.join(' '))]
 const answered = [200, '']
 
-test('searches of which nobody knows how many there will be are refused by a limit in money where each is paid', async () => {
+test('an unknown number of paid searches is refused by a limit in money', async () => {
   const ask = await startAsking()
   await svc.host.limits.set({ ...inMoney, cap: 1000 })
   const unknown = refusedBy(
@@ -73,7 +73,7 @@ test('searches of which nobody knows how many there will be are refused by a lim
   expect(await ask('per search', [search])).toEqual(answered)
 })
 
-test('limits hold for all that a model takes where it may read pages of any length, and refuse it where nobody knows that', async () => {
+test('limits reserve everything a model takes for unbounded pages, or refuse it', async () => {
   const ask = await startAsking()
   await svc.host.limits.set({ ...inTokens, cap: 100_000 })
   expect(await ask('per prompt', [fetching])).toEqual(refusedBy('This call may take '))
@@ -98,7 +98,7 @@ test('limits hold for all that a model takes where it may read pages of any leng
   expect(upstream.asked).toHaveLength(4)
 })
 
-test('what a call took that nobody can bound is known to the database while its answer runs', async () => {
+test('usage that nobody can bound is stored while its answer runs', async () => {
   const { token } = await svc.user()
   const { promise: isSeen, resolve: end } = Promise.withResolvers<void>()
   upstream.behave = async (_, response) => {
@@ -126,7 +126,7 @@ test('what a call took that nobody can bound is known to the database while its 
   expect(state).toMatchObject({ used: 12_348, held: 0, refused: 1 })
 })
 
-test('a model whose searches are paid one by one stands in for another one where no limit is in its way', async () => {
+test('a model with paid single searches is a fallback where limits allow it', async () => {
   const ask = await startAsking()
   upstream.behave = (asked, response) =>
     asked.path.includes('/down') ? json(response, {}, 401) : answers(asked, response)

@@ -64,7 +64,7 @@ const definitionsIn = (tools: unknown) =>
   )
 
 describe('every request of one call is on its bill', () => {
-  test('every request of one call is on its bill where the caller goes away between two rounds', async () => {
+  test('every request of one call is on its bill after leaving between rounds', async () => {
     await using app = await startWith(callsTool('patient', '{}'))
     const gone = new AbortController()
     const asking = app.ask(gone.signal).catch(() => undefined)
@@ -78,7 +78,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'aborted', estimated: false, input: 7, output: 3 })
   })
 
-  test('every request of one call is on its bill where the second round breaks off: the total of the first, and what came of the second', async () => {
+  test('every request of one call is on its bill when the second breaks', async () => {
     const breaks: Behaviour = (_, response) => {
       beginStream(response)
       for (const content of ['It ', 'is ', 'wet ']) response.write(chunk({ delta: { content } }))
@@ -93,7 +93,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, input: 7 + second, output: 3 + 3 })
   })
 
-  test('every request of one call is on its bill where the provider counts nothing: the prompt of each round as it was sent', async () => {
+  test('every request of one call is on its bill without any provider counts', async () => {
     const silent: Behaviour = (asked, response) => {
       beginStream(response)
       const isFirst = asked.body.messages.length === 1
@@ -111,7 +111,7 @@ describe('every request of one call is on its bill', () => {
     expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })
   })
 
-  test('a request that told its input and broke off before a word is on the bill, and is not made again', async () => {
+  test('a request that broke off after counting its input is billed, not retried', async () => {
     const fails: Behaviour = (_, response) => {
       beginStream(response)
       response.write(chunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }))

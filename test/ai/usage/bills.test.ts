@@ -62,7 +62,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for(['stop', 'length'] as const)(
-      `the record of a call of ${script.name} has what the provider counted where the stream is whole (%s)`,
+      `a call of ${script.name} is billed as counted where its stream is whole (%s)`,
       async (reason) => {
         billing.answerBy(startsWith(script, 5, (response) => response.end(script.end(counted, reason))))
 
@@ -75,45 +75,36 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     )
 
     const whereItRefuses = script.refused ? test : undefined
-    whereItRefuses?.(
-      `the record of a call of ${script.name} has what the provider counted where it refuses in the middle`,
-      async () => {
-        billing.answerBy(startsWith(script, 3, (response) => response.end(script.end(counted, 'refusal'))))
+    whereItRefuses?.(`a call of ${script.name} is billed as counted where the model refuses midway`, async () => {
+      billing.answerBy(startsWith(script, 3, (response) => response.end(script.end(counted, 'refusal'))))
 
-        const events = eventsIn(await (await ask()).text())
+      const events = eventsIn(await (await ask()).text())
 
-        expect(events.slice(-2)).toMatchObject([{ event: 'usage', data: { cut: 'refusal' } }, { event: 'done' }])
-        expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...counted })
-      },
-    )
+      expect(events.slice(-2)).toMatchObject([{ event: 'usage', data: { cut: 'refusal' } }, { event: 'done' }])
+      expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...counted })
+    })
 
-    whereItRefuses?.(
-      `the record of a call of ${script.name} has what the provider counted where it refuses without a word`,
-      async () => {
-        const read = { ...nothing, input: 40, cached: 20 }
-        const refusal = JSON.stringify(script.refused?.(read))
-        for (const accept of ['application/json', 'text/event-stream']) {
-          billing.answerBy((asked, response) => {
-            const isStream = asked.body.stream || asked.path.includes('stream')
-            if (!isStream) return void json(response, script.refused?.(read))
-            beginStream(response)
-            response.end(
-              script.adapter === 'google' ? `data: ${refusal}\n\n` : script.begin(read) + script.end(read, 'refusal'),
-            )
-          })
+    whereItRefuses?.(`a call of ${script.name} is billed as counted where the model refuses at once`, async () => {
+      const read = { ...nothing, input: 40, cached: 20 }
+      const refusal = JSON.stringify(script.refused?.(read))
+      for (const accept of ['application/json', 'text/event-stream']) {
+        billing.answerBy((asked, response) => {
+          const isStream = asked.body.stream || asked.path.includes('stream')
+          if (!isStream) return void json(response, script.refused?.(read))
+          beginStream(response)
+          response.end(
+            script.adapter === 'google' ? `data: ${refusal}\n\n` : script.begin(read) + script.end(read, 'refusal'),
+          )
+        })
 
-          const answer = await ask(undefined, accept)
+        const answer = await ask(undefined, accept)
 
-          expect([answer.status, await answer.json()]).toMatchObject([
-            422,
-            { success: false, code: 'provider_refused' },
-          ])
-          expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...read })
-        }
-      },
-    )
+        expect([answer.status, await answer.json()]).toMatchObject([422, { success: false, code: 'provider_refused' }])
+        expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...read })
+      }
+    })
 
-    test(`the record of a call of ${script.name} has what the provider counted where the answer comes in one piece`, async () => {
+    test(`a call of ${script.name} is billed as counted where the answer is not streamed`, async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
       billing.answerBy((_, response) => json(response, script.whole('Fine.', whole)))
 
@@ -133,18 +124,15 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
           return untilRead(response).then(() => response.end(script.end(counted, 'stop')))
         },
       ],
-    ])(
-      `the record of a call of ${script.name} has what the provider counted where the stream breaks off (%s)`,
-      async ([, breaks]) => {
-        billing.answerBy(startsWith(script, 3, breaks))
+    ])(`a call of ${script.name} is billed as delivered where the stream breaks off (%s)`, async ([, breaks]) => {
+      billing.answerBy(startsWith(script, 3, breaks))
 
-        expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('error')
+      expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('error')
 
-        expect(await billing.record()).toEqual(cutShort(script, 'failed'))
-      },
-    )
+      expect(await billing.record()).toEqual(cutShort(script, 'failed'))
+    })
 
-    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away in the middle`, async () => {
+    test(`a call of ${script.name} is billed as delivered where the caller goes away midway`, async () => {
       billing.answerBy(startsWith(script, 3, waits))
 
       await leaveAfter(billing, ask, 3)
@@ -152,7 +140,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual(cutShort(script, 'aborted'))
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away after the last word, before the bill`, async () => {
+    test(`a call of ${script.name} is billed as delivered where the caller leaves before usage`, async () => {
       billing.answerBy(startsWith(script, 5, waits))
 
       await leaveAfter(billing, ask, 5)
@@ -161,7 +149,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for(unreadable)(
-      `the record of a call of ${script.name} has at least what the provider counted where its answer is %s`,
+      `a call of ${script.name} is billed by readable counts where its answer is %s`,
       async ([, spoil, known]) => {
         const whole = { input: 4, output: 9, cached: 2, cacheWrite: 0, reasoning: 0 }
         const body = spoil(script.whole('One and two and six and ten.', whole) as object)
@@ -175,7 +163,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       },
     )
 
-    test(`the record of a call of ${script.name} has our estimate of the question where its stream cannot be read`, async () => {
+    test(`a call of ${script.name} is billed by our estimate where its stream is unreadable`, async () => {
       billing.answerBy(replies('data: {"choices": [\n\n', { type: 'text/event-stream' }))
 
       expect((await ask()).status).toBe(500)
@@ -187,19 +175,16 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       ['an error', script.error],
       ['a list with an error', listed],
       ['an error as a text', 'data: {"error": "no"}\n\n'],
-    ] as const)(
-      `the record of a call of ${script.name} has what the provider counted, which is nothing where its stream begins with %s`,
-      async ([, event]) => {
-        billing.answerBy(replies(event, { type: 'text/event-stream' }))
+    ] as const)(`a call of ${script.name} is not billed where its stream begins with %s`, async ([, event]) => {
+      billing.answerBy(replies(event, { type: 'text/event-stream' }))
 
-        expect((await ask()).status).toBe(500)
+      expect((await ask()).status).toBe(500)
 
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-        expect(billing.upstream.asked).toHaveLength(1)
-      },
-    )
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+      expect(billing.upstream.asked).toHaveLength(1)
+    })
 
-    test(`the record of a call of ${script.name} has what the provider counted where a limit cuts it`, async () => {
+    test(`a call of ${script.name} is billed as delivered where a limit cuts it`, async () => {
       const limit = {
         name: 'all',
         for: 'installation' as const,
@@ -219,7 +204,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await billing.limits.remove({ name: 'all' })
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted where the time of the call is up in the middle`, async () => {
+    test(`a call of ${script.name} is billed as delivered where its time is up midway`, async () => {
       const ask = await billing.asker(script, 'total')
       billing.answerBy(startsWith(script, 3, waits))
 
@@ -228,7 +213,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual(cutShort(script, 'failed'))
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted where the caller goes away before the first byte`, async () => {
+    test(`a call of ${script.name} is estimated where the caller leaves before the first byte`, async () => {
       billing.answerBy(stalls)
 
       await leaveAfter(billing, ask, 0)
@@ -236,7 +221,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted where the time to answer is up before the first byte`, async () => {
+    test(`a call of ${script.name} is estimated where it times out before the first byte`, async () => {
       const ask = await billing.asker(script, 'firstByte')
       billing.answerBy(stalls)
 
@@ -245,7 +230,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it refuses`, async () => {
+    test(`a call of ${script.name} is not billed where the provider refuses it`, async () => {
       billing.answerBy(refuses(400))
 
       expect((await ask()).status).toBe(500)
@@ -259,25 +244,22 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       ['a document that is taken for a stream', 'text/event-stream', 'text/event-stream'],
       ['a document that is taken for text', 'text/event-stream', 'text/plain'],
       ['a document of no named type', 'text/event-stream', ''],
-    ])(
-      `the record of a call of ${script.name} has nothing where %s is an error, which it is told as`,
-      async ([, accept, type]) => {
-        const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
-        const objects = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
-        for (const body of [...objects, [{ error }]]) {
-          billing.answerBy(replies(`\n ${JSON.stringify(body, null, 2)}`, { type }))
+    ])(`a call of ${script.name} fails without a bill where %s is an error`, async ([, accept, type]) => {
+      const error = { type: 'server_error', code: 503, status: 'UNAVAILABLE', message: canary }
+      const objects = [{ error }, { type: 'error', error }, { error: canary }, { object: 'error', message: canary }]
+      for (const body of [...objects, [{ error }]]) {
+        billing.answerBy(replies(`\n ${JSON.stringify(body, null, 2)}`, { type }))
 
-          const answer = await ask(undefined, accept)
+        const answer = await ask(undefined, accept)
 
-          expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
-          expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-          expect(billing.upstream.asked).toHaveLength(1)
-        }
-      },
-    )
+        expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
+        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+        expect(billing.upstream.asked).toHaveLength(1)
+      }
+    })
 
     test.for(['ends', 'breaks off'])(
-      `the record of a call of ${script.name} has what came of a document in place of a stream that %s in the middle`,
+      `a call of ${script.name} is billed as delivered where a replacing document %s midway`,
       async (how) => {
         const whole = JSON.stringify(script.whole('One and two and six and ten.', nothing))
         billing.answerBy(async (_, response) => {
@@ -295,7 +277,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       },
     )
 
-    test(`the record of a call of ${script.name} says that its caller went away while a document came in place of a stream`, async () => {
+    test(`a call of ${script.name} is recorded as aborted where its caller leaves a document`, async () => {
       billing.answerBy((_, response) => void response.writeHead(200).write('{"an": '))
 
       await leaveAfter(billing, ask, 0)
@@ -304,7 +286,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await vi.waitFor(() => expect(billing.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
     })
 
-    test(`the record of a call of ${script.name} has what the provider counted where a whole answer comes in place of a stream`, async () => {
+    test(`a call of ${script.name} is billed as counted where a document replaces the stream`, async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: 0, reasoning: 0 }
       billing.answerBy((_, response) => json(response, script.whole('One and two.', whole)))
 
@@ -318,7 +300,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for(['application/json', 'application/stream+json', 'text/plain', ''])(
-      `a stream of ${script.name} that is taken for something else (%s) is handed on as it comes, and its record is whole`,
+      `a stream of ${script.name} that is sent as another type (%s) is billed whole`,
       async (type) => {
         const bill = { ...nothing, input: 40, output: 9 }
         const isRead = Promise.withResolvers<void>()
@@ -340,7 +322,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       },
     )
 
-    test(`the record of a call of ${script.name} has what the provider counted, which is nothing where it hangs up before a word`, async () => {
+    test(`a call of ${script.name} is not billed where the provider hangs up at once`, async () => {
       billing.answerBy((_, response) => void response.destroy())
 
       expect((await ask()).status).toBe(500)
@@ -350,7 +332,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
   },
 )
 
-test('the record of an answer that OpenAI ends as failed has the bill that came with it', async () => {
+test('the record of an answer that OpenAI ends as failed has its bill', async () => {
   const script = tokenScripts.find(({ adapter }) => adapter === 'openai') as TokenScript
   const fails = startsWith(script, 3, (response) => response.end(failedResponse(counted)))
   const ask = await billing.asker(script)
@@ -367,7 +349,7 @@ test('the record of an answer that OpenAI ends as failed has the bill that came 
 })
 
 test.for(['openai-compatible', 'openai'])(
-  'the record of a question that a provider of the kind %s refuses by its status for what is in it has our estimate',
+  'the record of a question that %s refuses for its content has our estimate',
   async (adapter) => {
     const script = tokenScripts.find((one) => one.adapter === adapter) as TokenScript
     const error = { code: 'content_filter', message: 'no', innererror: { code: 'ResponsibleAIPolicyViolation' } }
@@ -393,7 +375,7 @@ test.for<[string, string, number]>([
   ['says two equal things', '{"choices": [{"message": {"reasoning": "hm hm hm", "content": "hm hm hm", ', 4],
   // Of which a million letters are read.
   ['is very long', `{"choices": [{"message": {"content": "${'word '.repeat(2_000_000)}`, 249_991],
-])('the record of an answer that cannot be read and %s has what can be read of it', async ([, body, output]) => {
+])('the record of an answer that is unreadable and %s has its readable part', async ([, body, output]) => {
   const [script] = tokenScripts as [TokenScript]
   const ask = await billing.asker(script)
   billing.answerBy(replies(body))

@@ -46,7 +46,7 @@ const inPieces = 'text/event-stream'
 const inOnePiece = 'application/json'
 
 describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
-  'the record of a call of %s has what came of an answer that is cut',
+  'the record of a call of %s has the usage of a cut answer',
   ([, script]) => {
     let ask: Ask
     beforeAll(async () => {
@@ -54,7 +54,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for(cuts)(
-      `the record of a call of ${script.name} has what came of an answer in one piece whose connection %s in the middle`,
+      `a call of ${script.name} is billed as delivered where its connection %s midway`,
       async ([, cut]) => {
         billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, cut))
 
@@ -66,7 +66,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     )
 
     test.for(cuts.slice(1))(
-      `the record of a call of ${script.name} has what the provider counted where the connection %s after all of an answer`,
+      `a call of ${script.name} is billed as counted whose connection %s after the answer`,
       async ([, cut]) => {
         billing.answerBy(sends(documentOf(script), inOnePiece, cut))
 
@@ -77,7 +77,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     )
 
     test.for(cuts.slice(1))(
-      `the record of a call of ${script.name} has nothing where the connection %s after word of an error`,
+      `a call of ${script.name} is not billed where its connection %s after an error`,
       async ([, cut]) => {
         billing.answerBy(sends('{"error": {"message": "no", "code": 503}}', inOnePiece, cut))
 
@@ -88,7 +88,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     )
 
     test.for(['total', 'firstByte'] as const)(
-      `the record of a call of ${script.name} has what came of an answer in one piece when its time was up (%s)`,
+      `a call of ${script.name} is billed as delivered when its answer times out (%s)`,
       async (limit) => {
         const ask = await billing.asker(script, limit)
         billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, waits))
@@ -99,7 +99,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       },
     )
 
-    test(`the record of a call of ${script.name} has what came of an answer in one piece when its caller went away`, async () => {
+    test(`a call of ${script.name} is billed as delivered where its caller leaves midway`, async () => {
       const isSent = Promise.withResolvers<void>()
       billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, () => isSent.resolve()))
       const gone = new AbortController()
@@ -113,7 +113,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test.for(cuts)(
-      `the record of a call of ${script.name} has what came of the first event of a stream whose connection %s within it`,
+      `a call of ${script.name} is billed as delivered whose connection %s amid an event`,
       async ([, cut]) => {
         billing.answerBy(sends(firstHalf(eventOf(script)), inPieces, cut))
 

@@ -26,7 +26,7 @@ async function bill(month: string, by: string) {
   return rows.map(({ name, requests, cost }) => [name, requests, cost])
 }
 
-test('a month that is closed keeps its sums, and what comes later counts in the next one', async () => {
+test('a month that is closed keeps its sums, and later calls count next', async () => {
   await record(2, '2026-01-31T23:59:00Z', 1_500_000, 2)
   await record(3, '2026-01-01T00:00:00Z', 250_000)
   await record(null, '2026-01-15T00:00:00Z', null)

@@ -14,7 +14,7 @@ describe('a database that is gone', () => {
   }
   const restore = (svc: TestApp) => administer(`alter database ${nameOf(svc)} with allow_connections true`)
 
-  test('a database that is gone in the middle of a request costs neither the answer nor the record', async () => {
+  test('a database that is gone during a request costs neither answer nor record', async () => {
     const waiting = Promise.withResolvers<void>()
     await using provider = await startProvider(async (asked, response) => {
       await waiting.promise
@@ -40,7 +40,7 @@ describe('a database that is gone', () => {
     )
   })
 
-  test('a database that is gone before a request is a clean 503, and the service recovers', async () => {
+  test('a database that is gone before a request is a 503 until recovery', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })

@@ -24,7 +24,7 @@ test('the demo model, which needs no provider, counts words', async () => {
   expect(await billing.record()).toEqual({ ...nothing, outcome: 'completed', estimated: false, input: 4, output: 18 })
 })
 
-test('an answer whose stream ends before the chunk with the total has our own count', async () => {
+test('an answer whose stream ends before its total has our own count', async () => {
   const [script] = tokenScripts as [TokenScript]
   const ends = startsWith(script, 5, (response) => response.end(`${script.end(counted, 'stop').split('\n\n')[0]}\n\n`))
   const ask = await billing.asker(script)
@@ -56,23 +56,20 @@ test('a count of nothing for an answer that says something is our own', async ()
 test.for([
   ['text/event-stream', 6],
   ['application/json', 5],
-] as const)(
-  'an output of nothing beside a count of the input is our own where something is said in %s',
-  async ([type, output]) => {
-    const [script] = tokenScripts as [TokenScript]
-    const free = { input: 9, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
-    const ask = await billing.asker(script)
-    billing.answerBy(
-      type === 'application/json'
-        ? (_, response) => json(response, script.whole('one and two and six ', free))
-        : startsWith(script, 5, (response) => response.end(script.end(free, 'stop'))),
-    )
+] as const)('an output of nothing is our own count where %s says something', async ([type, output]) => {
+  const [script] = tokenScripts as [TokenScript]
+  const free = { input: 9, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
+  const ask = await billing.asker(script)
+  billing.answerBy(
+    type === 'application/json'
+      ? (_, response) => json(response, script.whole('one and two and six ', free))
+      : startsWith(script, 5, (response) => response.end(script.end(free, 'stop'))),
+  )
 
-    await (await ask(undefined, type)).text()
+  await (await ask(undefined, type)).text()
 
-    expect(await billing.record()).toMatchObject({ outcome: 'completed', estimated: true, input: 9, output })
-  },
-)
+  expect(await billing.record()).toMatchObject({ outcome: 'completed', estimated: true, input: 9, output })
+})
 
 test('a count that is missing beside another is our own', async () => {
   const [script] = tokenScripts as [TokenScript]

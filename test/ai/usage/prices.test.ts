@@ -72,7 +72,7 @@ async function startWith(script: TokenScript) {
   })
 }
 
-test('each round of a call costs by its own length, not by that of all rounds', async () => {
+test('each round of a call is priced by its own length', async () => {
   const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
   const tokens = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 }
   await using upstream = await startProvider(callsTool('weather', '{"city":"x"}', 'It rains.', tokens))
@@ -104,7 +104,7 @@ describe('a call costs by the list', () => {
 
   test.for(
     kinds.filter(({ counts }) => counts.cacheWrite).map((script): [string, TokenScript] => [script.name, script]),
-  )('and what is written to the cache of %s has a price of its own', async ([, script]) => {
+  )('and cache writes of %s have a price of their own', async ([, script]) => {
     await using app = await startWith(script)
 
     const costs = await app.costs([
@@ -115,7 +115,7 @@ describe('a call costs by the list', () => {
     expect(costs).toEqual([500 * 3 + 200 * 0.3 + 300 * 3.75 + 10 * 15, 250_000 * 6])
   })
 
-  test('the cost of a call is rounded once, half a millionth up, however many tokens there are', async () => {
+  test('the cost of a call is rounded once, half a millionth up', async () => {
     await using app = await startWith(kinds[0] as TokenScript)
 
     // 0.3 millionths each: fractions that floating point has no digits for.
@@ -130,7 +130,7 @@ describe('a call costs by the list', () => {
 })
 
 describe('a new price', () => {
-  test('a new price holds for what is asked from then on, and changes no record made before', async () => {
+  test('a new price holds for later requests, and changes no earlier record', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url, {
       model: { pricing: { currency: 'EUR', inputPerMillion: 100, outputPerMillion: 100 } },
@@ -167,7 +167,7 @@ describe('a new price', () => {
     ])
   })
 
-  test('a new price is a version however it comes, and one that changes nothing is none', async () => {
+  test('a new price is a version from any source, unless nothing changes', async () => {
     await using svc = await startApp()
     const admin = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
     const versions = () => svc.rows(`select model, pricing->>'free' as free from model_prices order by id`)
@@ -208,7 +208,7 @@ describe('svc prices', () => {
     return { file, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
   }
 
-  test('svc prices import reads a list, and check names the models without a price and those with an old one', async () => {
+  test('svc prices import reads a list, and check names missing and old prices', async () => {
     const searching = { nativeCapabilities: ['web_search'] }
     await using config = await configFor('http://127.0.0.1:1/v1', {
       provider: {

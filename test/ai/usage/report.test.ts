@@ -66,7 +66,7 @@ describe('svc usage --by', () => {
   }
   const march = ['--from', '2026-03-01', '--to', '2026-03-03']
 
-  test('svc usage --by sums up by person, model, provider or day, each currency for itself', async () => {
+  test('svc usage --by sums up by person, model, provider or day per currency', async () => {
     await addPricedCalls()
     const by = (grouping: string, ...period: string[]) =>
       machine.json('usage', '--by', grouping, ...(period.length > 0 ? period : march))
@@ -130,7 +130,7 @@ describe('svc usage --by', () => {
     ).toHaveLength(1505)
   })
 
-  test('svc usage --by refuses another thing, days in disorder, and values without a thing to sum up by', async () => {
+  test('svc usage --by refuses unknown groupings, days in disorder and stray values', async () => {
     expect(await machine.run(['usage', '--by', 'mood'])).toMatchObject({ exitCode: 2, stdout: '' })
     expect(await machine.run(['usage', '--by', 'day', '--from', '2026-02-01', '--to', '2026-01-01'])).toMatchObject({
       exitCode: 2,
@@ -140,7 +140,7 @@ describe('svc usage --by', () => {
   })
 })
 
-test('a report is read some rows at a time, and whoever stops early gives the connection back', async () => {
+test('a report is read in batches, and stopping early releases the connection', async () => {
   await narrow.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
     select 'api', 'p', 'model ' || n, 'completed', 1, 'r' from generate_series(1, 2500) n`)
   const sizes: number[] = []
@@ -180,7 +180,7 @@ describe('calls that are older than records are kept', () => {
     return { all, report: await svc.host.usage.report(whole) }
   }
 
-  test('calls that are older than records are kept become sums by day, and every report says the same as before', async () => {
+  test('calls that are older than records are kept become daily sums, reported alike', async () => {
     await addPeople(svc.rows)
     await addCalls(svc.rows, monthly)
     const before = await reports(svc)
@@ -194,7 +194,7 @@ describe('calls that are older than records are kept', () => {
     expect(await reports(svc)).toEqual(before)
   })
 
-  test('calls that are older than records are kept are counted once, however many replicas sum them up at once', async () => {
+  test('calls that are older than records are kept count once despite concurrent replicas', async () => {
     const one = svc
     await using two = await startApp({ RETENTION_USAGE_MONTHS: '2', DATABASE_URL: one.env.DATABASE_URL ?? '' })
     await addPeople(one.rows)
@@ -207,7 +207,7 @@ describe('calls that are older than records are kept', () => {
     expect(await reports(two)).toEqual(before)
   })
 
-  test('calls that are older than records are kept stay in the summary of whoever asked them, and of nobody else', async () => {
+  test("calls that are older than records are kept stay in their own caller's summary", async () => {
     const ada = await svc.user()
     const bob = await svc.user()
     await svc.rows(
@@ -230,7 +230,7 @@ describe('calls that are older than records are kept', () => {
     expect(await svc.rows('select user_id, requests from usage_rollups')).toEqual([{ user_id: null, requests: 1 }])
   })
 
-  test('calls that are older than records are kept stay as they are where nobody said how long they are kept', async () => {
+  test('calls that are older than records are kept stay without a configured period', async () => {
     await addPeople(narrow.rows)
     await addCalls(narrow.rows, monthly)
 
@@ -240,7 +240,7 @@ describe('calls that are older than records are kept', () => {
   })
 })
 
-test('a report and a summary have their rows in one order, whichever way the database sums them up', async () => {
+test('a report and a summary keep one order for any query plan', async () => {
   await using database = await cloneDatabase()
   await administer(`alter database ${database.name} set enable_hashagg = off`)
   await using sorting = await startApp({ DATABASE_URL: database.url })
@@ -266,7 +266,7 @@ test('a report and a summary have their rows in one order, whichever way the dat
   expect(await told(hashing)).toEqual(sorted)
 })
 
-test('a report from the year 0, which the calendar of the database lacks, is bad input', async () => {
+test('a report from the year 0, unknown to PostgreSQL, is bad input', async () => {
   const { token } = await narrow.user()
   const input = encodeURIComponent(JSON.stringify({ from: '0000-01-01' }))
 

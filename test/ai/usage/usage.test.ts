@@ -58,7 +58,7 @@ async function changeModel(more: object = {}): Promise<void> {
 }
 
 describe('a usage record', () => {
-  test('counts beyond what a provider was sent and has sent are cut, estimated, and logged as numbers', async () => {
+  test('counts beyond what was sent are cut, marked as estimated and logged', async () => {
     const absurd = { prompt_tokens: 9e15, completion_tokens: 9e15, prompt_tokens_details: { cached_tokens: 9e15 } }
     provider.behave = counts(absurd)
     await changeModel({ pricing })
@@ -84,7 +84,7 @@ describe('a usage record', () => {
     await svc.rows('delete from usage_records')
   })
 
-  test('a usage record holds who asked which model, what it took and what it cost, and no word of it', async () => {
+  test('a usage record has caller, model, usage and cost, without any content', async () => {
     provider.behave = counts({
       prompt_tokens: 1000,
       completion_tokens: 500,
@@ -129,7 +129,7 @@ describe('a usage record', () => {
     ])
   })
 
-  test('a usage record has no cost where no price is known, and rounds to whole millionths', async () => {
+  test('a usage record has no cost without a price, and whole millionths', async () => {
     provider.behave = counts({ prompt_tokens: 1, completion_tokens: 1 })
     await changeModel()
     const { token } = await svc.user()
@@ -157,7 +157,7 @@ describe('a usage record', () => {
     expect(await svc.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: null, token_id: null }])
   })
 
-  test('a usage record drops whoever was removed while the call was under way, and nothing else keeps them', async () => {
+  test('a usage record drops people who were removed during the call', async () => {
     const waiting = Promise.withResolvers<void>()
     provider.behave = async (asked, response) => {
       await waiting.promise
@@ -207,7 +207,7 @@ describe('usage.summary', () => {
     expect(await client(svc, (await svc.user()).token).usage.summary.query()).toEqual([])
   })
 
-  test('usage.summary tells nothing to guests, to tokens that may not read, and to wrong periods', async () => {
+  test('usage.summary reveals nothing to guests, unable tokens and wrong periods', async () => {
     const { token } = await svc.user()
     const { token: asker } = await svc.user({ abilities: ['ai'] })
 
