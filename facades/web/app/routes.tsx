@@ -1,8 +1,7 @@
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { lazy } from 'react'
 import { ChatPage } from './chat/chat-page.tsx'
-import { Frame } from './shell/frame.tsx'
-import { PageFailure } from './shell/page-failure.tsx'
+import { Frame, PageFailure } from './shell/frame.tsx'
 
 // What is loaded with its first visit is so by React: the router's own helper would load the whole page anew, and lose it,
 // wherever the service is away.

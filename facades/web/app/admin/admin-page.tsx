@@ -2,8 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { type ComponentType, lazy, Suspense } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { usePageTitle } from '../shared/ui/page-title.ts'
-import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { SidebarButton, usePageTitle } from '../shared/ui/page-head.tsx'
 import { useLiveRecords } from './admin-queries.ts'
 import { FreshSession } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
@@ -17,10 +16,10 @@ interface SectionProps {
 /** Each part loads when it is opened. */
 const contents: Record<SectionName, ComponentType<SectionProps>> = {
   overview: lazy(async () => ({ default: (await import('./overview-section.tsx')).OverviewSection })),
-  people: lazy(async () => ({ default: (await import('./people/people-list.tsx')).PeopleSection })),
-  models: lazy(async () => ({ default: (await import('./models/model-list.tsx')).ModelsSection })),
-  providers: lazy(async () => ({ default: (await import('./providers/providers-section.tsx')).ProvidersSection })),
-  tasks: lazy(async () => ({ default: (await import('./models/tasks-section.tsx')).TasksSection })),
+  people: lazy(async () => ({ default: (await import('./people-section.tsx')).PeopleSection })),
+  models: lazy(async () => ({ default: (await import('./catalogue/models-section.tsx')).ModelsSection })),
+  providers: lazy(async () => ({ default: (await import('./catalogue/providers-section.tsx')).ProvidersSection })),
+  tasks: lazy(async () => ({ default: (await import('./catalogue/tasks-section.tsx')).TasksSection })),
   tools: lazy(async () => ({ default: (await import('./tools-section.tsx')).ToolsSection })),
   limits: lazy(async () => ({ default: (await import('./limits-section.tsx')).LimitsSection })),
   usage: lazy(async () => ({ default: (await import('./usage-sections.tsx')).UsageSection })),

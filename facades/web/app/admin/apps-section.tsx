@@ -1,15 +1,15 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import { minuteText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { ActionButton, readText, readWords } from './action-dialog.tsx'
 import { useRead } from './admin-queries.ts'
-import { CheckInput, TextInput } from './choice-input.tsx'
+import { CheckInput, TextInput } from './form-fields.tsx'
 import { useLocalRows } from './local-rows.ts'
+import { State } from './parts.tsx'
 import { type Column, RecordTable, SearchField } from './record-table.tsx'
-import { State } from './state.tsx'
 
 type App = Awaited<ReturnType<typeof api.extApps.overview.query>>[number]
 

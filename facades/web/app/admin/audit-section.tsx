@@ -1,13 +1,13 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import { minuteText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { minuteText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useRead } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { withFreshSession } from './fresh-session.tsx'
+import { State } from './parts.tsx'
 import { type Column, DayField, RecordTable, type Rows, SearchField } from './record-table.tsx'
-import { State } from './state.tsx'
 
 type Entry = Awaited<ReturnType<typeof api.audit.list.query>>['entries'][number]
 

@@ -1,4 +1,4 @@
-import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { moneyText, numberText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 
 const subjectLabels = {

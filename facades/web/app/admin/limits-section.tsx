@@ -1,17 +1,16 @@
 import { useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
-import { numberText } from '../shared/text/amounts.ts'
+import { minuteText, numberText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
 import { MINUTE_MS, useRead, withReason } from './admin-queries.ts'
-import { ChoiceInput } from './choice-input.tsx'
+import { ChoiceInput } from './form-fields.tsx'
 import { amountText, whomText } from './limit-texts.ts'
 import { useLocalRows } from './local-rows.ts'
+import { State } from './parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
-import { State } from './state.tsx'
 
 type Limit = Awaited<ReturnType<typeof api.limits.list.query>>[number]
 type Entry = Parameters<typeof api.limits.set.mutate>[0]

@@ -1,17 +1,14 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { api } from '../shared/api/client.ts'
-import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { calendarDayText, moneyText, numberText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { calendarDayText } from '../shared/text/moments.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { MINUTE_MS, useFigures, useRead } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
 import { oneOf } from './filters.ts'
-import { Part } from './part.tsx'
-import { PlainTable } from './plain-table.tsx'
+import { Part, PlainTable, State } from './parts.tsx'
 import type { SectionName } from './sections.ts'
-import { State } from './state.tsx'
 
 /** Is it well, what is used, and what needs a decision. */
 export const OverviewSection = () => (

@@ -2,7 +2,6 @@ import { type ReactNode, useEffect, useId, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { download, toCsv } from './csv.ts'
 import { useFilters } from './filters.ts'
 
 export interface Column<Row> {
@@ -239,4 +238,22 @@ export function DayField({ name, label, usual = '', type = 'date' }: DayFieldPro
       />
     </div>
   )
+}
+
+/** A table for a spreadsheet: what it would take for a formula is text to it. */
+function toCsv(rows: readonly (readonly string[])[]): string {
+  const lines = rows.map((cells) => cells.map(quote).join(','))
+  // Without the mark at its beginning, spreadsheets read it in an old encoding.
+  return `\uFEFF${lines.join('\r\n')}\r\n`
+}
+
+function quote(cell: string): string {
+  const safe = /^[=+@\t\r]|^-(?![\d.]+$)/.test(cell) ? `'${cell}` : cell
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+function download(name: string, text: string, type = 'text/csv'): void {
+  const address = URL.createObjectURL(new Blob([text], { type }))
+  Object.assign(document.createElement('a'), { href: address, download: name }).click()
+  setTimeout(() => URL.revokeObjectURL(address))
 }

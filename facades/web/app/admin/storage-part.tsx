@@ -1,17 +1,14 @@
 import { Link } from '@tanstack/react-router'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { numberText } from '../shared/text/amounts.ts'
+import { dayText, numberText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { dayText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useFigures, write } from './admin-queries.ts'
 import { oneOf } from './filters.ts'
-import { readNumber } from './json-input.ts'
-import { Facts, Part } from './part.tsx'
-import { PlainTable } from './plain-table.tsx'
-import { State } from './state.tsx'
+import { readNumber } from './form-fields.tsx'
+import { Facts, Part, PlainTable, State } from './parts.tsx'
 
 interface Count {
   files: number

@@ -5,14 +5,12 @@ import { Field } from '../shared/ui/field.tsx'
 import { FormDialog, FormError, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
 import { useRead, write } from './admin-queries.ts'
-import { TextInput } from './choice-input.tsx'
 import { oneOf } from './filters.ts'
+import { readJson, TextInput } from './form-fields.tsx'
 import { FreshSession } from './fresh-session.tsx'
-import { readJson } from './json-input.ts'
 import { useLocalRows } from './local-rows.ts'
-import { Part } from './part.tsx'
+import { Part, State } from './parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
-import { State } from './state.tsx'
 
 type Server = Awaited<ReturnType<typeof api.mcp.servers.query>>[number]
 type Tool = Awaited<ReturnType<typeof api.mcp.tools.query>>[number]

@@ -1,7 +1,6 @@
 import { api } from '../shared/api/client.ts'
-import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { minuteText, moneyText, numberText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { minuteText } from '../shared/text/moments.ts'
 import { ActionButton } from './action-dialog.tsx'
 import { readPages, useFigures } from './admin-queries.ts'
 import { oneOf, useFilters } from './filters.ts'

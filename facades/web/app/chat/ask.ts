@@ -1,11 +1,11 @@
 import { type AiRequest, api } from '../shared/api/client.ts'
-import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { parentFor, type Step } from './branches.ts'
+import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { keepMessage } from './messages.ts'
-import { type ChatOptions, readOptions } from './options.ts'
 import { turns } from './turn.ts'
 
 type AskedMessage = AiRequest['messages'][number]

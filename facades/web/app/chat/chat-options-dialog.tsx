@@ -2,8 +2,8 @@ import { api, queryClient } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { type ChatOptions, useOptions, writeOptions } from './chat-options.ts'
 import { conversationKey } from './conversations.ts'
-import { type ChatOptions, useOptions, writeOptions } from './options.ts'
 
 export interface ChatOptionsProps {
   /** Of the conversation; undefined where it is still to be created. */

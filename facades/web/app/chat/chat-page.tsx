@@ -1,26 +1,27 @@
 import { useNavigate } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
-import { usePendingAnnouncements } from '../shared/announcements.ts'
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
+import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { SidebarButton } from '../shared/ui/page-head.tsx'
 import { ask, type Question } from './ask.ts'
-import { ChatOptionsButton } from './chat-options-button.tsx'
+import { moveOptions } from './chat-options.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { Composer } from './composer.tsx'
-import { ConversationTitle } from './conversation-title.tsx'
-import { createConversation } from './conversations.ts'
+import { conversationKey, createConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
-import { moveOptions } from './options.ts'
-import { Progress } from './progress.tsx'
-import { turns } from './turn.ts'
+import { type Turn, turns } from './turn.ts'
 import './chat.css'
+import { useQuery } from '@tanstack/react-query'
+import { api } from '../shared/api/client.ts'
+import { IconButton } from '../shared/ui/icon.tsx'
+import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 
 /** A conversation, or the beginning of one. */
 export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <Chat slug={slug} />)
@@ -135,3 +136,52 @@ const Obstacles = () => (
     <LimitNotice />
   </>
 )
+
+/** The name of a conversation. */
+function ConversationTitle({ slug }: { slug: string }) {
+  const { data } = useQuery({
+    queryKey: conversationKey(slug),
+    queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
+  })
+  return <h1 dir="auto">{data?.name}</h1>
+}
+
+const ChatOptionsDialog = lazy(async () => ({ default: (await import('./chat-options-dialog.tsx')).ChatOptionsDialog }))
+
+/** Opens how a conversation is led. */
+function ChatOptionsButton(props: ChatOptionsProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <IconButton icon="settings" label={t('app.options')} aria-haspopup="dialog" onClick={() => setOpen(true)} />
+      {isOpen && (
+        <Suspense>
+          <ChatOptionsDialog {...props} close={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
+  )
+}
+
+/** Tells screen readers that an answer begins and how it ended, and nothing in between. */
+function Progress({ turn }: { turn: Turn | undefined }) {
+  const [text, setText] = useState('')
+  const last = useRef<Turn>(undefined)
+  useEffect(() => {
+    const before = last.current
+    last.current = turn
+    if (turn && !before) setText(t('app.progress.begins'))
+    if (turn?.phase === 'failed' && before?.phase !== 'failed') setText(t('app.progress.failed'))
+    if (!turn && before && before.phase !== 'failed') setText(endOf(before))
+  }, [turn])
+  return (
+    <p className="off-screen" role="status">
+      {text}
+    </p>
+  )
+}
+
+const endOf = ({ answer }: Turn) =>
+  answer.cut === 'stopped'
+    ? t('app.progress.stopped')
+    : t('app.progress.complete', { count: answer.text.split(/\s+/).filter(Boolean).length })

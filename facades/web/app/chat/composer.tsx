@@ -1,15 +1,19 @@
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
-import { useDraft } from '../shared/composer/drafts.ts'
-import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
-import { useQuotations } from '../shared/composer/quotations.ts'
-import { UploadList } from '../shared/files/upload-list.tsx'
-import { useUploads } from '../shared/files/uploads.ts'
+import {
+  AttachButton,
+  dropTarget,
+  MessageField,
+  SendButton,
+  useDraft,
+  useQuotations,
+} from '../shared/message-field.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { IconButton } from '../shared/ui/icon-button.tsx'
+import { IconButton } from '../shared/ui/icon.tsx'
+import { UploadList, useUploads } from '../shared/uploads.tsx'
 import type { Question } from './ask.ts'
-import { ImproveButton } from './improve-button.tsx'
+import { runTask, useTask } from './tasks.ts'
 
 interface ComposerProps {
   /** Of the conversation; undefined where it is still to be created. */
@@ -96,4 +100,33 @@ function useQuestion(slug: string | undefined, canSend: boolean, send: (question
   }
   const error = typeof state === 'object' ? state.error : undefined
   return { draft, uploads, error, maySend, submit, fail: (thrown: unknown) => setState({ error: thrown }) }
+}
+
+interface ImproveButtonProps {
+  text: string
+  write: (text: string) => void
+  fail: (error: unknown) => void
+}
+
+/** Has a question put in better words, and takes that back. Not there where no model does it. */
+function ImproveButton({ text, write, fail }: ImproveButtonProps) {
+  const task = useTask('prompt_improvement')
+  const [isWorking, setWorking] = useState(false)
+  const [change, setChange] = useState<{ before: string; after: string }>()
+  if (!task || text.trim() === '') return null
+  if (change?.after === text)
+    return <IconButton icon="undo" label={t('app.improve.undo')} onClick={() => write(change.before)} />
+  const improve = async () => {
+    setWorking(true)
+    try {
+      const after = await runTask(task, [{ role: 'user', content: [{ type: 'text', text }] }])
+      setChange({ before: text, after })
+      write(after)
+    } catch (error) {
+      fail(error)
+    } finally {
+      setWorking(false)
+    }
+  }
+  return <IconButton icon="sparkle" label={t('app.improve')} disabled={isWorking} onClick={improve} />
 }

@@ -1,17 +1,29 @@
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import { t } from '../shared/text/labels.ts'
+import { type Conversation, queryClient } from '../shared/api/client.ts'
+import { followChanges } from '../shared/live.ts'
+import { language, t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
+import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
 import { ConversationRow } from './conversation-row.tsx'
-import { refreshConversations, useConversations, useFolders, usePinned } from './conversations.ts'
-import { groupByDay } from './day-groups.ts'
-import { restoreConversation, useDiscarded } from './discarded.ts'
-import { Folder } from './folder.tsx'
-import { useLiveConversations } from './live.ts'
+import {
+  changeFolder,
+  conversationKey,
+  refreshConversations,
+  restoreConversation,
+  useConversations,
+  useDiscarded,
+  useFolder,
+  useFolders,
+  usePinned,
+} from './conversations.ts'
+import { refreshMessages, wasOwnChange } from './messages.ts'
+import { turns } from './turn.ts'
 
-const TextResults = lazy(async () => ({ default: (await import('./text-results.tsx')).TextResults }))
+const TextResults = lazy(async () => ({ default: (await import('./text-search.tsx')).TextResults }))
 
 /** The conversations of the person, to search in. */
 export function ConversationList({ onChoose }: { onChoose: () => void }) {
@@ -130,4 +142,103 @@ function Undo() {
       )}
     </div>
   )
+}
+
+interface FolderProps {
+  folder: { name: string; count: number }
+  onChoose: () => void
+}
+
+/** A folder, which shows what lies in it when it is opened. */
+function Folder({ folder: { name, count }, onChoose }: FolderProps) {
+  const [isOpen, setOpen] = useState(false)
+  const [isRenaming, setRenaming] = useState(false)
+  const conversations = useFolder(name, isOpen)
+  return (
+    <section className="folder">
+      <div className="folder-head">
+        <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Icon name="folder" />
+          <span dir="auto">{name}</span>
+          <span className="hint">{count}</span>
+        </button>
+        <MenuButton
+          label={t('app.folder.more', { name })}
+          className="row-menu"
+          items={[
+            { icon: 'edit', label: t('app.rename'), choose: () => setRenaming(true) },
+            { icon: 'close', label: t('app.folder.dissolve'), choose: () => changeFolder(name, null) },
+          ]}
+        />
+      </div>
+      {isOpen && (
+        <ul>
+          {conversations.map((each) => (
+            <ConversationRow key={each.slug} conversation={each} onChoose={onChoose} />
+          ))}
+        </ul>
+      )}
+      {isRenaming && (
+        <NameDialog
+          title={t('app.folder.rename')}
+          name={name}
+          save={(newName) => changeFolder(name, newName)}
+          close={() => setRenaming(false)}
+        />
+      )}
+    </section>
+  )
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const monthText = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' })
+
+/** Conversations below the day of their last change, as people call it; older ones below their month. */
+function groupByDay(conversations: readonly Conversation[], now = new Date()): (string | Conversation)[] {
+  const groups = Map.groupBy(conversations, ({ updatedAt }) => titleFor(new Date(updatedAt), now))
+  return [...groups].flatMap(([title, members]) => [title, ...members])
+}
+
+function titleFor(date: Date, now: Date): string {
+  const days = Math.round((startOfDay(now) - startOfDay(date)) / DAY_MS)
+  if (days <= 0) return t('app.day.today')
+  if (days === 1) return t('app.day.yesterday')
+  if (days < 7) return t('app.day.week')
+  return monthText.format(date)
+}
+
+const startOfDay = (date: Date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
+
+/** Changes that come within this time are read together. */
+const BATCH_MS = 100
+
+/** Shows what the person does in other tabs and programs. */
+function useLiveConversations(): void {
+  useEffect(() => {
+    const slugs = new Set<string>()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const read = () => {
+      timer = undefined
+      void refreshConversations()
+      for (const slug of slugs) refresh(slug)
+      slugs.clear()
+    }
+    const stop = followChanges((change) => {
+      const { kind = '', subject = '' } = change ?? {}
+      if (wasOwnChange(subject)) return
+      if (kind.startsWith('conversation')) slugs.add(subject.split('/')[0] ?? '')
+      timer ??= setTimeout(read, BATCH_MS)
+    })
+    return () => {
+      clearTimeout(timer)
+      stop()
+    }
+  }, [])
+}
+
+/** An answer under way here knows better than what is stored of it. */
+function refresh(slug: string): void {
+  void queryClient.invalidateQueries({ queryKey: conversationKey(slug) })
+  if (!turns.isAnswering(slug)) void refreshMessages(slug)
 }

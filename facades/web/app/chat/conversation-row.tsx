@@ -6,11 +6,9 @@ import { t } from '../shared/text/labels.ts'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
-import { organizeConversation, renameConversation, useFolders } from './conversations.ts'
-import { discardConversation } from './discarded.ts'
-import { exportConversation } from './export.ts'
-import { suggestTitle } from './suggest-title.ts'
-import { useTask } from './tasks.ts'
+import { exportConversation } from './conversation-export.ts'
+import { discardConversation, organizeConversation, renameConversation, useFolders } from './conversations.ts'
+import { suggestTitle, useTask } from './tasks.ts'
 
 interface ConversationRowProps {
   conversation: Conversation

@@ -1,6 +1,6 @@
 import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import type { StoredMessage } from '../shared/api/client.ts'
-import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
 
 /** A message whose content could be read, or that says why not. */
 export interface OpenedMessage extends Omit<StoredMessage, 'content'> {

@@ -1,6 +1,6 @@
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import { api, queryClient, type StoredMessage } from '../shared/api/client.ts'
-import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
 import { type OpenedMessage, openMessage } from './message-content.ts'
 
 interface Page {

@@ -3,7 +3,7 @@ import { SvcError } from '../../../client/index.ts'
 import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { AnswerBuilder } from '../shared/answer/answer-builder.ts'
 import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
-import type { ConversationKey } from '../shared/crypto/conversation-key.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
 import { type OpenedMessage, writeAnswer } from './message-content.ts'
 import { keepMessage } from './messages.ts'
 

@@ -1,8 +1,8 @@
 import { api } from '../shared/api/client.ts'
-import type { RoomMessage } from './message-content.ts'
 import type { OpenRoom, RoomView } from './open-room.ts'
 import type { RoomFile } from './room.ts'
 import { kindOf, openRoomFile, readBase64 } from './room-files.ts'
+import type { RoomMessage } from './room-message.ts'
 
 /** As many of the last messages are disclosed where somebody chooses so. */
 export const LAST_MESSAGES = 20

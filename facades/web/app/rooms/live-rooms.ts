@@ -1,16 +1,19 @@
 import { useEffect } from 'react'
-import { queryClient } from '../shared/api/client.ts'
+import { api, queryClient } from '../shared/api/client.ts'
 import { followChanges } from '../shared/live.ts'
-import { useSession } from '../shared/session.tsx'
-import { noteArrival } from './arrivals.ts'
-import type { Room } from './room.ts'
+import { type Session, useSession } from '../shared/session.tsx'
+import { keyringOf } from './keyring.ts'
+import { addMentions, names } from './mentions.ts'
+import { notifyOf } from './notifications.ts'
+import { type Room, readPage, type StoredRoomMessage, saltsOf } from './room.ts'
+import { MessageOpener } from './room-message.ts'
 import { refreshRooms } from './rooms.ts'
 import { openSocket, type Socket } from './socket.ts'
 
 /** How often the list is read at most. */
 const READ_MS = 1000
 /** As many rooms are listened to at most, by one connection. */
-const MOST = 60
+const MAX_ROOMS = 60
 
 /** Keeps the list of rooms as it is: by the person's own changes, and by what is written in each room. */
 export function useLiveRooms(rooms: readonly Room[] | undefined): void {
@@ -27,7 +30,7 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
       document.removeEventListener('visibilitychange', refreshOnReturn)
     }
   }, [])
-  const slugs = (rooms ?? []).slice(0, MOST).map(({ slug }) => slug)
+  const slugs = (rooms ?? []).slice(0, MAX_ROOMS).map(({ slug }) => slug)
   const names = slugs.join(' ')
   // biome-ignore lint/correctness/useExhaustiveDependencies: the rooms matter, and not the list that holds them.
   useEffect(() => {
@@ -82,3 +85,55 @@ function refreshSoon(): void {
     void refreshRooms()
   }, READ_MS)
 }
+
+/** Messages that have just come and are still to be opened, by their rooms. */
+const unopened = new Map<string, Set<string>>()
+/** Changes that come within this time are read together. */
+const BATCH_MS = 1000
+/** The most that are opened at once, the last ones first. */
+const MAX_OPENED = 100
+
+/** Opens a message that has just come to a room that nobody looks at, together with those after it: it may name the person. */
+function noteArrival(session: Session, room: Room, id: string): void {
+  const ids = unopened.get(room.id)
+  if (ids) ids.add(id)
+  else {
+    unopened.set(room.id, new Set([id]))
+    setTimeout(() => void openArrivals(session, room), BATCH_MS)
+  }
+}
+
+async function openArrivals(session: Session, room: Room): Promise<void> {
+  const ids = unopened.get(room.id) ?? new Set()
+  unopened.delete(room.id)
+  const username = session.connection.userinfo?.username ?? ''
+  try {
+    const { items } = await readPage<StoredRoomMessage>(
+      api.rooms.related.query({
+        id: room.id,
+        relation: 'messages',
+        include: ['member'],
+        sort: ['-id'],
+        page: { size: Math.min(ids.size, MAX_OPENED), number: 1 },
+      }),
+    )
+    const others = items.filter((each) => ids.has(each.id) && authorOf(each) !== username)
+    const opened = await openAll(session, room, others)
+    addMentions(
+      room.id,
+      opened.filter(({ text }) => names(text, username)).map((each) => each.id),
+    )
+    if (opened[0]) notifyOf(room, opened[0])
+  } catch {
+    // Messages that cannot be read now are counted as unread, and no more.
+  }
+}
+
+async function openAll(session: Session, room: Room, stored: readonly StoredRoomMessage[]) {
+  const keys = await keyringOf(session).keysOf(room)
+  const opener = new MessageOpener(room.slug, saltsOf(session))
+  return Promise.all(stored.map((each) => opener.open(each, keys, room.sharesEarlierKeys)))
+}
+
+const authorOf = ({ relations }: StoredRoomMessage) =>
+  (relations?.['member'] as { username?: string | null } | undefined)?.username

@@ -1,7 +1,7 @@
 import { withoutMarks } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
-import type { RoomMessage } from './message-content.ts'
 import type { Room } from './room.ts'
+import type { RoomMessage } from './room-message.ts'
 
 const SLOT = 'svc:notifications'
 

@@ -1,25 +1,29 @@
-import { type FormEvent, useRef, useState } from 'react'
-import { usePendingAnnouncements } from '../shared/announcements.ts'
+import { type FormEvent, useId, useRef, useState } from 'react'
 import { errorText, isRefusedForNow } from '../shared/api/error-text.ts'
-import { useDraft } from '../shared/composer/drafts.ts'
-import { AttachButton, dropTarget, MessageField, SendButton } from '../shared/composer/message-field.tsx'
-import { useQuotations } from '../shared/composer/quotations.ts'
-import { UploadList } from '../shared/files/upload-list.tsx'
-import { useUploads } from '../shared/files/uploads.ts'
-import { useChosenModel, useModels } from '../shared/models/models.ts'
+import {
+  AttachButton,
+  dropTarget,
+  MessageField,
+  SendButton,
+  useDraft,
+  useQuotations,
+} from '../shared/message-field.tsx'
+import { ModelButton } from '../shared/models/model-button.tsx'
+import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
+import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
-import { askModel, type Disclosed, disclose } from './ask-model.ts'
-import { AskPanel } from './ask-panel.tsx'
-import { MentionList } from './mention-list.tsx'
+import { UploadList, useUploads } from '../shared/uploads.tsx'
+import { askModel, type Disclosed, disclose, LAST_MESSAGES } from './ask-model.ts'
 import { names } from './mentions.ts'
 import { TooManyWaiting } from './message-sender.ts'
 import { useTyping } from './presence.ts'
 import { handleOf, mayWrite, ownId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { sealBlob } from './room-files.ts'
+import { memberName, peopleIn } from './room-members.ts'
 
 interface RoomComposerProps {
   /** The message that is replied to. */
@@ -153,4 +157,96 @@ function useWriting(thread: string | null) {
   }
   const error = typeof state === 'object' ? state.error : undefined
   return { draft, uploads, question, error, maySend, submit }
+}
+
+interface AskPanelProps {
+  models: readonly ChatModel[] | undefined
+  model: ChatModel | undefined
+  choose: (modelId: string) => void
+  scope: Disclosed['scope']
+  setScope: (scope: Disclosed['scope']) => void
+  withFiles: boolean
+  setWithFiles: (withFiles: boolean) => void
+  disclosed: Disclosed
+  hasThread: boolean
+}
+
+const scopeLabels = {
+  message: 'app.rooms.ask.message',
+  thread: 'app.rooms.ask.thread',
+  last: 'app.rooms.ask.last',
+} as const
+
+/** Shows before sending what a model will be given, and has the person choose. */
+function AskPanel(props: AskPanelProps) {
+  const { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosed, hasThread } = props
+  const id = useId()
+  const scopes = hasThread ? (['message', 'thread', 'last'] as const) : (['message', 'last'] as const)
+  return (
+    <fieldset className="ask-panel">
+      <legend className="off-screen">{t('app.rooms.ask')}</legend>
+      <p>
+        {t('app.rooms.ask')} <ModelButton models={models} model={model} choose={choose} />
+        {model && <span className="hint">{model.providerName}</span>}
+      </p>
+      {scopes.map((each) => (
+        <label key={each} className="choice">
+          <input type="radio" name={id} checked={scope === each} onChange={() => setScope(each)} />
+          {t(scopeLabels[each], { count: LAST_MESSAGES })}
+        </label>
+      ))}
+      {disclosed.files.length > 0 || !withFiles ? (
+        <label className="choice">
+          <input type="checkbox" checked={withFiles} onChange={({ target }) => setWithFiles(target.checked)} />
+          {t('app.rooms.ask.files')}
+          <span className="hint">{disclosed.files.map(({ name }) => name).join(', ')}</span>
+        </label>
+      ) : null}
+      <p className="hint">
+        {t('app.rooms.ask.size', { count: disclosed.messages.length + 1, tokens: disclosed.tokens })}
+      </p>
+    </fieldset>
+  )
+}
+
+interface MentionListProps {
+  text: string
+  field: { current: HTMLTextAreaElement | null }
+  write: (text: string) => void
+}
+
+const MOST = 5
+
+/** Offers who may be meant by the word behind the last `@`. */
+function MentionList({ text, field, write }: MentionListProps) {
+  const { session } = useRoom()
+  const members = useRoomView((view) => view.members)
+  const own = useRoomView((view) => view.own?.id)
+  const begun = /(?:^|\s)@([\w.-]*)$/.exec(text)?.[1]
+  if (begun === undefined) return null
+  const people = peopleIn(members)
+    .filter(({ id }) => id !== own)
+    .map((member) => ({ word: member.username ?? '', name: memberName(member) }))
+  const everybody = [{ word: handleOf(session), name: t('app.rooms.aModel') }, ...people]
+  const wanted = begun.toLocaleLowerCase()
+  const offered = everybody
+    .filter(({ word, name }) => word.toLowerCase().startsWith(wanted) || name.toLocaleLowerCase().startsWith(wanted))
+    .filter(({ word }) => word !== begun)
+    .slice(0, MOST)
+  if (offered.length === 0) return null
+  const choose = (word: string) => {
+    write(`${text.slice(0, text.length - begun.length)}${word} `)
+    field.current?.focus()
+  }
+  return (
+    <ul className="mention-list" aria-label={t('app.rooms.mention')}>
+      {offered.map(({ word, name }) => (
+        <li key={word}>
+          <button type="button" className="plain-button" onClick={() => choose(word)}>
+            {name} <span className="hint">@{word}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
 }

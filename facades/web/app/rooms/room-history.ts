@@ -1,8 +1,8 @@
 import { SvcError } from '../../../client/index.ts'
 import type { RoomKeys } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
-import type { MessageOpener, RoomMessage } from './message-content.ts'
 import { MAX_SINGLE_READS, type Room, readPage, type StoredRoomMessage } from './room.ts'
+import type { MessageOpener, RoomMessage } from './room-message.ts'
 
 /** Messages of a page as they are looked at, and of one on the way to an earlier message. */
 const [PAGE_SIZE, LARGE_PAGE] = [50, 200]

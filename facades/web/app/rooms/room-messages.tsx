@@ -4,10 +4,10 @@ import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { forgetMentions } from './mentions.ts'
-import type { RoomMessage } from './message-content.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
 import { memberName } from './room-members.ts'
+import type { RoomMessage } from './room-message.ts'
 import { RunningAnswers } from './running-answers.tsx'
 
 /** As many messages are in the page at most, and as many more are shown at once. */

@@ -1,6 +1,6 @@
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { SidebarButton } from '../shared/ui/sidebar-button.tsx'
+import { SidebarButton } from '../shared/ui/page-head.tsx'
 import { keyringOf } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 import './rooms.css'

@@ -3,9 +3,9 @@ import { sealRoomText } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
 import { keyringOf } from './keyring.ts'
-import { MessageOpener, type SealedText } from './message-content.ts'
 import { type Member, type Room, saltsOf } from './room.ts'
 import { readBase64 } from './room-files.ts'
+import { MessageOpener, type SealedText } from './room-message.ts'
 
 /** All lists of rooms and invitations begin with this. */
 const LISTS = 'rooms'

@@ -1,5 +1,5 @@
 import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
-import type { RoomMessage } from './message-content.ts'
+import type { RoomMessage } from './room-message.ts'
 
 /** As many are shown at most, the newest. */
 const MAX_HITS = 100

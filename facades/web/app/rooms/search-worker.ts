@@ -1,6 +1,6 @@
 import type { RoomKeys, Salts } from '../../browser/crypto.ts'
-import { MessageOpener } from './message-content.ts'
 import type { Room, StoredRoomMessage } from './room.ts'
+import { MessageOpener } from './room-message.ts'
 import { findHits, type SearchedMessage, type SearchHit } from './search-hit.ts'
 
 /** A room whose history is searched, and what opens it. */

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
-import { IconButton } from '../shared/ui/icon-button.tsx'
+import { IconButton } from '../shared/ui/icon.tsx'
 
 /** Stands beside a room, or over it where the page is narrow. The keyboard goes into it, and back once it is closed. */
 export function SidePanel({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {

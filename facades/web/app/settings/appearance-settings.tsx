@@ -2,9 +2,7 @@ import { useId, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { appLocale, t } from '../shared/text/labels.ts'
-import { Outcome } from './outcome.tsx'
-import { SettingsSection } from './settings-section.tsx'
-import { useStep } from './use-step.ts'
+import { Outcome, SettingsSection, useStep } from './settings-form.tsx'
 
 /** The language and the colours of the pages in this browser. */
 export const AppearanceSettings = () => (

@@ -2,11 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { SvcError } from '../../../client/index.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { errorText, InputError } from '../shared/api/error-text.ts'
+import { minuteText } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
-import { minuteText } from '../shared/text/moments.ts'
-import { Outcome } from './outcome.tsx'
-import { SettingsSection } from './settings-section.tsx'
-import { useStep } from './use-step.ts'
+import { Outcome, SettingsSection, useStep } from './settings-form.tsx'
 
 const key = ['person-export']
 

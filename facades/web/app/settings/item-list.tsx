@@ -2,9 +2,7 @@ import { type ReactNode, useRef } from 'react'
 import { errorText } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { ConfirmButton, type Question } from '../shared/ui/confirm-button.tsx'
-import { Outcome } from './outcome.tsx'
-import { SettingsSection } from './settings-section.tsx'
-import { useStep } from './use-step.ts'
+import { Outcome, SettingsSection, useStep } from './settings-form.tsx'
 
 interface Item {
   key: string | number

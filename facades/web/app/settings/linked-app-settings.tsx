@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../shared/api/client.ts'
+import { dayText, minuteText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { dayText, minuteText } from '../shared/text/moments.ts'
 import { ItemList } from './item-list.tsx'
 import { abilitiesText, usedText } from './token-settings.tsx'
 

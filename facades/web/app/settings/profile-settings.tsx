@@ -5,8 +5,7 @@ import { InputError } from '../shared/api/error-text.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { entered, SettingsForm } from './settings-form.tsx'
-import { SettingsSection } from './settings-section.tsx'
+import { entered, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 /** What others see of the person, and what they are called where they sign in. */
 export function ProfileSettings() {

@@ -8,8 +8,7 @@ import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
-import { entered, SettingsForm } from './settings-form.tsx'
-import { SettingsSection } from './settings-section.tsx'
+import { entered, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 /** The password where the service keeps it, and the keys. */
 export const SecuritySettings = () => (

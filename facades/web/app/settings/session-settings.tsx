@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { forget } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { minuteText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { minuteText } from '../shared/text/moments.ts'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { ItemList } from './item-list.tsx'
-import { Outcome } from './outcome.tsx'
-import { useStep } from './use-step.ts'
+import { Outcome, useStep } from './settings-form.tsx'
 
 const key = ['sessions']
 

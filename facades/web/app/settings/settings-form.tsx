@@ -1,6 +1,26 @@
-import type { FormEvent, ReactNode } from 'react'
-import { Outcome } from './outcome.tsx'
-import { useStep } from './use-step.ts'
+import { type FormEvent, type ReactNode, type RefObject, useId, useRef, useState } from 'react'
+import { errorText } from '../shared/api/error-text.ts'
+import { t } from '../shared/text/labels.ts'
+
+interface SettingsSectionProps {
+  title: string
+  /** Takes the focus when what had it is gone. */
+  titleRef?: RefObject<HTMLHeadingElement | null>
+  children: ReactNode
+}
+
+/** A titled part of a page of settings. */
+export function SettingsSection({ title, titleRef, children }: SettingsSectionProps) {
+  const id = useId()
+  return (
+    <section aria-labelledby={id} className="settings-section">
+      <h2 id={id} tabIndex={-1} ref={titleRef}>
+        {title}
+      </h2>
+      {children}
+    </section>
+  )
+}
 
 interface SettingsFormProps {
   label: string
@@ -37,3 +57,40 @@ export function SettingsForm({ label, submitText, submit, children, result }: Se
 
 /** What was entered into a field of a form. */
 export const entered = (form: HTMLFormElement, name: string): string => String(new FormData(form).get(name) ?? '')
+
+interface StepState {
+  isBusy: boolean
+  /** How it went, in words. */
+  outcome: string
+  isWrong: boolean
+}
+
+const idle: StepState = { isBusy: false, outcome: '', isWrong: false }
+
+/** Carries out one step at a time and tells how it went; the text that a step resolves with is its outcome. */
+export function useStep() {
+  const [state, setState] = useState(idle)
+  const isRunning = useRef(false)
+  const run = async (step: () => Promise<string | undefined>): Promise<void> => {
+    if (isRunning.current) return
+    isRunning.current = true
+    setState({ isBusy: true, outcome: t('page.working'), isWrong: false })
+    try {
+      setState({ ...idle, outcome: (await step()) ?? '' })
+    } catch (error) {
+      setState({ isBusy: false, outcome: errorText(error), isWrong: true })
+    } finally {
+      isRunning.current = false
+    }
+  }
+  /** What was said of other values does not hold for these. */
+  const clear = () => setState((before) => (before.isBusy ? before : idle))
+  return { ...state, run, clear }
+}
+
+/** Says how a step went. */
+export const Outcome = ({ outcome, isWrong }: Pick<StepState, 'outcome' | 'isWrong'>) => (
+  <p className={isWrong ? 'outcome wrong' : 'outcome'} role="status">
+    {outcome}
+  </p>
+)

@@ -2,13 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { api, type Model, queryClient } from '../shared/api/client.ts'
+import { dayText, minuteText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { dayText, minuteText } from '../shared/text/moments.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { ItemList } from './item-list.tsx'
-import { entered, SettingsForm } from './settings-form.tsx'
-import { SettingsSection } from './settings-section.tsx'
+import { entered, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 const key = ['tokens']
 

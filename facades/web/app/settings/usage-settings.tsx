@@ -1,13 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
 import { errorText } from '../shared/api/error-text.ts'
-import { moneyText, numberText } from '../shared/text/amounts.ts'
+import { calendarDayText, minuteText, moneyText, numberText } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { calendarDayText } from '../shared/text/moments.ts'
-import { LimitMeters } from './limit-meters.tsx'
-import { SettingsSection } from './settings-section.tsx'
-import { UsageChart } from './usage-chart.tsx'
-import { add, groupByModel, type Sum, sumUp, type Total } from './usage-sums.ts'
+import { SettingsSection } from './settings-form.tsx'
 
 /** How much of each limit is used, and what the person asked models lately. */
 export const UsageSettings = () => (
@@ -98,4 +94,180 @@ function remarksOn(sums: readonly Sum[]): string[] {
     ...(estimated > 0 ? [t('app.settings.usageEstimated', { count: estimated })] : []),
     ...(unpriced > 0 ? [t('app.settings.usageUnpriced', { count: unpriced })] : []),
   ]
+}
+
+/** Models with a colour of their own; the others share one. */
+const SERIES = 5
+const HEIGHT = 100
+const DAY_MS = 86_400_000
+
+interface UsageChartProps {
+  sums: readonly Sum[]
+  days: number
+  /** What it shows, for those who do not see it. */
+  label: string
+}
+
+/** A bar of tokens for each day, divided by model, and the names of the models below. */
+function UsageChart({ sums, days, label }: UsageChartProps) {
+  const axis = lastDays(days)
+  const series = seriesOf(sums)
+  const [first, last] = [axis[0], axis.at(-1)]
+  return (
+    <figure className="usage-chart">
+      <svg viewBox={`0 0 ${days} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        {barsOf(sums, axis, series).map(({ key, title, ...bar }) => (
+          <rect key={key} {...bar}>
+            <title>{title}</title>
+          </rect>
+        ))}
+      </svg>
+      <p className="axis">
+        <span>{first && calendarDayText(first)}</span>
+        <span>{last && calendarDayText(last)}</span>
+      </p>
+      <figcaption>
+        {[...new Set(series.values())].map(({ name, className }) => (
+          <span key={className}>
+            <i className={className} />
+            {name}
+          </span>
+        ))}
+      </figcaption>
+    </figure>
+  )
+}
+
+interface Series {
+  name: string
+  className: string
+}
+
+/** The series of each model; the most used ones come first. */
+function seriesOf(sums: readonly Sum[]): Map<string, Series> {
+  const rest = { name: t('app.settings.usageOthers'), className: `series-${SERIES}` }
+  return new Map(
+    groupByModel(sums).map(([model], index) => [
+      model,
+      index < SERIES ? { name: model, className: `series-${index}` } : rest,
+    ]),
+  )
+}
+
+/** Days in UTC, as the service counts them, up to today. */
+const lastDays = (days: number) =>
+  Array.from({ length: days }, (_, index) =>
+    new Date(Date.now() - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  )
+
+function barsOf(sums: readonly Sum[], axis: readonly string[], series: ReadonlyMap<string, Series>) {
+  const byDay = Map.groupBy(sums, ({ day }) => day)
+  const most = Math.max(1, ...[...byDay.values()].map((own) => add(own, tokensOf)))
+  return axis.flatMap((day, index) => {
+    let top = HEIGHT
+    return [...Map.groupBy(byDay.get(day) ?? [], ({ model }) => series.get(model))].map(([part, own]) => {
+      const tokens = add(own, tokensOf)
+      const height = (tokens / most) * HEIGHT
+      top -= height
+      return {
+        key: `${day} ${part?.className}`,
+        title: `${calendarDayText(day)}, ${part?.name}: ${numberText(tokens)}`,
+        ...{ x: index + 0.1, y: top, width: 0.8, height, className: part?.className },
+      }
+    })
+  })
+}
+
+/** What a person asked models on one day, of one model and in one currency. */
+type Sum = Awaited<ReturnType<typeof api.usage.summary.query>>[number]
+
+/** Sums of several rows; money for each currency by itself. */
+interface Total {
+  requests: number
+  tokens: number
+  costs: Map<string, number>
+}
+
+function sumUp(sums: readonly Sum[]): Total {
+  const costs = new Map<string, number>()
+  for (const { currency, costMicros } of sums)
+    if (currency && costMicros !== null) costs.set(currency, (costs.get(currency) ?? 0) + costMicros)
+  return { requests: add(sums, ({ requests }) => requests), tokens: add(sums, tokensOf), costs }
+}
+
+/** The sums of each model, the most used one first. */
+const groupByModel = (sums: readonly Sum[]): [model: string, sums: Sum[]][] =>
+  [...Map.groupBy(sums, ({ model }) => model)].toSorted(([, a], [, b]) => add(b, tokensOf) - add(a, tokensOf))
+
+const tokensOf = ({ inputTokens, outputTokens }: Sum) => inputTokens + outputTokens
+
+const add = (sums: readonly Sum[], of: (sum: Sum) => number) => sums.reduce((all, sum) => all + of(sum), 0)
+
+type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
+
+/** How much of each limit is used, and what is left; nothing where there are no limits. */
+function LimitMeters() {
+  const { data = [], error } = useQuery({
+    queryKey: ['limits'],
+    queryFn: ({ signal }) => api.usage.limits.query(undefined, { signal }),
+  })
+  if (data.length === 0 && !error) return null
+  return (
+    <SettingsSection title={t('app.settings.limitsTitle')}>
+      {error && (
+        <p className="wrong" role="alert">
+          {errorText(error)}
+        </p>
+      )}
+      <ul className="limits" aria-label={t('app.settings.limitsTitle')}>
+        {data.map((limit) => (
+          <LimitMeter key={`${limit.name} ${limit.subject} ${limit.subjectId}`} limit={limit} />
+        ))}
+      </ul>
+    </SettingsSection>
+  )
+}
+
+/** From this part of a limit on, its meter warns. */
+const NEARLY = 0.8
+
+function LimitMeter({ limit }: { limit: Limit }) {
+  const { cap, used, held } = limit
+  const name = [limit.name, whoseOf(limit)].filter(Boolean).join(' · ')
+  return (
+    <li>
+      <strong>{name}</strong>
+      <meter
+        aria-label={name}
+        min={0}
+        max={Math.max(1, cap)}
+        low={NEARLY * cap}
+        high={cap - 0.5}
+        optimum={0}
+        value={used + held}
+      />
+      <p className="hint">{limitSentence(limit)}</p>
+    </li>
+  )
+}
+
+/** By which people tell apart what each one of a kind has of its own; ids of people, tokens and apps tell them nothing. */
+const whoseOf = ({ subject, subjectId, roomName }: Limit) => (named.has(subject) ? subjectId : roomName)
+
+const named = new Set<string>(['provider', 'model', 'group'])
+
+const unitLabels = { requests: 'app.settings.limitRequests', tokens: 'app.settings.limitTokens' } as const
+
+function limitSentence({ unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
+  const amount = (count: number) => (unit === 'money' ? moneyText(count, currency ?? '') : numberText(count))
+  const whole = unit === 'money' ? amount(cap) : t(unitLabels[unit], { count: cap })
+  return [
+    t('app.settings.limitUsed', { used: amount(used), cap: whole }),
+    held > 0 && t('app.settings.limitHeld', { held: amount(held) }),
+    t('app.settings.limitLeft', { left: amount(remaining) }),
+    t('app.settings.limitResets', { at: minuteText(resetsAt) }),
+    mode === 'observe' && t('app.settings.limitObserved'),
+  ]
+    .filter(Boolean)
+    .join(' · ')
 }

@@ -1,12 +1,14 @@
-import { Outlet } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { Outlet, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useSessionEnd } from '../shared/api/session-end.ts'
 import { SessionProvider } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarContext } from '../shared/ui/sidebar-state.ts'
-import { useShortcuts } from './shortcuts.ts'
 import { Sidebar } from './sidebar.tsx'
 import './frame.css'
+import { isSignedOut } from '../shared/api/client.ts'
+import { errorText, requestIdOf } from '../shared/api/error-text.ts'
+import { Locked } from '../shared/conversation-key.ts'
 
 const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
 
@@ -35,4 +37,47 @@ export function Frame() {
       </SessionProvider>
     </Suspense>
   )
+}
+
+/** A new chat is one key away. */
+function useShortcuts(): void {
+  const navigate = useNavigate()
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== 'KeyO') return
+      event.preventDefault()
+      void navigate({ to: '/chat' })
+    }
+    addEventListener('keydown', listen)
+    return () => removeEventListener('keydown', listen)
+  }, [navigate])
+}
+
+/** Stands in place of what failed: one sentence, a way to try again, and how to find it in the log. */
+export function PageFailure({ error }: { error: unknown }) {
+  if (error instanceof Locked) return <Leave to="/handshake" />
+  if (isSignedOut(error)) return <Leave to="/login" />
+  const requestId = requestIdOf(error)
+  return (
+    <main className="failure" role="alert">
+      <h1>{t('app.failed.title')}</h1>
+      <p>{errorText(error)}</p>
+      <p>
+        <button type="button" className="button" onClick={() => location.reload()}>
+          {t('app.tryAgain')}
+        </button>
+      </p>
+      {requestId && (
+        <p className="hint">
+          {t('page.requestId')}: <code>{requestId}</code>
+        </p>
+      )}
+    </main>
+  )
+}
+
+/** Goes to a page outside, which leads back here. */
+function Leave({ to }: { to: string }) {
+  location.replace(`${to}?redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
+  return null
 }

@@ -7,7 +7,7 @@ import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
 
-const Drawer = lazy(async () => ({ default: (await import('../shared/ui/drawer.tsx')).Drawer }))
+const Drawer = lazy(async () => ({ default: (await import('./drawer.tsx')).Drawer }))
 
 /** Beside the view, or over it where it is narrow. */
 export function Sidebar() {

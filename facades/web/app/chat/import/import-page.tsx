@@ -4,16 +4,16 @@ import { api } from '../../shared/api/client.ts'
 import { errorText } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
 import { language, t } from '../../shared/text/labels.ts'
-import { SidebarButton } from '../../shared/ui/sidebar-button.tsx'
+import { SidebarButton } from '../../shared/ui/page-head.tsx'
 import {
   type ImportState,
   MAX_PACKED,
   type Problem,
+  type Quota,
   startImport,
   stopImport,
   useImport,
 } from './conversation-import.ts'
-import type { Quota } from './store-conversation.ts'
 import './import.css'
 
 /** Takes over the conversations that somebody had elsewhere. */

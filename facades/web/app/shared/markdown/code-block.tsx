@@ -1,8 +1,7 @@
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import type { CodeNode } from './highlight.ts'
-import { HtmlPreview } from './html-preview.tsx'
 
 /** Colours wait until code has not changed for so long. */
 const SETTLED_MS = 120
@@ -58,5 +57,22 @@ function renderNode(node: CodeNode, index: number): ReactNode {
     <span key={index} className={name && `code-${name}`}>
       {node.children.map(renderNode)}
     </span>
+  )
+}
+
+/** A page of a model in a frame of another origin, whose policy lets nothing run and nothing load. */
+function HtmlPreview({ source }: { source: string }) {
+  const frame = useRef<HTMLIFrameElement>(null)
+  return (
+    <iframe
+      ref={frame}
+      className="preview"
+      title={t('app.code.previewTitle')}
+      src="/chat-preview"
+      sandbox="allow-scripts"
+      referrerPolicy="no-referrer"
+      // Its origin has no name.
+      onLoad={() => frame.current?.contentWindow?.postMessage(source, '*')}
+    />
   )
 }

@@ -1,13 +1,9 @@
 import type { MarkedToken, Token, Tokens } from 'marked'
-import { Fragment, memo, type ReactElement, type ReactNode, useRef } from 'react'
+import { Fragment, memo, type ReactElement, type ReactNode, useLayoutEffect, useRef, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { CodeBlock } from './code-block.tsx'
-import { decodeEntities } from './entities.ts'
-import { Formula } from './formula.tsx'
-import { Link } from './link.tsx'
-import { hostOf, isOwnPicture } from './links.ts'
-import { GrowingMarkdown, isMaths } from './parser.ts'
-import { repairMarkdown } from './repair.ts'
+import { hostOf, isOwnPicture, Link } from './link.tsx'
+import { decodeEntities, GrowingMarkdown, isMaths, repairMarkdown } from './parser.ts'
 import './markdown.css'
 
 /**
@@ -171,5 +167,48 @@ function Picture({ href, text }: Tokens.Image) {
     <Link href={href} words={words}>
       {words} <span className="host">({hostOf(href)})</span>
     </Link>
+  )
+}
+
+type Maths = typeof import('./maths.ts')
+
+/** The renderer of formulas, loaded by the first one. */
+let maths: Maths | undefined
+
+/** A formula. Until it is drawn, and where it cannot be, its source is shown. */
+function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
+  const target = useRef<HTMLSpanElement>(null)
+  const [isDrawn, setDrawn] = useState(maths !== undefined)
+  useLayoutEffect(() => {
+    let isGone = false
+    const draw = ({ renderMaths }: Maths) => {
+      if (isGone || !target.current) return
+      try {
+        renderMaths(target.current, tex, isBlock)
+        setDrawn(true)
+      } catch {
+        // Source that is no formula stays readable as it is written.
+        setDrawn(false)
+      }
+    }
+    if (maths) draw(maths)
+    else
+      import('./maths.ts').then(
+        (loaded) => {
+          maths = loaded
+          draw(loaded)
+        },
+        // Without what draws it, it stays as it is written.
+        () => undefined,
+      )
+    return () => {
+      isGone = true
+    }
+  }, [tex, isBlock])
+  return (
+    <span className={isBlock ? 'formula block' : 'formula'}>
+      <span ref={target} />
+      {!isDrawn && <code>{tex}</code>}
+    </span>
   )
 }

@@ -1,6 +1,5 @@
 import { t } from '../text/labels.ts'
-import { Link } from './link.tsx'
-import { hostOf } from './links.ts'
+import { hostOf, Link } from './link.tsx'
 
 /** A page that an answer rests on. */
 export interface Source {

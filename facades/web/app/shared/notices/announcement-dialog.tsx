@@ -1,9 +1,9 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useState } from 'react'
-import { acceptAnnouncement, useAnnouncementText } from '../announcements.ts'
 import { errorText, isMissing } from '../api/error-text.ts'
 import { Markdown } from '../markdown/markdown.tsx'
 import { t } from '../text/labels.ts'
+import { acceptAnnouncement, useAnnouncementText } from './announcements.ts'
 
 /** What a text calls its buttons, for front ends that make them of it. */
 const buttons = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g

@@ -1,6 +1,6 @@
 import { lazy, Suspense, useState } from 'react'
-import { usePendingAnnouncements } from '../announcements.ts'
 import { t } from '../text/labels.ts'
+import { usePendingAnnouncements } from './announcements.ts'
 
 const AnnouncementDialog = lazy(async () => ({
   default: (await import('./announcement-dialog.tsx')).AnnouncementDialog,

@@ -1,3 +1,5 @@
+import type { ComponentProps } from 'react'
+
 const paths = {
   arrowDown: 'M12 5v14m-6-6 6 6 6-6',
   arrowUp: 'M12 19V5m-6 6 6-6 6 6',
@@ -39,4 +41,16 @@ export const Icon = ({ name }: { name: IconName }) => (
   <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
     <path d={paths[name]} />
   </svg>
+)
+
+interface IconButtonProps extends Omit<ComponentProps<'button'>, 'children'> {
+  icon: IconName
+  /** Its name for screen readers, and what a mouse that rests on it is shown. */
+  label: string
+}
+
+export const IconButton = ({ icon, label, className = '', ...rest }: IconButtonProps) => (
+  <button type="button" className={`icon-button ${className}`} aria-label={label} title={label} {...rest}>
+    <Icon name={icon} />
+  </button>
 )

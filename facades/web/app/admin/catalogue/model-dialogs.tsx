@@ -1,0 +1,388 @@
+import { useState } from 'react'
+import { api } from '../../shared/api/client.ts'
+import { t } from '../../shared/text/labels.ts'
+import { Field } from '../../shared/ui/field.tsx'
+import { ActionButton, readText, readWords } from '../action-dialog.tsx'
+import { useRead } from '../admin-queries.ts'
+import { CheckInput, ChoiceInput, jsonText, readJson, readNumber, TextInput } from '../form-fields.tsx'
+import { lineOf, type OwnedModel, type Provider, versionOf, withoutOwned } from './catalogue.ts'
+import { Owned, useOrigin } from './config-file.tsx'
+import { firstRange, isFree, type PriceRange, perMillion, rangesOf, rates, readPricing } from './prices.ts'
+
+interface ModelProps {
+  model: OwnedModel
+}
+
+type ModelChange = Omit<Parameters<typeof api.aiModels.update.mutate>[0], 'id' | 'ifVersion'>
+
+/** Changes what of a model the file does not own. */
+function useUpdate(model: OwnedModel) {
+  const origin = useOrigin()
+  return (change: ModelChange) =>
+    api.aiModels.update.mutate({ id: model.id, ...versionOf(model), ...withoutOwned(origin, change) })
+}
+
+const surfaces = ['main', 'external'] as const
+const chosenSurfaces = (form: FormData) => surfaces.filter((surface) => form.getAll('surface').includes(surface))
+
+export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
+  <ActionButton
+    label={t('app.admin.addModel')}
+    className="button"
+    title={t('app.admin.addModel')}
+    action={t('app.admin.add')}
+    act={(form) =>
+      api.aiModels.create.mutate({
+        label: readText(form, 'label'),
+        modelId: readText(form, 'modelId'),
+        provider: readText(form, 'provider'),
+      })
+    }
+  >
+    <ChoiceInput
+      label={t('app.admin.provider')}
+      name="provider"
+      value=""
+      choices={providers.map(({ id, name }) => [id, name])}
+    />
+    <Field label={t('app.admin.modelId')} name="modelId" required maxLength={200} hint={t('app.admin.modelIdHint')} />
+    <Field label={t('app.admin.label')} name="label" required maxLength={200} />
+  </ActionButton>
+)
+
+/** Sets its names, its place and its fallback. */
+export function EditModel({ model }: ModelProps) {
+  const update = useUpdate(model)
+  return (
+    <ActionButton
+      label={t('app.admin.edit')}
+      title={t('app.admin.editOf', { name: model.label })}
+      action={t('app.save')}
+      act={(form) =>
+        update({
+          label: readText(form, 'label'),
+          modelId: readText(form, 'modelId'),
+          upstreamId: readText(form, 'upstreamId') || null,
+          modelType: readText(form, 'modelType'),
+          position: readNumber(form, 'position'),
+          flags: readWords(form, 'flags'),
+          fallback: readWords(form, 'fallback'),
+          documentationUrl: readText(form, 'documentationUrl') || null,
+        })
+      }
+    >
+      <NameFields model={model} />
+      <PlaceFields model={model} />
+    </ActionButton>
+  )
+}
+
+const NameFields = ({ model }: ModelProps) => (
+  <>
+    <div className="field-pair">
+      <Owned attribute="label">
+        <Field label={t('app.admin.label')} name="label" defaultValue={model.label} required maxLength={200} />
+      </Owned>
+      <Owned attribute="modelId">
+        <Field label={t('app.admin.modelId')} name="modelId" defaultValue={model.modelId} required maxLength={200} />
+      </Owned>
+    </div>
+    <div className="field-pair">
+      <Owned attribute="upstreamId">
+        <Field
+          label={t('app.admin.upstreamId')}
+          name="upstreamId"
+          defaultValue={model.upstreamId ?? ''}
+          maxLength={200}
+        />
+      </Owned>
+      <Owned attribute="modelType">
+        <Field label={t('app.admin.kind')} name="modelType" defaultValue={model.modelType} required maxLength={40} />
+      </Owned>
+    </div>
+  </>
+)
+
+const PlaceFields = ({ model }: ModelProps) => (
+  <>
+    <Owned attribute="position">
+      <Field
+        label={t('app.admin.position')}
+        name="position"
+        type="number"
+        min={0}
+        max={10_000}
+        defaultValue={model.position ?? ''}
+        hint={t('app.admin.positionHint')}
+      />
+    </Owned>
+    <Owned attribute="flags">
+      <Field
+        label={t('app.admin.flags')}
+        name="flags"
+        defaultValue={model.flags.join(', ')}
+        hint={t('app.admin.wordsHint')}
+      />
+    </Owned>
+    <Owned attribute="fallback">
+      <Field
+        label={t('app.admin.fallback')}
+        name="fallback"
+        defaultValue={(model.fallback ?? []).join(', ')}
+        hint={t('app.admin.fallbackHint')}
+      />
+    </Owned>
+    <Owned attribute="documentationUrl">
+      <Field
+        label={t('app.admin.documentation')}
+        name="documentationUrl"
+        type="url"
+        defaultValue={model.documentationUrl ?? ''}
+      />
+    </Owned>
+  </>
+)
+
+/** Sets on which surfaces, and by which groups, a model may be used. */
+export function EditAccess({ model }: ModelProps) {
+  const update = useUpdate(model)
+  return (
+    <ActionButton
+      label={t('app.admin.whoMay')}
+      title={t('app.admin.whoMayOf', { name: model.label })}
+      text={t('app.admin.whoMayText')}
+      action={t('app.save')}
+      act={(form) => update({ usageTypes: chosenSurfaces(form), groups: readWords(form, 'groups') })}
+    >
+      <Owned attribute="usageTypes">
+        <fieldset className="checks">
+          <legend>{t('app.admin.surfaces')}</legend>
+          <CheckInput
+            label={t('app.admin.surfaceMain')}
+            name="surface"
+            value="main"
+            isChecked={model.usageTypes?.includes('main') ?? false}
+          />
+          <CheckInput
+            label={t('app.admin.surfaceExternal')}
+            name="surface"
+            value="external"
+            isChecked={model.usageTypes?.includes('external') ?? false}
+          />
+        </fieldset>
+      </Owned>
+      <Owned attribute="groups">
+        <Field
+          label={t('app.admin.groups')}
+          name="groups"
+          defaultValue={(model.groups ?? []).join(', ')}
+          hint={t('app.admin.groupsHint')}
+        />
+      </Owned>
+    </ActionButton>
+  )
+}
+
+/** Sets its prices, which may have steps by the length of the input. */
+export function EditPrices({ model }: ModelProps) {
+  const update = useUpdate(model)
+  return (
+    <ActionButton
+      label={t('app.admin.prices')}
+      title={t('app.admin.pricesOf', { name: model.label })}
+      text={t('app.admin.pricesText')}
+      action={t('app.save')}
+      act={(form) => update({ pricing: readPricing(form, model) })}
+    >
+      <Owned attribute="pricing">
+        <PriceFields model={model} />
+      </Owned>
+    </ActionButton>
+  )
+}
+
+function PriceFields({ model }: ModelProps) {
+  const [kind, setKind] = useState(isFree(model) ? 'free' : firstRange(model) ? 'priced' : 'unknown')
+  const kinds = [
+    ['priced', t('app.admin.priceByToken')],
+    ['free', t('app.model.free')],
+    ['unknown', t('app.admin.priceUnknown')],
+  ] as const
+  return (
+    <>
+      <fieldset className="checks">
+        <legend>{t('app.admin.price')}</legend>
+        {kinds.map(([value, text]) => (
+          <label key={value} className="check">
+            <input type="radio" name="kind" value={value} checked={value === kind} onChange={() => setKind(value)} />{' '}
+            {text}
+          </label>
+        ))}
+      </fieldset>
+      {kind === 'priced' && (
+        <>
+          <Field
+            label={t('app.admin.currency')}
+            name="currency"
+            defaultValue={firstRange(model)?.currency ?? 'EUR'}
+            required
+            pattern="[A-Za-z]{3}"
+            maxLength={3}
+          />
+          <PriceSteps ranges={rangesOf(model)} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** The prices from one length of the input on, and those of longer ones. */
+function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
+  const [steps, setSteps] = useState(() => Array.from({ length: Math.max(1, ranges.length) }, (_, index) => index))
+  return (
+    <>
+      {steps.map((step) => (
+        <fieldset key={step} className="price-step">
+          <legend>{step === 0 ? t('app.admin.fromFirstToken') : t('app.admin.longerInput')}</legend>
+          <input type="hidden" name="step" value={step} />
+          <div className="field-pair">
+            {step > 0 && (
+              <Field
+                label={t('app.admin.fromTokens')}
+                name={`${step} from`}
+                type="number"
+                min={1}
+                defaultValue={ranges[step]?.range[0] ?? ''}
+                required
+              />
+            )}
+            {rates.map(([name, label]) => (
+              <Field
+                key={name}
+                label={t(label)}
+                name={`${step} ${name}`}
+                type="number"
+                step="any"
+                min={0}
+                defaultValue={perMillion(ranges[step]?.[name])}
+              />
+            ))}
+          </div>
+          {step > 0 && (
+            <button
+              type="button"
+              className="quiet-button"
+              onClick={() => setSteps(steps.filter((each) => each !== step))}
+            >
+              {t('app.admin.removeStep')}
+            </button>
+          )}
+        </fieldset>
+      ))}
+      <button
+        type="button"
+        className="quiet-button"
+        onClick={() => setSteps([...steps, Math.max(...steps, ranges.length - 1) + 1])}
+      >
+        {t('app.admin.addStep')}
+      </button>
+    </>
+  )
+}
+
+/** Sets the parameters of each request, and how much the model takes and gives. */
+export function EditParameters({ model }: ModelProps) {
+  const update = useUpdate(model)
+  return (
+    <ActionButton
+      label={t('app.admin.parameters')}
+      title={t('app.admin.parametersOf', { name: model.label })}
+      action={t('app.save')}
+      act={(form) =>
+        update({
+          limits: { maxInputTokens: readNumber(form, 'maxInput'), maxOutputTokens: readNumber(form, 'maxOutput') },
+          parameters: readJson(form, 'parameters') as never,
+          settings: readJson(form, 'settings') as never,
+        })
+      }
+    >
+      <Owned attribute="limits">
+        <div className="field-pair">
+          <Field
+            label={t('app.admin.maxInput')}
+            name="maxInput"
+            type="number"
+            min={1}
+            defaultValue={model.limits?.maxInputTokens ?? ''}
+          />
+          <Field
+            label={t('app.admin.maxOutput')}
+            name="maxOutput"
+            type="number"
+            min={1}
+            defaultValue={model.limits?.maxOutputTokens ?? ''}
+          />
+        </div>
+      </Owned>
+      <Owned attribute="parameters">
+        <TextInput
+          label={t('app.admin.parametersJson')}
+          name="parameters"
+          value={jsonText(model.parameters)}
+          hint={t('app.admin.parametersHint')}
+        />
+      </Owned>
+      <Owned attribute="settings">
+        <TextInput
+          label={t('app.admin.settingsJson')}
+          name="settings"
+          value={jsonText(model.settings)}
+          hint={t('app.admin.settingsHint')}
+        />
+      </Owned>
+    </ActionButton>
+  )
+}
+
+/** Sets which tools a model may call. */
+export function EditTools({ model }: ModelProps) {
+  const update = useUpdate(model)
+  const { data = [] } = useRead(['ai-tools'], async (signal) => {
+    const { items } = await api.aiTools.list.query({ page: { size: 1000 } }, { signal })
+    return items
+  })
+  return (
+    <ActionButton
+      label={t('app.admin.tools')}
+      title={t('app.admin.toolsOf', { name: model.label })}
+      action={t('app.save')}
+      act={(form) => update({ tools: form.getAll('tool').map(String) })}
+    >
+      {data.length === 0 && <p className="hint">{t('app.admin.noTools')}</p>}
+      <Owned attribute="tools">
+        <fieldset className="checks">
+          <legend>{t('app.admin.tools')}</legend>
+          {data.map(({ id, name }) => (
+            <CheckInput key={id} label={name} name="tool" value={id} isChecked={model.toolIds.includes(Number(id))} />
+          ))}
+        </fieldset>
+      </Owned>
+    </ActionButton>
+  )
+}
+
+/** Switches a model on or off, after saying for whom. */
+export function ToggleModel({ model }: ModelProps) {
+  const update = useUpdate(model)
+  if (lineOf(useOrigin(), 'active') !== undefined) return null
+  return (
+    <ActionButton
+      label={t(model.active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
+      title={t(model.active ? 'app.admin.switchOffOf' : 'app.admin.switchOnOf', { name: model.label })}
+      text={t(model.active ? 'app.admin.switchOffText' : 'app.admin.switchOnText')}
+      action={t(model.active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
+      isDangerous={model.active}
+      act={() => update({ active: !model.active })}
+    />
+  )
+}

@@ -1,0 +1,229 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useId, useState } from 'react'
+import { api } from '../../shared/api/client.ts'
+import { Markdown } from '../../shared/markdown/markdown.tsx'
+import { useSession } from '../../shared/session.tsx'
+import { dayText } from '../../shared/text/formats.ts'
+import { t } from '../../shared/text/labels.ts'
+import { FormError } from '../../shared/ui/form-dialog.tsx'
+import { ActionButton, readText } from '../action-dialog.tsx'
+import { TextWithPreview } from '../form-fields.tsx'
+import { Facts, Part, State } from '../parts.tsx'
+import {
+  type Description,
+  lineOf,
+  modelStateKinds,
+  modelStateLabels,
+  type OwnedModel,
+  stateOf,
+  useCatalogue,
+  useDescriptions,
+  useOrigins,
+  versionOf,
+} from './catalogue.ts'
+import { fileText, OriginProvider, useOrigin } from './config-file.tsx'
+import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModel } from './model-dialogs.tsx'
+import { priceText } from './prices.ts'
+
+/** A model, with all that can be set of it. */
+export function ModelPage({ id }: { id: string }) {
+  const { data, error } = useCatalogue()
+  const origins = useOrigins()
+  const model = data?.models.find((each) => each.id === id)
+  if (error) return <FormError error={error} />
+  if (!data) return <div className="admin-waiting" aria-busy="true" />
+  if (!model) return <p>{t('app.error.not_found')}</p>
+  const origin = origins.ofModel(model)
+  return (
+    <OriginProvider value={origin}>
+      <Part title={model.label}>
+        <ModelFacts model={model} source={fileText({ origin, file: origins.file })} />
+        <div className="admin-buttons">
+          <EditModel model={model} />
+          <EditAccess model={model} />
+          <EditPrices model={model} />
+          <EditParameters model={model} />
+          <EditTools model={model} />
+          <ToggleModel model={model} />
+          {!origin && <RemoveModel model={model} />}
+        </div>
+      </Part>
+      <Descriptions model={model} />
+      {model.modelType === 'chat' && <TryModel model={model} />}
+    </OriginProvider>
+  )
+}
+
+function ModelFacts({ model, source }: { model: OwnedModel; source: string | undefined }) {
+  const { modelId, upstreamId, provider, flags, fallback = [], limits, deprecationDate, position } = model
+  const state = stateOf(model)
+  return (
+    <Facts
+      facts={[
+        [t('app.admin.modelId'), <code key="id">{modelId}</code>],
+        [t('app.admin.source'), source],
+        [t('app.admin.upstreamId'), upstreamId],
+        [
+          t('app.admin.provider'),
+          provider && (
+            <Link key="provider" to="/admin/$section/$id" params={{ section: 'providers', id: provider.id }}>
+              {provider.name}
+            </Link>
+          ),
+        ],
+        [
+          t('app.admin.state'),
+          <State key="state" kind={modelStateKinds[state]}>
+            {t(modelStateLabels[state])}
+          </State>,
+        ],
+        [t('app.admin.surfaces'), surfaceText(model)],
+        [t('app.admin.groups'), groupText(model)],
+        [
+          t('app.admin.pricePerMillion'),
+          priceText(model) ?? (
+            <State key="price" kind="wrong">
+              {t('app.admin.priceUnknown')}
+            </State>
+          ),
+        ],
+        [t('app.admin.maxInput'), limits?.maxInputTokens],
+        [t('app.admin.maxOutput'), limits?.maxOutputTokens],
+        [t('app.admin.position'), position],
+        [t('app.admin.flags'), flags.join(', ')],
+        [t('app.admin.fallback'), fallback.join(', ')],
+        [t('app.admin.deprecation'), deprecationDate && dayText(deprecationDate)],
+      ]}
+    />
+  )
+}
+
+const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
+
+export const surfaceText = ({ usageTypes = [] }: Pick<OwnedModel, 'usageTypes'>) =>
+  usageTypes.map((usageType) => t(surfaceLabels[usageType])).join(', ') || t('app.admin.none')
+
+/** The groups that may use a model; those of its provider bound it, too. */
+export const groupText = ({ groups = [], provider }: OwnedModel) =>
+  [groups, provider?.groups ?? []]
+    .filter((list) => list.length > 0)
+    .map((list) => list.join(', '))
+    .join(' + ') || t('app.admin.everybody')
+
+function RemoveModel({ model }: { model: OwnedModel }) {
+  const navigate = useNavigate()
+  return (
+    <ActionButton
+      label={t('app.admin.remove')}
+      title={t('app.admin.removeModelOf', { name: model.label })}
+      text={t('app.admin.removeModelText')}
+      action={t('app.admin.remove')}
+      isDangerous
+      act={async () => {
+        await api.aiModels.delete.mutate({ id: model.id, ...versionOf(model) })
+        await navigate({ to: '/admin/$section', params: { section: 'models' } })
+      }}
+    />
+  )
+}
+
+interface Language {
+  lang: string
+  nameInLanguage: string
+}
+
+/** Shows the descriptions in each language; where one is missing people read that of the default language. */
+function Descriptions({ model }: { model: OwnedModel }) {
+  const { connection } = useSession()
+  const { data = [], error } = useDescriptions(model.id)
+  const languages = (connection.configs['locale']?.['available'] ?? []) as Language[]
+  return (
+    <Part title={t('app.admin.descriptions')}>
+      {error && <FormError error={error} />}
+      {languages.map(({ lang, nameInLanguage }) => (
+        <DescriptionPart
+          key={lang}
+          model={model}
+          locale={lang}
+          name={nameInLanguage}
+          description={data.find(({ locale }) => locale === lang)}
+        />
+      ))}
+    </Part>
+  )
+}
+
+interface DescriptionPartProps {
+  model: OwnedModel
+  locale: string
+  name: string
+  description: Description | undefined
+}
+
+function DescriptionPart({ model, locale, name, description }: DescriptionPartProps) {
+  const line = lineOf(useOrigin(), 'descriptions')
+  return (
+    <div className="admin-text">
+      <h3>{name}</h3>
+      {description ? (
+        <div lang={locale.slice(0, 2)}>
+          <Markdown text={description.description} />
+        </div>
+      ) : (
+        <p className="hint">{t('app.admin.noText')}</p>
+      )}
+      {line === undefined ? (
+        <ActionButton
+          label={t('app.admin.editText', { name })}
+          title={t('app.admin.editText', { name })}
+          action={t('app.save')}
+          act={(form) => saveDescription({ model, locale, description, text: readText(form, 'text') })}
+        >
+          <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
+        </ActionButton>
+      ) : (
+        <p className="hint">{t('app.admin.ownedBy', { line })}</p>
+      )}
+    </div>
+  )
+}
+
+type SavedDescription = Omit<DescriptionPartProps, 'name'> & { text: string }
+
+function saveDescription({ model, locale, description, text }: SavedDescription) {
+  if (!description)
+    return api.aiModelDescriptions.create.mutate({ model: model.id, locale: locale as 'de_DE', description: text })
+  const row = { id: description.id, ...versionOf(description) }
+  return text === ''
+    ? api.aiModelDescriptions.delete.mutate(row)
+    : api.aiModelDescriptions.update.mutate({ ...row, description: text })
+}
+
+/** Asks the model a question here, as an administrator would in a chat. */
+function TryModel({ model }: { model: OwnedModel }) {
+  const [state, setState] = useState<'ready' | 'working' | { text: string } | { error: unknown }>('ready')
+  const id = useId()
+  const ask = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (state === 'working') return
+    const text = readText(new FormData(event.currentTarget), 'question')
+    setState('working')
+    const messages = [{ role: 'user' as const, content: { text } }]
+    setState(await api.ai.ask.mutate({ model: model.modelId, messages }).catch((error: unknown) => ({ error })))
+  }
+  return (
+    <Part title={t('app.admin.try')}>
+      <form className="try" onSubmit={ask}>
+        <div className="field">
+          <label htmlFor={id}>{t('app.admin.question')}</label>
+          <input id={id} name="question" defaultValue={t('app.admin.tryText')} required maxLength={2000} />
+        </div>
+        <button type="submit" className="button" aria-disabled={state === 'working'}>
+          {t(state === 'working' ? 'page.working' : 'app.admin.ask')}
+        </button>
+      </form>
+      <div role="status">{typeof state === 'object' && 'text' in state && <Markdown text={state.text} />}</div>
+      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+    </Part>
+  )
+}

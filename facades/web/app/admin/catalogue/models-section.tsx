@@ -1,0 +1,98 @@
+import { Link } from '@tanstack/react-router'
+import { t } from '../../shared/text/labels.ts'
+import { useLocalRows } from '../local-rows.ts'
+import { State } from '../parts.tsx'
+import { ChoiceField, type Column, RecordTable, SearchField } from '../record-table.tsx'
+import { modelStateKinds, modelStateLabels, type OwnedModel, stateOf, useCatalogue } from './catalogue.ts'
+import { AddModel } from './model-dialogs.tsx'
+import { groupText, ModelPage, surfaceText } from './model-page.tsx'
+import { priceText } from './prices.ts'
+
+const columns = (): Column<OwnedModel>[] => [
+  {
+    key: 'label',
+    label: t('app.admin.model'),
+    cell: ({ id, label, modelId }) => (
+      <span>
+        <Link to="/admin/$section/$id" params={{ section: 'models', id }}>
+          {label}
+        </Link>
+        <span className="sub">{modelId}</span>
+      </span>
+    ),
+    text: ({ modelId }) => modelId,
+    isSortable: true,
+  },
+  {
+    key: 'provider',
+    label: t('app.admin.provider'),
+    cell: ({ provider }) => provider?.name,
+    text: ({ provider }) => provider?.name ?? '',
+    isSortable: true,
+  },
+  {
+    key: 'position',
+    label: t('app.admin.position'),
+    cell: ({ position }) => position,
+    text: ({ position }) => position,
+    isSortable: true,
+    isNumber: true,
+  },
+  { key: 'type', label: t('app.admin.kind'), cell: ({ modelType }) => modelType, text: ({ modelType }) => modelType },
+  { key: 'surfaces', label: t('app.admin.surfaces'), cell: surfaceText, text: surfaceText },
+  { key: 'groups', label: t('app.admin.groups'), cell: groupText, text: groupText },
+  {
+    key: 'price',
+    label: t('app.admin.price'),
+    cell: (model) => priceText(model) ?? <State kind="wrong">{t('app.admin.priceUnknown')}</State>,
+    text: (model) => priceText(model) ?? '',
+  },
+  {
+    key: 'state',
+    label: t('app.admin.state'),
+    cell: (model) => <State kind={modelStateKinds[stateOf(model)]}>{t(modelStateLabels[stateOf(model)])}</State>,
+    text: stateOf,
+    isSortable: true,
+  },
+]
+
+export const ModelsSection = ({ id }: { id?: string | undefined }) =>
+  id === undefined ? <ModelList /> : <ModelPage id={id} />
+
+/** All models, whether people see them or not. */
+function ModelList() {
+  const { data, error } = useCatalogue()
+  const rows = useLocalRows({
+    all: data?.models,
+    error,
+    columns: columns(),
+    texts: ({ label, modelId }) => [label, modelId],
+    isChosen: (model, { provider, state }) =>
+      (!provider || model.provider?.id === provider) && (!state || stateOf(model) === state),
+  })
+  return (
+    <RecordTable
+      label={t('app.admin.models')}
+      columns={columns()}
+      rowKey={({ id }) => id}
+      {...rows}
+      none={t('app.admin.noModels')}
+      filters={
+        <>
+          <SearchField name="q" label={t('app.admin.searchModels')} />
+          <ChoiceField
+            name="provider"
+            label={t('app.admin.provider')}
+            choices={(data?.providers ?? []).map(({ id, name }) => [id, name])}
+          />
+          <ChoiceField
+            name="state"
+            label={t('app.admin.state')}
+            choices={Object.entries(modelStateLabels).map(([state, label]) => [state, t(label)])}
+          />
+        </>
+      }
+      actions={<AddModel providers={data?.providers ?? []} />}
+    />
+  )
+}

@@ -1,0 +1,275 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../shared/api/client.ts'
+import { t } from '../../shared/text/labels.ts'
+import { Field } from '../../shared/ui/field.tsx'
+import { FormError } from '../../shared/ui/form-dialog.tsx'
+import { ActionButton, readText, readWords } from '../action-dialog.tsx'
+import { write } from '../admin-queries.ts'
+import { CheckInput, jsonText, readJson, TextInput } from '../form-fields.tsx'
+import { Facts, Part, PlainTable, State } from '../parts.tsx'
+import { type Catalogue, lineOf, type Provider, useOrigins, versionOf, withoutOwned } from './catalogue.ts'
+import { fileText, OriginProvider, Owned, useOrigin } from './config-file.tsx'
+
+interface ProviderPageProps {
+  id: string
+  catalogue: Catalogue | undefined
+  error: unknown
+}
+
+export const addressText = ({ apiUrl }: Provider) => apiUrl ?? t('app.admin.usualAddress')
+export const modelsOf = (catalogue: Catalogue | undefined, id: string) =>
+  catalogue?.models.filter(({ provider }) => provider?.id === id) ?? []
+
+export const ProviderState = ({ active }: Pick<Provider, 'active'>) => (
+  <State kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</State>
+)
+
+/** A provider, with all that can be set of it. */
+export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
+  const origins = useOrigins()
+  const provider = catalogue?.providers.find((each) => each.id === id)
+  if (error) return <FormError error={error} />
+  if (!catalogue) return <div className="admin-waiting" aria-busy="true" />
+  if (!provider) return <p>{t('app.error.not_found')}</p>
+  const { name, providerId, adapter, apiKey, groups = [] } = provider
+  const origin = origins.ofProvider(provider)
+  return (
+    <OriginProvider value={origin}>
+      <Part title={name}>
+        <Facts
+          facts={[
+            [t('app.admin.providerId'), <code key="id">{providerId}</code>],
+            [t('app.admin.source'), fileText({ origin, file: origins.file })],
+            [t('app.admin.protocol'), adapter],
+            [t('app.admin.address'), addressText(provider)],
+            [t('app.admin.key'), t(apiKey ? 'app.admin.keySet' : 'app.admin.keyNone')],
+            [t('app.admin.groups'), groups.join(', ') || t('app.admin.everybody')],
+            [t('app.admin.state'), <ProviderState key="state" active={provider.active ?? false} />],
+          ]}
+        />
+        <div className="admin-buttons">
+          <EditProvider provider={provider} />
+          <SetKey provider={provider} />
+          <CheckModels provider={providerId} />
+          {!origin && <RemoveProvider provider={provider} models={modelsOf(catalogue, id).length} />}
+        </div>
+      </Part>
+      <Servers provider={provider} />
+      <Part title={t('app.admin.models')}>
+        <ul>
+          {modelsOf(catalogue, id).map((model) => (
+            <li key={model.id}>
+              <Link to="/admin/$section/$id" params={{ section: 'models', id: model.id }}>
+                {model.label}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </Part>
+    </OriginProvider>
+  )
+}
+
+type Server = NonNullable<Provider['servers']>[number]
+
+/** Shows the servers beside its own; those of the file are changed there. */
+function Servers({ provider }: { provider: Provider }) {
+  const { servers = [] } = provider
+  return (
+    <Part title={t('app.admin.servers')}>
+      {servers.length > 0 ? (
+        <PlainTable
+          label={t('app.admin.servers')}
+          heads={[t('app.admin.address'), t('app.admin.key'), t('app.admin.source'), t('app.admin.actions')]}
+          rows={servers.map((server, at) => ({
+            key: `${at} ${server.apiUrl}`,
+            cells: [
+              server.apiUrl,
+              t(server.apiKey ? 'app.admin.keySet' : 'app.admin.keyNone'),
+              t(server.fromFile ? 'app.admin.fromFile' : 'app.admin.fromHere'),
+              !server.fromFile && <RemoveServer key="remove" provider={provider} server={server} />,
+            ],
+          }))}
+        />
+      ) : (
+        <p className="hint">{t('app.admin.noFurtherServers')}</p>
+      )}
+      <div className="admin-buttons">
+        <AddServer provider={provider} />
+      </div>
+    </Part>
+  )
+}
+
+/** Those that stay keep their keys, as the stars that stand for these say. */
+const saveServers = (provider: Provider, servers: readonly (Omit<Server, 'fromFile'> & { fromFile?: boolean })[]) =>
+  api.aiProviders.update.mutate({ id: provider.id, ...versionOf(provider), servers: [...servers] })
+
+const AddServer = ({ provider }: { provider: Provider }) => (
+  <ActionButton
+    label={t('app.admin.addServer')}
+    title={t('app.admin.addServerTo', { name: provider.name })}
+    text={t('app.admin.addServerText')}
+    action={t('app.admin.add')}
+    act={(form) =>
+      saveServers(provider, [
+        ...(provider.servers ?? []),
+        { apiUrl: readText(form, 'apiUrl'), apiKey: readText(form, 'apiKey') || null },
+      ])
+    }
+  >
+    <Field label={t('app.admin.address')} name="apiUrl" type="url" required />
+    <Field label={t('app.admin.key')} name="apiKey" type="password" autoComplete="off" hint={t('app.admin.keyHint')} />
+  </ActionButton>
+)
+
+const RemoveServer = ({ provider, server }: { provider: Provider; server: Server }) => (
+  <ActionButton
+    label={t('app.admin.remove')}
+    title={t('app.admin.removeServerOf', { address: server.apiUrl })}
+    text={t('app.admin.removeServerText')}
+    action={t('app.admin.remove')}
+    isDangerous
+    act={() =>
+      saveServers(
+        provider,
+        (provider.servers ?? []).filter((each) => each !== server),
+      )
+    }
+  />
+)
+
+type ProviderChange = Omit<Parameters<typeof api.aiProviders.update.mutate>[0], 'id' | 'ifVersion'>
+
+/** Changes what of a provider the file does not own. */
+function useUpdate(provider: Provider) {
+  const origin = useOrigin()
+  return (change: ProviderChange) =>
+    api.aiProviders.update.mutate({ id: provider.id, ...versionOf(provider), ...withoutOwned(origin, change) })
+}
+
+function EditProvider({ provider }: { provider: Provider }) {
+  const update = useUpdate(provider)
+  return (
+    <ActionButton
+      label={t('app.admin.edit')}
+      title={t('app.admin.editOf', { name: provider.name })}
+      text={t('app.admin.editProviderText')}
+      action={t('app.save')}
+      act={(form) =>
+        update({
+          name: readText(form, 'name'),
+          apiUrl: readText(form, 'apiUrl') || null,
+          active: form.has('active'),
+          groups: readWords(form, 'groups'),
+          settings: (readJson(form, 'settings') ?? {}) as never,
+        })
+      }
+    >
+      <Owned attribute="name">
+        <Field label={t('app.name')} name="name" defaultValue={provider.name} required maxLength={120} />
+      </Owned>
+      <Owned attribute="apiUrl">
+        <Field
+          label={t('app.admin.address')}
+          name="apiUrl"
+          type="url"
+          defaultValue={provider.apiUrl ?? ''}
+          hint={t('app.admin.addressHint')}
+        />
+      </Owned>
+      <Owned attribute="groups">
+        <Field
+          label={t('app.admin.groups')}
+          name="groups"
+          defaultValue={(provider.groups ?? []).join(', ')}
+          hint={t('app.admin.groupsHint')}
+        />
+      </Owned>
+      <Owned attribute="settings">
+        <TextInput
+          label={t('app.admin.settingsJson')}
+          name="settings"
+          value={jsonText(provider.settings)}
+          hint={t('app.admin.providerSettingsHint')}
+        />
+      </Owned>
+      <Owned attribute="active">
+        <CheckInput label={t('app.admin.on')} name="active" isChecked={provider.active ?? false} />
+      </Owned>
+    </ActionButton>
+  )
+}
+
+/** A key is written and never shown. */
+function SetKey({ provider }: { provider: Provider }) {
+  const update = useUpdate(provider)
+  if (lineOf(useOrigin(), 'apiKey') !== undefined) return null
+  return (
+    <ActionButton
+      label={t('app.admin.setKey')}
+      title={t('app.admin.keyOf', { name: provider.name })}
+      text={t('app.admin.setKeyText')}
+      action={t('app.save')}
+      act={(form) => update({ apiKey: readText(form, 'apiKey') || null })}
+    >
+      <Field
+        label={t('app.admin.key')}
+        name="apiKey"
+        type="password"
+        autoComplete="off"
+        hint={t('app.admin.keyEmptyHint')}
+      />
+    </ActionButton>
+  )
+}
+
+function RemoveProvider({ provider, models }: { provider: Provider; models: number }) {
+  const navigate = useNavigate()
+  return (
+    <ActionButton
+      label={t('app.admin.remove')}
+      title={t('app.admin.removeOf', { name: provider.name })}
+      text={t('app.admin.removeProviderText', { count: models })}
+      action={t('app.admin.remove')}
+      isDangerous
+      act={async () => {
+        await api.aiProviders.delete.mutate({ id: provider.id, ...versionOf(provider) })
+        await navigate({ to: '/admin/$section', params: { section: 'providers' } })
+      }}
+    />
+  )
+}
+
+/** Asks all providers, or one, which models they offer now, which also tells whether address and key are right. */
+export function CheckModels({ provider }: { provider?: string }) {
+  const [state, setState] = useState<'ready' | 'working' | { checks: readonly Check[] } | { error: unknown }>('ready')
+  const check = async () => {
+    setState('working')
+    setState(
+      await write(() => api.models.check.mutate({ ...(provider !== undefined && { provider }) })).then(
+        (checks) => ({ checks }),
+        (error: unknown) => ({ error }),
+      ),
+    )
+  }
+  return (
+    <>
+      <span role="status">{typeof state === 'object' && 'checks' in state && checkText(state.checks)}</span>
+      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+      <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={check}>
+        {t(state === 'working' ? 'page.working' : 'app.admin.testCall')}
+      </button>
+    </>
+  )
+}
+
+type Check = Awaited<ReturnType<typeof api.models.check.mutate>>[number]
+
+function checkText(checks: readonly Check[]): string {
+  if (checks.length === 0) return t('app.admin.nothingToAsk')
+  const failed = checks.filter(({ status }) => status !== 'online')
+  if (failed.length === 0) return t('app.admin.allOnline', { count: checks.length })
+  return t('app.admin.notOnline', { names: failed.map(({ modelId }) => modelId).join(', ') })
+}

@@ -1,0 +1,113 @@
+import { useId, useState } from 'react'
+import { InputError } from '../shared/api/error-text.ts'
+import { Markdown } from '../shared/markdown/markdown.tsx'
+import { t } from '../shared/text/labels.ts'
+import { readText } from './action-dialog.tsx'
+
+interface ChoiceInputProps {
+  label: string
+  name: string
+  value: string
+  choices: readonly (readonly [value: string, text: string])[]
+}
+
+/** A field of a form in which one of some is chosen. */
+export function ChoiceInput({ label, name, value, choices }: ChoiceInputProps) {
+  const id = useId()
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} name={name} defaultValue={value}>
+        {choices.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+interface CheckInputProps {
+  label: string
+  name: string
+  value?: string
+  isChecked: boolean
+}
+
+export const CheckInput = ({ label, name, value = 'yes', isChecked }: CheckInputProps) => (
+  <label className="check">
+    <input type="checkbox" name={name} value={value} defaultChecked={isChecked} /> {label}
+  </label>
+)
+
+interface TextInputProps {
+  label: string
+  name: string
+  value: string
+  hint?: string
+  rows?: number
+}
+
+/** A field for a text of several lines. */
+export function TextInput({ label, name, value, hint, rows = 4 }: TextInputProps) {
+  const id = useId()
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        name={name}
+        defaultValue={value}
+        rows={rows}
+        dir="auto"
+        aria-describedby={hint && `${id}-hint`}
+      />
+      {hint && (
+        <p className="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+interface TextWithPreviewProps {
+  label: string
+  name: string
+  value: string
+  hint?: string
+}
+
+/** A text in Markdown as it is written, and as it is read. */
+export function TextWithPreview({ label, name, value, hint }: TextWithPreviewProps) {
+  const [text, setText] = useState(value)
+  return (
+    <div className="with-preview" onChange={(event) => setText((event.target as unknown as HTMLTextAreaElement).value)}>
+      <TextInput label={label} name={name} value={value} rows={6} {...(hint && { hint })} />
+      <section className="preview" aria-label={`${t('app.admin.preview')}: ${label}`}>
+        <Markdown text={text} />
+      </section>
+    </div>
+  )
+}
+
+/** Reads a field of JSON, such as parameters for a provider; null where it is empty. */
+export function readJson(form: FormData, name: string): unknown {
+  const text = readText(form, name)
+  if (text === '') return null
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new InputError(t('app.admin.badJson', { reason: error instanceof Error ? error.message : '' }))
+  }
+}
+
+export const jsonText = (value: unknown): string =>
+  value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
+
+/** A number, or null where a field is empty. */
+export function readNumber(form: FormData, name: string): number | null {
+  const text = readText(form, name)
+  return text === '' ? null : Number(text)
+}

@@ -1,0 +1,75 @@
+import { type ReactNode, useId } from 'react'
+
+/** A titled part of a page. */
+export function Part({ title, children }: { title: string; children: ReactNode }) {
+  const id = useId()
+  return (
+    <section aria-labelledby={id} className="admin-part">
+      <h2 id={id}>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** Shows facts with their names; those without a value are left out. */
+export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) => (
+  <dl className="facts">
+    {facts
+      .filter(([, value]) => value !== null && value !== undefined && value !== '')
+      .map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+  </dl>
+)
+
+interface PlainTableProps {
+  label: string
+  /** The heads of the columns; those of numbers begin with a `#`. */
+  heads: readonly string[]
+  rows: readonly { key: string; cells: readonly ReactNode[] }[]
+}
+
+/** Tables of more columns are lists of facts on narrow pages. */
+const FEW = 3
+
+const nameOf = (head = '') => head.replace('#', '')
+
+/** A short table without filters. */
+export function PlainTable({ label, heads, rows }: PlainTableProps) {
+  const classOf = (index: number) => (heads[index]?.startsWith('#') ? 'number' : undefined)
+  return (
+    <table className={heads.length > FEW ? 'plain-table stacked-table' : 'plain-table'} aria-label={label}>
+      <thead>
+        <tr>
+          {heads.map((head, index) => (
+            <th key={head} scope="col" className={classOf(index)}>
+              {nameOf(head)}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ key, cells }) => (
+          <tr key={key}>
+            {cells.map((cell, index) => (
+              <td key={heads[index]} className={classOf(index)} data-label={nameOf(heads[index])}>
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+interface StateProps {
+  kind: 'ok' | 'warn' | 'wrong' | 'idle'
+  children: string
+}
+
+/** In which state something is: a word, with a mark of its colour. */
+export const State = ({ kind, children }: StateProps) => <span className={`state ${kind}`}>{children}</span>

@@ -1,0 +1,201 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { minuteText } from '../shared/text/formats.ts'
+import { t } from '../shared/text/labels.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { Secret } from '../shared/ui/secret.tsx'
+import { ActionButton, readText } from './action-dialog.tsx'
+import { useRead } from './admin-queries.ts'
+import { ChoiceInput } from './form-fields.tsx'
+import { State } from './parts.tsx'
+import {
+  type Listed,
+  roleChoices,
+  roleText,
+  sourceChoices,
+  sourceText,
+  stateChoices,
+  stateKinds,
+  stateText,
+  usePeople,
+} from './people.ts'
+import { PersonPage } from './person-page.tsx'
+import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+
+const columns = (): Column<Listed>[] => [
+  {
+    key: 'username',
+    label: t('app.admin.username'),
+    cell: ({ id, username }) => (
+      <Link to="/admin/$section/$id" params={{ section: 'people', id: String(id) }}>
+        {username}
+      </Link>
+    ),
+    text: ({ username }) => username,
+    isSortable: true,
+  },
+  {
+    key: 'name',
+    label: t('app.name'),
+    cell: ({ name, email }) => (
+      <span>
+        {name}
+        <span className="sub">{email}</span>
+      </span>
+    ),
+    text: ({ name }) => name,
+    isSortable: true,
+  },
+  { key: 'role', label: t('app.admin.role'), cell: ({ role }) => roleText(role), text: ({ role }) => role },
+  {
+    key: 'groups',
+    label: t('app.admin.groups'),
+    cell: ({ groups }) => groups.join(', '),
+    text: ({ groups }) => groups.join(', '),
+  },
+  {
+    key: 'source',
+    label: t('app.admin.source'),
+    cell: ({ source }) => sourceText(source),
+    text: ({ source }) => sourceText(source),
+  },
+  {
+    key: 'signedInAt',
+    label: t('app.admin.signedIn'),
+    cell: ({ signedInAt }) => (signedInAt ? minuteText(signedInAt) : t('app.admin.never')),
+    text: ({ signedInAt }) => signedInAt,
+    isSortable: true,
+  },
+  {
+    key: 'state',
+    label: t('app.admin.state'),
+    cell: ({ state }) => <State kind={stateKinds[state]}>{stateText(state)}</State>,
+    text: ({ state }) => state,
+  },
+]
+
+export const PeopleSection = ({ id }: { id?: string | undefined }) =>
+  id === undefined ? <PeopleList /> : <PersonPage id={id} />
+
+/** All people of this installation. */
+const PeopleList = () => (
+  <RecordTable
+    label={t('app.admin.people')}
+    columns={columns()}
+    rowKey={({ id }) => id}
+    {...usePeople()}
+    none={t('app.admin.nobody')}
+    filters={
+      <>
+        <SearchField name="q" label={t('app.admin.searchPeople')} />
+        <ChoiceField name="role" label={t('app.admin.role')} choices={roleChoices()} />
+        <ChoiceField name="state" label={t('app.admin.state')} choices={stateChoices()} />
+        <ChoiceField name="source" label={t('app.admin.source')} choices={sourceChoices()} />
+        <SearchField name="group" label={t('app.admin.group')} />
+      </>
+    }
+    actions={
+      <>
+        <InvitePerson />
+        <AddPerson />
+      </>
+    }
+  />
+)
+
+/** Adds a person; with a password, also a local account. */
+export const AddPerson = () => (
+  <ActionButton
+    label={t('app.admin.addPerson')}
+    className="button"
+    title={t('app.admin.addPerson')}
+    action={t('app.admin.add')}
+    act={(form) => {
+      const password = String(form.get('password') ?? '')
+      return api.admin.addUser.mutate({
+        username: readText(form, 'username'),
+        email: readText(form, 'email'),
+        name: readText(form, 'name'),
+        role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
+        ...(password !== '' && { password }),
+      })
+    }}
+  >
+    <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
+    <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
+    <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
+    <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={roleChoices()} />
+    <Field
+      label={t('app.admin.password')}
+      name="password"
+      type="password"
+      autoComplete="new-password"
+      hint={t('app.admin.passwordHint')}
+    />
+  </ActionButton>
+)
+
+/** Makes a local account whose password is set by a link, and shows the link once. */
+export function InvitePerson() {
+  const [made, setMade] = useState<{ link: string; expiresAt: string }>()
+  return (
+    <>
+      <ActionButton
+        label={t('app.admin.invite')}
+        title={t('app.admin.invite')}
+        text={t('app.admin.inviteText')}
+        action={t('app.admin.invite')}
+        act={async (form) =>
+          setMade(
+            await api.accountInvitations.create.mutate({
+              username: readText(form, 'username'),
+              email: readText(form, 'email'),
+              name: readText(form, 'name'),
+              role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
+            }),
+          )
+        }
+      >
+        <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
+        <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
+        <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
+        <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={roleChoices()} />
+        <OpenInvitations />
+      </ActionButton>
+      {made && (
+        <FormDialog title={t('app.admin.invited')} close={() => setMade(undefined)}>
+          <p>{t('app.admin.invitedText', { time: minuteText(made.expiresAt) })}</p>
+          <Secret label={t('app.admin.link')} text={made.link} copyText={t('app.admin.linkCopy')} />
+        </FormDialog>
+      )}
+    </>
+  )
+}
+
+/** Links that still wait; one ends by hand, or with a newer one. */
+function OpenInvitations() {
+  const { data = [] } = useRead(['invitations'], (signal) => api.accountInvitations.list.query(undefined, { signal }))
+  if (data.length === 0) return null
+  return (
+    <section aria-label={t('app.admin.openInvitations')}>
+      <h3>{t('app.admin.openInvitations')}</h3>
+      <ul className="open-invitations">
+        {data.map(({ userId, username, expiresAt }) => (
+          <li key={userId}>
+            {t('app.admin.openUntil', { name: username, time: minuteText(expiresAt) })}
+            <ActionButton
+              label={t('app.admin.endInvitation')}
+              className="plain-button"
+              title={t('app.admin.endInvitation')}
+              text={t('app.admin.endInvitationText', { name: username })}
+              action={t('app.admin.endInvitation')}
+              act={() => api.accountInvitations.end.mutate({ user: { id: String(userId) } })}
+            />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

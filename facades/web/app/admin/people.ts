@@ -1,0 +1,74 @@
+import { api } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { readPages, useRead } from './admin-queries.ts'
+import { oneOf, useFilters } from './filters.ts'
+import type { Rows } from './record-table.tsx'
+
+const PAGE_SIZE = 50
+/** The rows of one call, where all are read. */
+const ALL_SIZE = 1000
+
+export type Listed = Awaited<ReturnType<typeof api.users.search.query>>['users'][number]
+export type Person = Awaited<ReturnType<typeof api.users.show.query>>
+
+const roles = ['user', 'admin'] as const
+const states = ['active', 'registering', 'disabled'] as const
+const sources = ['local', 'ldap', 'oidc', 'proxy', 'none'] as const
+const orders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
+
+/** The people whom the filters of the address choose, a page at a time. */
+export function usePeople(): Rows<Listed> {
+  const { filters } = useFilters()
+  const [role, state, source, order] = [
+    oneOf(roles, filters['role']),
+    oneOf(states, filters['state']),
+    oneOf(sources, filters['source']),
+    oneOf(orders, filters['sort']),
+  ]
+  const chosen = {
+    text: filters['q'] ?? '',
+    ...(role && { role }),
+    ...(filters['group'] && { group: filters['group'] }),
+    ...(state && { state }),
+    ...(source && { source }),
+    ...(order && { order }),
+  }
+  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const { data, error } = useRead(['people', input], (signal) => api.users.search.query(input, { signal }))
+  const readAll = () =>
+    readPages(async (page) => {
+      const { users, hasMore } = await api.users.search.query({ ...chosen, page, size: ALL_SIZE })
+      return { rows: users, hasMore }
+    })
+  return { rows: data?.users, error, hasMore: data?.hasMore ?? false, readAll }
+}
+
+export const usePerson = (id: string) =>
+  useRead(['person', id], (signal) => api.users.show.query({ user: { id } }, { signal }))
+
+export const useTokensOf = (id: string) =>
+  useRead(['tokens', id], (signal) => api.tokens.listFor.query({ user: { id } }, { signal }))
+
+const roleLabels = { user: 'app.admin.roleUser', admin: 'app.admin.roleAdmin' } as const
+const stateLabels = {
+  active: 'app.admin.stateActive',
+  registering: 'app.admin.stateRegistering',
+  disabled: 'app.admin.stateDisabled',
+} as const
+
+/** How somebody signs in. */
+const sourceLabels = {
+  local: 'app.admin.sourceLocal',
+  ldap: 'app.admin.sourceLdap',
+  oidc: 'app.admin.sourceOidc',
+  proxy: 'app.admin.sourceProxy',
+  none: 'app.admin.sourceNone',
+} as const
+
+export const sourceText = (source: keyof typeof sourceLabels) => t(sourceLabels[source])
+export const sourceChoices = () => sources.map((source) => [source, sourceText(source)] as const)
+export const roleText = (role: keyof typeof roleLabels) => t(roleLabels[role])
+export const stateText = (state: keyof typeof stateLabels) => t(stateLabels[state])
+export const roleChoices = () => roles.map((role) => [role, roleText(role)] as const)
+export const stateChoices = () => states.map((state) => [state, stateText(state)] as const)
+export const stateKinds = { active: 'ok', registering: 'warn', disabled: 'wrong' } as const

@@ -1,0 +1,314 @@
+import { useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useId, useState } from 'react'
+import { api } from '../shared/api/client.ts'
+import { dayText, minuteText } from '../shared/text/formats.ts'
+import { t } from '../shared/text/labels.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { FormError } from '../shared/ui/form-dialog.tsx'
+import { ActionButton, readText, readWords } from './action-dialog.tsx'
+import { MINUTE_MS, useRead } from './admin-queries.ts'
+import { useCatalogue } from './catalogue/catalogue.ts'
+import { ChoiceInput } from './form-fields.tsx'
+import { amountText, whomText } from './limit-texts.ts'
+import { Facts, Part, PlainTable, State } from './parts.tsx'
+import { type Person, roleChoices, roleText, stateKinds, stateText, usePerson, useTokensOf } from './people.ts'
+
+/** A person, with all that can be done with them. */
+export function PersonPage({ id }: { id: string }) {
+  const { data: person, error } = usePerson(id)
+  if (error) return <FormError error={error} />
+  if (!person) return <div className="admin-waiting" aria-busy="true" />
+  return (
+    <>
+      <Part title={person.name}>
+        <PersonFacts person={person} />
+        <div className="admin-buttons">
+          <ChangeRole person={person} />
+          <ChangeGroups person={person} />
+          <Rename person={person} />
+          {person.localAccount && <SetPassword person={person} />}
+        </div>
+      </Part>
+      <Part title={t('app.admin.access')}>
+        <Tokens person={person} />
+        <div className="admin-buttons">
+          <EndSessions person={person} />
+          <ToggleAccess person={person} />
+          <Remove person={person} />
+        </div>
+      </Part>
+      <PersonLimits person={person} />
+      <ExplainModel person={person} />
+    </>
+  )
+}
+
+function stateOf({ disabled, hasKeys }: Person): keyof typeof stateKinds {
+  if (disabled) return 'disabled'
+  return hasKeys ? 'active' : 'registering'
+}
+
+function PersonFacts({ person }: { person: Person }) {
+  const { username, email, role, groups, subject, signedInAt, createdAt, sessions, tokens, localAccount } = person
+  const state = stateOf(person)
+  const source = localAccount ? t('app.admin.sourceLocal') : (subject ?? t('app.admin.sourceNone'))
+  return (
+    <Facts
+      facts={[
+        [t('app.admin.username'), username],
+        [t('app.settings.email'), email],
+        [
+          t('app.admin.state'),
+          <State key="state" kind={stateKinds[state]}>
+            {stateText(state)}
+          </State>,
+        ],
+        [t('app.admin.role'), roleText(role)],
+        [t('app.admin.groups'), groups.join(', ') || t('app.admin.none')],
+        [t('app.admin.source'), source],
+        [t('app.admin.signedIn'), signedInAt ? minuteText(signedInAt) : t('app.admin.never')],
+        [t('app.admin.created'), dayText(createdAt)],
+        [t('app.admin.sessions'), sessions],
+        [t('app.admin.tokens'), tokens],
+      ]}
+    />
+  )
+}
+
+const chosen = ({ id }: Person) => ({ id: String(id) })
+
+const ChangeRole = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.changeRole')}
+    title={t('app.admin.roleOf', { name: person.name })}
+    text={t('app.admin.roleText')}
+    action={t('app.save')}
+    act={(form) =>
+      api.admin.setRole.mutate({ user: chosen(person), role: readText(form, 'role') === 'admin' ? 'admin' : 'user' })
+    }
+  >
+    <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={roleChoices()} />
+  </ActionButton>
+)
+
+const ChangeGroups = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.changeGroups')}
+    title={t('app.admin.groupsOf', { name: person.name })}
+    text={t('app.admin.groupsText')}
+    action={t('app.save')}
+    act={(form) => api.admin.setGroups.mutate({ user: chosen(person), groups: readWords(form, 'groups') })}
+  >
+    <Field
+      label={t('app.admin.groups')}
+      name="groups"
+      defaultValue={person.groups.join(', ')}
+      hint={t('app.admin.wordsHint')}
+      autoComplete="off"
+    />
+  </ActionButton>
+)
+
+const Rename = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.rename')}
+    title={t('app.admin.renameOf', { name: person.name })}
+    text={t('app.admin.renameText')}
+    action={t('app.admin.rename')}
+    act={(form) => api.admin.renameUser.mutate({ user: chosen(person), to: readText(form, 'username') })}
+  >
+    <Field
+      label={t('app.admin.username')}
+      name="username"
+      defaultValue={person.username}
+      required
+      maxLength={200}
+      autoComplete="off"
+    />
+  </ActionButton>
+)
+
+const SetPassword = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.setPassword')}
+    title={t('app.admin.passwordOf', { name: person.name })}
+    text={t('app.admin.setPasswordText')}
+    action={t('app.save')}
+    act={(form) => api.password.set.mutate({ user: chosen(person), password: String(form.get('password')) })}
+  >
+    <Field label={t('app.admin.password')} name="password" type="password" required autoComplete="new-password" />
+  </ActionButton>
+)
+
+const EndSessions = ({ person }: { person: Person }) => (
+  <ActionButton
+    label={t('app.admin.endSessions')}
+    title={t('app.admin.endSessionsOf', { name: person.name })}
+    text={t('app.admin.endSessionsText')}
+    action={t('app.admin.endSessions')}
+    act={() => api.admin.endSessions.mutate({ user: chosen(person) })}
+  />
+)
+
+function ToggleAccess({ person }: { person: Person }) {
+  const toggle = (disabled: boolean) => () => api.admin.setDisabled.mutate({ user: chosen(person), disabled })
+  return person.disabled ? (
+    <ActionButton
+      label={t('app.admin.enable')}
+      title={t('app.admin.enableOf', { name: person.name })}
+      text={t('app.admin.enableText')}
+      action={t('app.admin.enable')}
+      act={toggle(false)}
+    />
+  ) : (
+    <ActionButton
+      label={t('app.admin.disable')}
+      title={t('app.admin.disableOf', { name: person.name })}
+      text={t('app.admin.disableText')}
+      action={t('app.admin.disable')}
+      isDangerous
+      act={toggle(true)}
+    />
+  )
+}
+
+/** Whoever removes a person types their name, and is told what goes and what stays. */
+function Remove({ person }: { person: Person }) {
+  const navigate = useNavigate()
+  return (
+    <ActionButton
+      label={t('app.admin.remove')}
+      title={t('app.admin.removeOf', { name: person.name })}
+      text={t('app.admin.removeText')}
+      action={t('app.admin.remove')}
+      isDangerous
+      act={async () => {
+        await api.admin.removeUser.mutate({ user: chosen(person) })
+        await navigate({ to: '/admin/$section', params: { section: 'people' } })
+      }}
+    >
+      <Field
+        label={t('app.admin.typeName', { name: person.username })}
+        name="typed"
+        required
+        pattern={person.username.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}
+        autoComplete="off"
+      />
+    </ActionButton>
+  )
+}
+
+function Tokens({ person }: { person: Person }) {
+  const { data = [], error } = useTokensOf(String(person.id))
+  if (error) return <FormError error={error} />
+  if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
+  return (
+    <PlainTable
+      label={t('app.admin.tokens')}
+      heads={[t('app.admin.token'), t('app.admin.lastUsed'), t('app.admin.ends'), t('app.admin.actions')]}
+      rows={data.map(({ id, name, lastUsedAt, expiresAt }) => ({
+        key: `${id}`,
+        cells: [
+          name,
+          lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never'),
+          expiresAt ? dayText(expiresAt) : t('app.admin.never'),
+          <ActionButton
+            key="revoke"
+            label={t('app.admin.revoke')}
+            title={t('app.admin.revokeOf', { name })}
+            text={t('app.admin.revokeText')}
+            action={t('app.admin.revoke')}
+            isDangerous
+            act={() => api.tokens.revokeFor.mutate({ user: chosen(person), tokenId: id })}
+          />,
+        ],
+      }))}
+    />
+  )
+}
+
+/** The limits that hold for a person, with what each comes from. */
+function PersonLimits({ person: { id } }: { person: Person }) {
+  const { data = [], error } = useRead(
+    ['limits-of', id],
+    (signal) => api.limits.of.query({ user: { id: String(id) } }, { signal }),
+    MINUTE_MS,
+  )
+  const heads = [
+    t('app.name'),
+    t('app.admin.for'),
+    `#${t('app.admin.used')}`,
+    `#${t('app.admin.cap')}`,
+    t('app.admin.resets'),
+  ]
+  return (
+    <Part title={t('app.admin.limits')}>
+      {error && <FormError error={error} />}
+      {data.length === 0 ? (
+        <p className="hint">{t('app.admin.unlimited')}</p>
+      ) : (
+        <PlainTable
+          label={t('app.admin.limits')}
+          heads={heads}
+          rows={data.map((limit) => ({
+            key: `${limit.name} ${limit.subjectId}`,
+            cells: [
+              limit.name,
+              whomText(limit),
+              amountText(limit, limit.used + limit.held),
+              amountText(limit, limit.cap),
+              minuteText(limit.resetsAt),
+            ],
+          }))}
+        />
+      )}
+    </Part>
+  )
+}
+
+type Explanation = Awaited<ReturnType<typeof api.models.explain.query>>
+
+/** Says why a person can, or cannot, ask a model. */
+function ExplainModel({ person }: { person: Person }) {
+  const { data } = useCatalogue()
+  const [outcome, setOutcome] = useState<Explanation | { error: unknown }>()
+  const id = useId()
+  const ask = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const model = readText(new FormData(event.currentTarget), 'model')
+    const asked = api.models.explain.query({ user: { id: String(person.id) }, model })
+    setOutcome(await asked.catch((error: unknown) => ({ error })))
+  }
+  return (
+    <Part title={t('app.admin.mayAsk')}>
+      <form className="try" onSubmit={ask}>
+        <div className="field">
+          <label htmlFor={id}>{t('app.admin.model')}</label>
+          <select id={id} name="model">
+            {data?.models.map(({ modelId, label }) => (
+              <option key={modelId} value={modelId}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </div>
+        <button type="submit" className="quiet-button">
+          {t('app.admin.explain')}
+        </button>
+      </form>
+      <div role="status">{outcome && 'canAsk' in outcome && <Reasons {...outcome} />}</div>
+      {outcome && 'error' in outcome && <FormError error={outcome.error} />}
+    </Part>
+  )
+}
+
+const Reasons = ({ canAsk, reasons }: Explanation) => (
+  <>
+    <State kind={canAsk ? 'ok' : 'wrong'}>{t(canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}</State>
+    <ul lang="en">
+      {reasons.map(({ code, sentence }) => (
+        <li key={code}>{sentence}</li>
+      ))}
+    </ul>
+  </>
+)

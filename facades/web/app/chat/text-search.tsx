@@ -1,0 +1,233 @@
+import { Link } from '@tanstack/react-router'
+import { useMemo, useSyncExternalStore } from 'react'
+import { api, type Conversation } from '../shared/api/client.ts'
+import { errorText } from '../shared/api/error-text.ts'
+import { onSessionEnd } from '../shared/api/session-end.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
+import { useSession } from '../shared/session.tsx'
+import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
+import { t } from '../shared/text/labels.ts'
+import { openMessage } from './message-content.ts'
+
+interface TextResultsProps {
+  words: string
+  onChoose: () => void
+}
+
+/** Searches in what was written, which only this browser can read. */
+export function TextResults({ words, onChoose }: TextResultsProps) {
+  const { conversationKey: key } = useSession()
+  const state = useTextSearch()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is opened grows with the count.
+  const hits = useMemo(() => textSearch.find(words), [words, state.count])
+  const isReading = state.phase === 'reading'
+  return (
+    <section className="text-results" aria-label={t('app.search.texts')}>
+      <h2>{t('app.search.texts')}</h2>
+      <ul>
+        {hits.map((hit) => (
+          <HitRow key={`${hit.conversation.slug}/${hit.number}`} hit={hit} onChoose={onChoose} />
+        ))}
+      </ul>
+      <p className="hint" role="status">
+        {progressText(state, hits.length)}
+      </p>
+      {state.phase === 'failed' && (
+        <p className="notice wrong" role="alert">
+          {errorText(state.error)}
+        </p>
+      )}
+      <button
+        type="button"
+        className="plain-button"
+        onClick={() => (isReading ? textSearch.stop() : void textSearch.read(key))}
+      >
+        {t(isReading ? 'app.composer.stop' : state.phase === 'idle' ? 'app.search.begin' : 'app.search.again')}
+      </button>
+    </section>
+  )
+}
+
+const progressLabels = {
+  reading: 'app.search.reading',
+  stopped: 'app.search.partly',
+  failed: 'app.search.partly',
+  full: 'app.search.partly',
+  done: 'app.search.done',
+} as const
+
+/** Says how far it was searched. */
+function progressText({ phase, count }: SearchState, found: number): string {
+  if (phase === 'idle') return t('app.search.hint')
+  const progress = t(progressLabels[phase], { count })
+  return found === 0 && phase !== 'reading' ? `${progress} ${t('app.search.nothing')}` : progress
+}
+
+const HitRow = ({ hit, onChoose }: { hit: Hit; onChoose: () => void }) => (
+  <li>
+    <Link to="/chat/$slug" params={{ slug: hit.conversation.slug }} hash={hit.number} onClick={onChoose}>
+      <span className="hit-name" dir="auto">
+        {hit.conversation.name}
+      </span>
+      <span className="hint" dir="auto">
+        {hit.excerpt.before}
+        <mark>{hit.excerpt.words}</mark>
+        {hit.excerpt.after}
+      </span>
+    </Link>
+  </li>
+)
+
+/** How far the texts of all conversations are opened, the newest first. */
+export interface SearchState {
+  phase: 'idle' | 'reading' | 'stopped' | 'full' | 'done' | 'failed'
+  /** How many conversations are opened. */
+  count: number
+  error?: unknown
+}
+
+/** A message with the words that were searched for. */
+export interface Hit {
+  conversation: Conversation
+  number: string
+  excerpt: Excerpt
+}
+
+interface OpenedConversation {
+  conversation: Conversation
+  texts: { number: string; text: string }[]
+}
+
+const [LIST_PAGE, MESSAGE_PAGE] = [200, 1000]
+/** Characters that are held at most. */
+const MAX_TEXT = 100_000_000
+/** Hits that are shown at most. */
+const MAX_HITS = 100
+
+const nothing: SearchState = { phase: 'idle', count: 0 }
+
+/** The texts of conversations, opened in this browser. They are held in memory alone, until the session ends or the page goes. */
+class TextSearch {
+  #opened = new Map<string, OpenedConversation>()
+  #size = 0
+  #state = nothing
+  #stop = new AbortController()
+  readonly #listeners = new Set<() => void>()
+
+  get state(): SearchState {
+    return this.#state
+  }
+
+  readonly subscribe = (listener: () => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Opens what is not opened yet, or has changed since. */
+  async read(key: ConversationKey): Promise<void> {
+    const { signal } = this.#begin()
+    try {
+      await this.#readAll(key, signal)
+    } catch (error) {
+      if (!signal.aborted) this.#set({ phase: 'failed', count: this.#opened.size, error })
+    }
+  }
+
+  async #readAll(key: ConversationKey, signal: AbortSignal): Promise<void> {
+    const seen = new Set<string>()
+    for await (const conversation of listAll(signal)) {
+      seen.add(conversation.slug)
+      await this.#open(key, conversation, signal)
+      if (signal.aborted) return
+      if (this.#size > MAX_TEXT) return this.#set({ phase: 'full', count: this.#opened.size })
+      this.#set({ phase: 'reading', count: seen.size })
+    }
+    for (const slug of this.#opened.keys()) if (!seen.has(slug)) this.#drop(slug)
+    this.#set({ phase: 'done', count: this.#opened.size })
+  }
+
+  stop(): void {
+    this.#stop.abort()
+    this.#set({ phase: 'stopped', count: this.#opened.size })
+  }
+
+  forget(): void {
+    this.#stop.abort()
+    this.#opened = new Map()
+    this.#size = 0
+    this.#set(nothing)
+  }
+
+  find(words: string): Hit[] {
+    const newestFirst = [...this.#opened.values()].toSorted((a, b) =>
+      b.conversation.updatedAt.localeCompare(a.conversation.updatedAt),
+    )
+    return newestFirst
+      .values()
+      .flatMap(({ conversation, texts }) =>
+        texts.values().flatMap(({ number, text }) => {
+          const excerpt = findExcerpt(text, words)
+          return excerpt ? [{ conversation, number, excerpt }] : []
+        }),
+      )
+      .take(MAX_HITS)
+      .toArray()
+  }
+
+  #begin(): AbortController {
+    this.#stop.abort()
+    this.#stop = new AbortController()
+    this.#set({ phase: 'reading', count: 0 })
+    return this.#stop
+  }
+
+  async #open(key: ConversationKey, conversation: Conversation, signal: AbortSignal): Promise<void> {
+    const { slug, updatedAt } = conversation
+    if (this.#opened.get(slug)?.conversation.updatedAt === updatedAt) return
+    const texts = await readTexts(key, slug, signal)
+    if (signal.aborted) return
+    this.#drop(slug)
+    this.#opened.set(slug, { conversation, texts })
+    this.#size += sizeOf(texts)
+  }
+
+  #drop(slug: string): void {
+    this.#size -= sizeOf(this.#opened.get(slug)?.texts ?? [])
+    this.#opened.delete(slug)
+  }
+
+  #set(state: SearchState): void {
+    this.#state = state
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+const sizeOf = (texts: OpenedConversation['texts']) => texts.reduce((sum, { text }) => sum + text.length, 0)
+
+async function* listAll(signal: AbortSignal): AsyncGenerator<Conversation> {
+  let after: string | null = null
+  do {
+    const page: { size: number; after?: string } = { size: LIST_PAGE, ...(after !== null && { after }) }
+    const { data, meta } = await api.conversations.list.query({ page }, { signal })
+    yield* data
+    after = meta.next
+  } while (after !== null)
+}
+
+async function readTexts(key: ConversationKey, slug: string, signal: AbortSignal) {
+  const texts: OpenedConversation['texts'] = []
+  let before: string | null = null
+  do {
+    const page: { size: number; before?: string } = { size: MESSAGE_PAGE, ...(before !== null && { before }) }
+    const { data, meta } = await api.conversations.messages.query({ slug, page }, { signal })
+    const opened = await Promise.all(data.map((message) => openMessage(key, message)))
+    texts.unshift(...opened.map(({ number, answer }) => ({ number, text: answer.text })))
+    before = meta.next
+  } while (before !== null)
+  return texts
+}
+
+export const textSearch = new TextSearch()
+onSessionEnd(() => textSearch.forget())
+
+export const useTextSearch = (): SearchState => useSyncExternalStore(textSearch.subscribe, () => textSearch.state)

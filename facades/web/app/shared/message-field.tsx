@@ -1,0 +1,162 @@
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  type KeyboardEvent,
+  type Ref,
+  type RefObject,
+  useEffect,
+  useRef,
+  useState,
+} from 'react'
+import type { ConversationKey } from './conversation-key.ts'
+import { t } from './text/labels.ts'
+import { IconButton } from './ui/icon.tsx'
+
+type AddFiles = (files: Iterable<File>) => void
+
+interface MessageFieldProps {
+  field: Ref<HTMLTextAreaElement>
+  text: string
+  placeholder: string
+  write: (text: string) => void
+  /** Takes what is pasted that is no text. */
+  addFiles: AddFiles
+}
+
+/** Where a message is written. */
+export const MessageField = ({ field, text, placeholder, write, addFiles }: MessageFieldProps) => (
+  <textarea
+    ref={field}
+    rows={1}
+    dir="auto"
+    value={text}
+    aria-label={t('app.composer.message')}
+    placeholder={placeholder}
+    onChange={(event) => write(event.target.value)}
+    onPaste={(event) => pasteFiles(event, addFiles)}
+    onKeyDown={sendByKey}
+  />
+)
+
+export function AttachButton({ add }: { add: AddFiles }) {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        onChange={({ target }) => {
+          add([...(target.files ?? [])])
+          target.value = ''
+        }}
+      />
+      <IconButton icon="attach" label={t('app.files.attach')} onClick={() => input.current?.click()} />
+    </>
+  )
+}
+
+export const SendButton = ({ disabled }: { disabled: boolean }) => (
+  <IconButton
+    key="send"
+    icon="arrowUp"
+    label={t('app.composer.send')}
+    className="primary"
+    type="submit"
+    disabled={disabled}
+  />
+)
+
+/** Takes pictures and files. What is a text as well, as from a spreadsheet, is pasted as the text. */
+function pasteFiles(event: ClipboardEvent, add: AddFiles): void {
+  const { files, types } = event.clipboardData
+  if (files.length === 0 || types.includes('text/plain')) return
+  event.preventDefault()
+  add([...files])
+}
+
+/** Takes files that are dropped on a form. */
+export const dropTarget = (add: AddFiles) => ({
+  onDragOver: (event: DragEvent) => event.preventDefault(),
+  onDrop: (event: DragEvent) => {
+    if (event.dataTransfer.files.length === 0) return
+    event.preventDefault()
+    add([...event.dataTransfer.files])
+  },
+})
+
+/** Sends by Enter, but not by the one that ends the input of a character by an editor of the system, nor on a touch keyboard. */
+function sendByKey(event: KeyboardEvent<HTMLTextAreaElement>): void {
+  const { key, shiftKey, nativeEvent, currentTarget } = event
+  if (key !== 'Enter' || shiftKey || nativeEvent.isComposing || nativeEvent.keyCode === 229 || isTouch.matches) return
+  event.preventDefault()
+  currentTarget.form?.requestSubmit()
+}
+
+const isTouch = matchMedia('(pointer: coarse) and (hover: none)')
+
+const SEAL_MS = 250
+
+const slotOf = (owner: string, slug: string | undefined) => `svc:draft:${owner}:${slug ?? 'new'}`
+
+/** What is being written in a conversation. It is kept sealed in this browser, whatever happens to the page. */
+export function useDraft(key: ConversationKey, owner: string, slug: string | undefined) {
+  const slot = slotOf(owner, slug)
+  const [text, setText] = useState('')
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => {
+    const sealed = localStorage.getItem(slot)
+    if (sealed === null) return
+    key.open(sealed).then(
+      (kept) => setText((written) => written || kept),
+      // Sealed with an earlier key, which opens nothing any more.
+      () => localStorage.removeItem(slot),
+    )
+  }, [key, slot])
+  const write = (next: string) => {
+    setText(next)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => keepDraft(key, slot, next), SEAL_MS)
+  }
+  const clear = () => {
+    setText('')
+    clearTimeout(timer.current)
+    localStorage.removeItem(slot)
+  }
+  return { text, write, clear }
+}
+
+async function keepDraft(key: ConversationKey, slot: string, text: string): Promise<void> {
+  if (text.trim() === '') return localStorage.removeItem(slot)
+  localStorage.setItem(slot, await key.seal(text))
+}
+
+/** Where a next message is written. */
+type Field = 'chat' | 'room' | 'thread'
+
+const fields = new Map<Field, (quotation: string) => void>()
+
+/** Puts a text as a quotation into the field for the next message. */
+export function quote(field: Field, text: string): void {
+  fields.get(field)?.(text.replace(/^/gm, '> '))
+}
+
+interface Draft {
+  text: string
+  write: (text: string) => void
+}
+
+/** Takes quotations into a draft, above what is written already. */
+export function useQuotations(field: Field, draft: Draft, element: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const take = (quotation: string) => {
+      draft.write(`${quotation}\n\n${draft.text}`)
+      element.current?.focus()
+    }
+    fields.set(field, take)
+    return () => {
+      if (fields.get(field) === take) fields.delete(field)
+    }
+  }, [field, draft, element])
+}

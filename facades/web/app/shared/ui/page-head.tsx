@@ -1,0 +1,24 @@
+import { useLocation } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { siteName } from '../site.ts'
+import { t } from '../text/labels.ts'
+import { IconButton } from './icon.tsx'
+import { useIsNarrow, useSidebar } from './sidebar-state.ts'
+
+/** Names the page in the tab and the history of the browser. */
+export function usePageTitle(title: string): void {
+  useEffect(() => {
+    document.title = `${title} · ${siteName}`
+    return () => {
+      document.title = siteName
+    }
+  }, [title])
+}
+
+/** Opens the sidebar where the page is narrow. */
+export function SidebarButton() {
+  const { setOpen } = useSidebar()
+  const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })
+  const label = t(isInRooms ? 'app.rooms' : 'app.chats')
+  return useIsNarrow() ? <IconButton icon="menu" label={label} onClick={() => setOpen(true)} /> : null
+}

@@ -1,0 +1,135 @@
+import { useQuery } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { api } from './api/client.ts'
+import { useSession } from './session.tsx'
+import { t } from './text/labels.ts'
+import { IconButton } from './ui/icon.tsx'
+
+/** A file on its way to the service, or there already. */
+interface Upload {
+  /** Names it on this page. */
+  key: number
+  name: string
+  /** From 0 to 1. */
+  progress: number
+  /** Of the attachment, once it is there. */
+  id?: string
+  /** Why it was refused, in words. */
+  refusal?: string
+}
+
+interface FileRules {
+  maxFileSize?: number
+}
+
+const { api: jsonApi = '' } = document.documentElement.dataset
+
+/** Seals a file before it is sent. */
+export type SealFile = (file: File) => Promise<Blob>
+
+/** The files that go along with the next message; sealed, where a way to do so is given. */
+export function useUploads(seal?: SealFile) {
+  const { connection } = useSession()
+  const [uploads, setUploads] = useState<Upload[]>([])
+  const requests = useRef(new Map<number, XMLHttpRequest>())
+  const nextKey = useRef(0)
+  const { maxFileSize = Number.POSITIVE_INFINITY } = (connection.configs['storage_files'] ?? {}) as FileRules
+
+  const change = (key: number, changes: Partial<Upload>) =>
+    setUploads((all) => all.map((each) => (each.key === key ? { ...each, ...changes } : each)))
+
+  const addOne = (file: File) => {
+    const key = nextKey.current++
+    setUploads((all) => [...all, { key, name: file.name, progress: 0 }])
+    if (file.size > maxFileSize)
+      return change(key, { refusal: t('app.files.tooLarge', { size: megabytes(maxFileSize) }) })
+    requests.current.set(
+      key,
+      sendFile(file, seal, (changes) => change(key, changes)),
+    )
+  }
+  const remove = (key: number) => {
+    requests.current.get(key)?.abort()
+    setUploads((all) => all.filter((each) => each.key !== key))
+  }
+  return {
+    uploads,
+    add: (files: Iterable<File>) => [...files].forEach(addOne),
+    remove,
+    clear: () => setUploads([]),
+    isUploading: uploads.some(({ id, refusal }) => id === undefined && refusal === undefined),
+    ids: uploads.flatMap(({ id }) => id ?? []),
+  }
+}
+
+const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
+
+/** `fetch` tells nothing of what was sent already. */
+function sendFile(file: File, seal: SealFile | undefined, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
+  const request = new XMLHttpRequest()
+  request.open('POST', `${jsonApi}/attachments/actions/upload`)
+  request.setRequestHeader('accept', 'application/vnd.api+json')
+  request.responseType = 'json'
+  request.upload.onprogress = ({ loaded, total }) => change({ progress: total > 0 ? loaded / total : 0 })
+  request.onload = () => change(outcomeOf(request))
+  request.onerror = () => change({ refusal: t('page.error.offline') })
+  const send = (content: Blob) => {
+    const form = new FormData()
+    form.append('name', file.name)
+    if (seal) form.append('clientEncrypted', 'true')
+    form.append('file', content, file.name)
+    if (request.readyState === XMLHttpRequest.OPENED) request.send(form)
+  }
+  if (seal) void seal(file).then(send, () => change({ refusal: t('app.files.refused') }))
+  else send(file)
+  return request
+}
+
+interface UploadAnswer {
+  data?: { id: string }
+  errors?: { code?: string; detail?: string }[]
+}
+
+function outcomeOf({ status, response }: XMLHttpRequest): Partial<Upload> {
+  const { data, errors } = (response ?? {}) as UploadAnswer
+  if (data) return { id: data.id, progress: 1 }
+  const code = errors?.[0]?.code ?? ''
+  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : (refusals[code] ?? 'app.files.refused')) }
+}
+
+const refusals: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
+
+/** Whether the text of a file is still being read for models. */
+const useReadState = (id: string | undefined) =>
+  useQuery({
+    queryKey: ['attachment', id],
+    enabled: id !== undefined,
+    queryFn: ({ signal }) => api.attachments.get.query({ id: id ?? '' }, { signal }),
+    refetchInterval: ({ state }) => (state.data?.textState === 'pending' ? 1500 : false),
+  }).data?.textState
+
+/** The files that go along with the next question, with how far they have come. */
+export const UploadList = ({ uploads, remove }: { uploads: readonly Upload[]; remove: (key: number) => void }) =>
+  uploads.length > 0 && (
+    <ul className="uploads" aria-label={t('app.files')}>
+      {uploads.map((upload) => (
+        <Row key={upload.key} upload={upload} remove={() => remove(upload.key)} />
+      ))}
+    </ul>
+  )
+
+function Row({ upload, remove }: { upload: Upload; remove: () => void }) {
+  const { id, name, progress, refusal } = upload
+  const readState = useReadState(id)
+  const isSending = id === undefined && refusal === undefined
+  return (
+    <li className={refusal && 'refused'}>
+      <span className="file-name">{name}</span>
+      {isSending && <progress value={progress} aria-label={t('app.files.sending', { name })} />}
+      <span className="hint">
+        {refusal ?? (isSending ? '' : t(readState === 'pending' ? 'app.files.reading' : 'app.files.ready'))}
+      </span>
+      <IconButton icon="close" label={t('app.files.remove', { name })} onClick={remove} />
+    </li>
+  )
+}
