@@ -70,7 +70,7 @@ async function backedUp(name: string) {
   return place(name)
 }
 
-test('what people had is there again in an empty installation, and clients read it anew', async () => {
+test('a restored installation has all data, and clients read it again from the start', async () => {
   const person = await newPerson(svc)
   const { one: room } = await person.create('rooms', { name: 'Chess' })
   const { one: file } = await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
@@ -103,7 +103,7 @@ test('what people had is there again in an empty installation, and clients read 
 })
 
 describeWith('chromium')('the drill', () => {
-  test('after a wipe people sign in with their old password and passkey, and read on', async () => {
+  test('after a wipe people sign in with their old password and passkey', async () => {
     await using lost = await startApp({ APP_KEY })
     {
       await using chat = await openChat(lost, 'ada')
@@ -174,7 +174,7 @@ test('the embedded database is restored like any other', async () => {
   expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ username: earlier.username }))
 })
 
-test('nothing that was acknowledged before a backup began is missing in it, while people go on', async () => {
+test('a backup under load lacks nothing that was acknowledged before it began', async () => {
   let isOver = false
   const acknowledged: string[] = []
   const writing = Array.from({ length: 4 }, async (_, writer) => {
@@ -196,7 +196,7 @@ test('nothing that was acknowledged before a backup began is missing in it, whil
   expect(names.map(({ username }) => username)).toEqual(expect.arrayContaining(known))
 })
 
-test('a backup needs a folder of its own, and one that breaks off leaves nothing', async () => {
+test('a backup needs an empty folder, and leaves nothing when it breaks off', async () => {
   await mkdir(place('full'))
   await writeFile(place('full/note'), 'mine')
 
@@ -210,7 +210,7 @@ test('a backup needs a folder of its own, and one that breaks off leaves nothing
   expect((await readdir(folder)).filter((name) => name.includes('.draft'))).toEqual([])
 })
 
-test('a copy that was cut or changed, and one under other keys, is refused before anything is written', async () => {
+test('a damaged backup, or one under other keys, is refused before any write', async () => {
   const copy = await backedUp('altered')
   await using fresh = await newInstallation()
   const refusals = async (sentence: string) => {

@@ -38,7 +38,7 @@ async function openLog() {
   }
 }
 
-test('the partitions of the change log of the next two days are made ahead, once, however many replicas make them', async () => {
+test('the partitions of the next two days are made once by all replicas', async () => {
   await using log = await openLog()
 
   await Promise.all([log.upkeep('2026-03-01'), log.upkeep('2026-03-01')])
@@ -47,7 +47,7 @@ test('the partitions of the change log of the next two days are made ahead, once
   expect(await log.partitions()).toEqual(['20260302', '20260303', 'default'])
 })
 
-test('the partitions of the change log are dropped with all their rows when their days are over', async () => {
+test('partitions of the change log are dropped with their rows after retention', async () => {
   await using log = await openLog()
   for (const day of ['2026-03-01', '2026-03-02', '2026-03-03']) await log.upkeep(day)
   for (const day of ['2026-03-02', '2026-03-03', '2026-03-04']) await log.write(day)
@@ -59,7 +59,7 @@ test('the partitions of the change log are dropped with all their rows when thei
   expect(await log.partitions()).toEqual(['20260303', '20260304', '20260305', '20260311', '20260312', 'default'])
 })
 
-test('the partitions of the change log take every row where none was made for its day, and give it up when its time is over', async () => {
+test('the change log accepts rows of a day without a partition, and expires them', async () => {
   await using log = await openLog()
   await log.write('2026-03-01', 25_000)
   await log.write('2026-03-06')
@@ -72,7 +72,7 @@ test('the partitions of the change log take every row where none was made for it
   ])
 })
 
-test('the partitions of the change log never make a writer wait for a transaction that reads for long', async () => {
+test('making or dropping partitions never blocks a writer behind a long read', async () => {
   await using log = await openLog()
   for (const day of ['2026-03-01', '2026-03-02']) await log.upkeep(day)
   const reading = await log.pool.connect()

@@ -38,7 +38,7 @@ async function silentPort(): Promise<number> {
   return (server.address() as { port: number }).port
 }
 
-describe('a failure without a code that means the database is out of reach is told as unavailable', () => {
+describe('a driver failure without a code counts as an unavailable database', () => {
   test('a connection that was ended while a statement ran', async () => {
     const client = await openClient()
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')

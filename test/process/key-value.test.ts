@@ -49,7 +49,7 @@ describe.for(stores)('a value %s', ([, url]) => {
     await expect.poll(() => kv.get(key)).toBeUndefined()
   })
 
-  test('is set by one of many who set it at once if it is absent', async () => {
+  test('is set by exactly one of many concurrent set-if-absent calls', async () => {
     await using store = await openStore(url)
     const { kv, key } = store
 

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 15 * 60_000 })
 
 const run = promisify(execFile)
 
-test('every write that was answered outlives kills of the service, and of its database, at any moment', async () => {
+test('every acknowledged write survives kills of the service and its database', async () => {
   await using folder = await dataFolder()
   const settings = { DATA_DIR: folder.path, PORT: '0' }
   const token = await firstAdministrator(settings)

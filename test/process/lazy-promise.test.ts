@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 
-test('a value that could not be loaded is loaded again by the next call, and then kept', async () => {
+test('a failed lazy value is loaded again by the next call, then kept', async () => {
   let calls = 0
   const load = lazyPromise(async () => {
     calls++

@@ -31,7 +31,7 @@ const endings = [
 ] as const
 
 test.for(endings)(
-  'an error that was just logged reaches standard output where the process ends by %j',
+  'an error logged just before the process ends by %j reaches standard output',
   async ([ending]) => {
     const lines: string[] = []
     const child = logAndEnd(ending)
@@ -52,7 +52,7 @@ test.for(endings)('a process whose reader is gone ends by %j with the code %d, t
   expect(await once(child, 'close')).toEqual([code, null])
 })
 
-test('a reader that takes nothing costs 4 MB at most: further lines are dropped, and their number is told', async () => {
+test('a stalled log reader costs 4 MB at most, and dropped lines are counted', async () => {
   const child = logAndEnd(`
     for (let at = 0; at < 60_000; at++) lines.info('x'.repeat(100))
     process.stdin.resume()
@@ -91,7 +91,7 @@ async function startAtTerminal(settings: Record<string, string>) {
   return { lines, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-test('a first start at a terminal speaks in words, and ends with one block of labelled values', async () => {
+test('a first start at a terminal prints sentences and a block of labelled values', async () => {
   await using terminal = await startAtTerminal({ NO_COLOR: '1' })
   const { lines } = terminal
   const labels = lines.map((line) => /^ {4}(\w+) +\S+$/.exec(line)?.[1]).filter(Boolean)

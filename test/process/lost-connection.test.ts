@@ -126,7 +126,7 @@ const reading = buildRoutes(appRouter)
   .filter(({ method, procedure, url }) => method === 'GET' && procedure && !url.includes('/actions/'))
   .map(({ url }) => url)
 
-describe('a call that loses its connection to the database answers 503, and the service goes on:', () => {
+describe('a call that loses its database connection answers 503, and the service continues:', () => {
   test.for(sampleOf(byToken, 4))('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, app.token)).toBeGreaterThan(1)
   })

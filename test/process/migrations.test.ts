@@ -60,7 +60,7 @@ describe('the migrations', () => {
     expect(await rows('select id from users', empty.database)).toEqual([{ id: 1 }])
   })
 
-  test('the migrations leave the AI user as it was made, and the next user the next id', async () => {
+  test('the migrations keep the AI user, and ids continue after it', async () => {
     await using empty = await emptyConnection()
     await migrate(empty.database, empty.url, { name: 'Ada', username: 'ai' })
     await migrate(empty.database, empty.url, { name: 'Bob', username: 'bot' })
@@ -87,7 +87,7 @@ describe('the migrations', () => {
     expect(applied).toHaveLength(files.length)
   })
 
-  test('the migrations make one counter of all that a limit had in a period, for calls under way, too', async () => {
+  test("the migrations merge a limit's usage of a period into one counter", async () => {
     await using empty = await emptyConnection()
     const { database } = empty
     await new Migrator(database.orm.em).up({ to: 'Migration20261125233134' })

@@ -23,7 +23,7 @@ const lockRooms = () =>
     rooms.map(({ id }) => id),
   ])
 
-test('a person with many requests at once has three connections, and leaves the others to everybody else', async () => {
+test('concurrent requests of one person use at most three database connections', async () => {
   const other = await newRoom(svc)
   await using held = await lockRooms()
   const sending = rooms.map(({ id }) => send(busy, id))
@@ -36,7 +36,7 @@ test('a person with many requests at once has three connections, and leaves the 
   expect((await Promise.all(sending)).map(({ status }) => status)).toEqual(rooms.map(() => 201))
 })
 
-test('beyond those that may wait, requests of one person are refused with 429 and when to come again', async () => {
+test('excess concurrent requests of a person are refused with 429 and Retry-After', async () => {
   await using held = await lockRooms()
   const sending = rooms.slice(0, 3).map(({ id }) => send(busy, id))
   await expect.poll(() => countWaiting(svc)).toBe(3)

@@ -65,7 +65,7 @@ describeWith(
   })
   afterAll(() => resources.disposeAsync())
 
-  test('boots in its order: connection and settings, texts and models, keys, the socket, conversations and rooms', async () => {
+  test('boots in its order: connection, settings, texts, models, keys, socket, conversations, rooms', async () => {
     const value = 'aXY=|dGFn|dGV4dA=='
     const get = async (path: string) => {
       const { status, body } = await ada.send('GET', `/api/acme/v1${path}`)

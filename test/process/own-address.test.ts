@@ -28,7 +28,7 @@ function open(svc: TestApp, headers: Record<string, string>, path = '/login'): P
 const warnings = ({ log }: TestApp) =>
   log.filter((line) => line.includes('Set BASE_URL to the address')).map((line) => JSON.parse(line))
 
-test('a service that is opened at another address than BASE_URL tells the log so, once, with the address that was seen', async () => {
+test('a service at another address than BASE_URL logs the seen address once', async () => {
   const { direct } = services
 
   for (let times = 0; times < 3; times++) await open(direct, { ...page, host: 'intranet:8080' })
@@ -36,7 +36,7 @@ test('a service that is opened at another address than BASE_URL tells the log so
   expect(warnings(direct)).toMatchObject([{ level: 40, host: 'intranet:8080', baseUrl: 'https://svc.localhost' }])
 })
 
-test('a service that is opened at another address than BASE_URL writes no end of lines where somebody makes names up', async () => {
+test('a service at another address than BASE_URL logs a bounded number of names', async () => {
   await using svc = await startApp({ BASE_URL: 'https://svc.localhost' })
 
   for (let times = 0; times < 20; times++) await open(svc, { ...page, host: `host${times}` })
@@ -56,7 +56,7 @@ test.for([
   ],
   ['behind a trusted proxy that does not', 'proxied', { ...page, host: 'svc', via: '1.1 proxy' }],
 ] as const)(
-  'a service that is opened at another address than BASE_URL has nothing to say when it is %s',
+  'a service at another address than BASE_URL logs nothing when it is %s',
   async ([, service, headers]) => {
     const svc = services[service]
     const before = warnings(svc)
@@ -67,7 +67,7 @@ test.for([
   },
 )
 
-test('a service that is opened at another address than BASE_URL sees through a trusted proxy', async () => {
+test('a service at another address than BASE_URL sees it through a trusted proxy', async () => {
   const { proxied } = services
 
   await open(proxied, {
@@ -80,7 +80,7 @@ test('a service that is opened at another address than BASE_URL sees through a t
   expect(warnings(proxied)).toMatchObject([{ host: 'other.example.org' }])
 })
 
-test('a service that is opened at another address than BASE_URL takes all names of the own machine for one', async () => {
+test('a service at another address than BASE_URL accepts all names of localhost', async () => {
   await using svc = await startApp()
 
   await open(svc, { ...page, host: `localhost:${new URL(svc.url).port}` })

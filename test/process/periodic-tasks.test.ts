@@ -12,7 +12,7 @@ const addExpired = ({ rows }: TestApp) =>
 const failures = ({ log }: TestApp) =>
   log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a periodic task failed')
 
-test('a periodic task that fails is logged by its name with the cause, and tried again a period later', async () => {
+test('a failed periodic task is logged with its cause, and retried a period later', async () => {
   await using svc = await startApp({ SESSION_LIFETIME: '1s' })
   await addExpired(svc)
   await svc.rows('alter table sessions rename to hidden')

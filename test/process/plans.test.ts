@@ -48,7 +48,7 @@ describe('a statement over a table that grows without bound', () => {
   }, 120_000)
   afterAll(() => svc[Symbol.asyncDispose]())
 
-  test('a statement over a table that grows without bound is planned with its values, however often it ran with others', async () => {
+  test('a statement over a growing table is planned with its values every time', async () => {
     for (let round = 0; round < 12; round++) await svc.host.usage.report(ALL)
     // A connection that has nothing to do says after ten seconds what it has done.
     const patient = { timeout: 60_000, interval: 500 }
@@ -61,7 +61,7 @@ describe('a statement over a table that grows without bound', () => {
     await expect.poll(async () => (await scansOf(svc)).whole, patient).toBeGreaterThanOrEqual(before.whole + 12)
   })
 
-  test('of a report looks at the days that were asked for, kept one by one or as sums', async () => {
+  test('of a report reads only the requested days, as rows or as sums', async () => {
     const reports: [Statement<unknown>, unknown[]][] = [
       ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usageBy(by), [DAY.from, DAY.to]]),
       ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usagePage(by), [DAY.from, DAY.to, 100, 0]]),
@@ -84,7 +84,7 @@ describe('a statement over a table that grows without bound', () => {
     }
   })
 
-  test('walks the index to the newest of a declared type and does not sort the table', async () => {
+  test('walks the index to the newest of a declared type without a sort', async () => {
     const type = 'usage-records'
     const records = resource({
       type,
@@ -133,7 +133,7 @@ test('a statement of the catalogue is planned once in each connection, whatever 
   expect(kept.filter(({ generic }) => generic > 10).length).toBeGreaterThan(2)
 })
 
-test('the page of a list of 1,000 models looks at the list once, and writes the rows of the page alone', async () => {
+test('a page of 1,000 models scans the list once, and formats its own rows', async () => {
   await using svc = await startJsonApi()
   await svc.rows(
     `insert into ai_providers (id, provider_id, adapter, name) select n, 'p' || n, 'demo', 'P' || n from generate_series(101, 105) n`,

@@ -65,7 +65,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
 
-  test('whoever waits for a row for too long is refused, as on a connection of its own', async () => {
+  test('a long wait for a row lock is refused as without a pooler', async () => {
     const [admin, { id }] = [
       await one().user({ role: 'admin', abilities: ['read', 'write', 'user'] }),
       await one().user(),
@@ -78,7 +78,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
     await client.query('rollback')
   })
 
-  test('a transaction that was left open keeps nobody waiting for longer than the settings say', async () => {
+  test('an abandoned transaction blocks nobody for longer than the settings say', async () => {
     const { id } = await one().user()
     await using client = await openClient(one().env.DATABASE_URL)
     await client.query('begin')
@@ -98,7 +98,7 @@ describeWith('pgbouncer')('a start through a pooler', () => {
     await expect(starting).rejects.toThrow(`In PgBouncer: connect_query='${CONNECT_QUERY}'`)
   })
 
-  test('without the address of the database itself is refused with the setting that is missing', async () => {
+  test('refuses to start without the direct address, and names the missing setting', async () => {
     await using database = await cloneDatabase()
     await using pooler = await startPgbouncer(database.url, CONNECT_QUERY)
     await expect(startApp({ ...limits, DATABASE_URL: pooler.url })).rejects.toThrow(/DATABASE_DIRECT_URL/)

@@ -55,13 +55,13 @@ describe('the guides', () => {
       .map(({ name }) => join(floor, name))
       .filter((path) => readdirSync(join(root, path), { withFileTypes: true }).filter((it) => it.isFile()).length > 10)
 
-  test('every floor and every large room has a README whose first line says what is in it', () => {
+  test('every large folder has a README whose first line says what it contains', () => {
     const firstLines = rooms().map((path) => [path, read(join(path, 'README.md')).split('\n')[0]])
 
     expect(firstLines.filter(([, line]) => !/^# .+: .+/.test(line ?? ''))).toEqual([])
   })
 
-  test('every link of a README leads to a file and a heading that are there', () => {
+  test('every link of a README leads to an existing file and heading', () => {
     const links = readmes.flatMap((file) =>
       [...withoutCode(read(file)).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)].map(([, path = '', anchor]) => ({
         file,
@@ -125,7 +125,7 @@ describe('the guides', () => {
     )
   }
 
-  test('the guide of settings has a row for every setting, as the code makes it now', () => {
+  test('the guide of settings has a row for every setting of the code', () => {
     const guide = read('server/config/README.md')
 
     expect(renew(guide) === guide, 'run `npm run readme`').toBe(true)

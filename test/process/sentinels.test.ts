@@ -38,7 +38,7 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
     stop()
   }
 
-  test('go on with the next primary when the first one dies, and share their counts there', async () => {
+  test('continue with the next primary when the first dies, and share its counts', async () => {
     await expect.poll(async () => [await isHealthy(one), await isHealthy(other)]).toEqual([true, true])
     await reach()
 

@@ -131,7 +131,7 @@ describe('settings', () => {
     ],
     [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
   ] as const)(
-    'settings say what is wrong in their own words, with what was given unless it is secret: %j',
+    'a wrong setting is reported with its value unless it is secret: %j',
     ([given, says]) => {
       expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
       expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
@@ -180,7 +180,7 @@ test.for(ownKeys)('production takes no %s that is not random', (name) => {
 })
 
 test.for(judged.filter(({ name }) => !ownKeys.includes(name) && !/_(URL|HEADERS)$/.test(name)))(
-  'production starts with a $name of words of its own, as it may have done for years',
+  'production starts with a $name that an operator chose',
   ({ name }) => {
     const own = [
       ...['example.org-userdata-salt-5f2c91', 'example-university-2024', 'todo-app-5f2c91b7-salt', '0123'.repeat(8)],
@@ -226,7 +226,7 @@ test('production takes no demo model, wherever it stands in the file, and develo
   await rm(folder, { recursive: true })
 })
 
-test('a filter that has all its brackets and is none to a directory stops the start', async () => {
+test('a filter that LDAP cannot parse stops the start, even with balanced brackets', async () => {
   await expect(readWholeEnv({ LDAP_FILTER: '((uid=username))' })).rejects.toThrow(/^LDAP_FILTER: /)
   await expect(readWholeEnv({ LDAP_FILTER: '(uid=username)' })).resolves.toBeDefined()
 })

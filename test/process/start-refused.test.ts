@@ -110,7 +110,7 @@ describe('a start that is refused', () => {
     other.close()
   })
 
-  test('a .env with misspelt names: they are told with all else that is wrong, and what others read is left alone', async () => {
+  test('misspelt names in .env are reported together with all other problems', async () => {
     await using folder = await temporaryFile(
       '.env',
       'BASEURL=https://svc.example.org\nPOSTGRES_PASSWORD=x\nPROT=1\nLOG_LEVEL=loud\n',

@@ -33,7 +33,7 @@ test.for([
   },
 )
 
-test('a service says nothing of an address that is not encrypted where it has none, or is tried out', async () => {
+test('a service without BASE_URL or at a localhost name logs no encryption warning', async () => {
   expect(await says({})).toBe(false)
   expect(await startSaying({ BASE_URL: 'http://svc.localhost' })).toBe(false)
 })

@@ -23,7 +23,7 @@ const lastLine = (log: string) => JSON.parse(log.trimEnd().split('\n').at(-1) ??
 const loadedPackages = join(import.meta.dirname, '../kit/loaded-packages.ts')
 
 describe('the first start', () => {
-  test('the first start needs no settings, and ends with a request that works as it stands; the second start shows no token, has eight threads and loads nothing for what is not configured', async () => {
+  test('the first start needs no settings and prints a request that works', async () => {
     await using folder = await dataFolder()
     const first = startProcess({ DATA_DIR: folder.path, PORT: String(await freePort()) })
     await using _ = first
@@ -83,7 +83,7 @@ describe('the first start', () => {
     expect(loaded.filter((name) => [...unused, ...untilUsed, ...heavy].includes(name))).toEqual([])
   })
 
-  test('the first start makes the user demo as long as there is nobody, also where the database is migrated already', async () => {
+  test('the first start creates the user demo if there is no person yet', async () => {
     await using database = await cloneDatabase()
     await using folder = await dataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
@@ -96,7 +96,7 @@ describe('the first start', () => {
     expect(service.said.out).toContain('curl https://svc.localhost/api/ai-req ')
   })
 
-  test('the first start says in production which command adds the first user, and makes none itself', async () => {
+  test('the first start in production prints the command that adds the first user', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     await using config = await configFor('http://127.0.0.1:9')
@@ -118,7 +118,7 @@ describe('the first start', () => {
     expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
-  test('two services run on one machine with a folder each, and whoever wants the folder of another waits for it and can be stopped meanwhile', async () => {
+  test('a second service waits for a data folder in use, and can be stopped', async () => {
     await using folder = await dataFolder()
     await using elsewhere = await dataFolder()
     const settings = { DATA_DIR: folder.path, PORT: '0' }
@@ -146,7 +146,7 @@ describe('the first start', () => {
     await third.ready()
   })
 
-  test('the first start tells front ends the port that was free, where PORT is 0', async () => {
+  test('with PORT 0 front ends learn the port that was assigned', async () => {
     await using svc = await startApp({ PORT: '0' })
 
     const answer = await svc.send('GET', '/api/svc/v1/configs/transfer')
@@ -154,7 +154,7 @@ describe('the first start', () => {
     expect(await answer.json()).toMatchObject({ data: { attributes: { values: { baseUrl: svc.url } } } })
   })
 
-  test('the first start takes SVC_AVATAR at the next start where the first could not read it', async () => {
+  test('SVC_AVATAR is applied at the next start if the first could not read it', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     const picture = join(folder.path, 'svc.png')
@@ -168,7 +168,7 @@ describe('the first start', () => {
     expect(await rowsOf(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
   })
 
-  test('two replicas that start at once on an empty database share one schema, one AI user and one demo user', async () => {
+  test('two replicas that start concurrently share one schema and one demo user', async () => {
     await using database = await emptyDatabase()
     await using folder = await dataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }

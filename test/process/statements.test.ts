@@ -72,7 +72,7 @@ function rowOf(checker: ts.TypeChecker, type: ts.Type): ts.Type | undefined {
   return selected && selected.flags & ts.TypeFlags.Never ? undefined : selected
 }
 
-test('each statement is one that the migrated schema knows, and selects the columns that it is declared to select', async () => {
+test('each statement is valid in the migrated schema and returns its declared columns', async () => {
   const declared = declaredRows()
   const wrong: string[] = []
   for (const { constant, file, statement } of await exportedStatements()) {
@@ -133,7 +133,7 @@ class Description {
   }
 }
 
-test('a statement names tables of other areas by their entities, so that an import shows what it knows', () => {
+test('a statement names tables of other areas by their entities', () => {
   const sources = globSync('{entities,routers}/*/**/*.ts', { cwd: root, exclude: ['**/migrations/**'] })
   const texts = sources.map((file) => ({
     file,

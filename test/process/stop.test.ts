@@ -53,7 +53,7 @@ const readiness = (url: string) =>
   fetch(`${url}/health/ready`).then(async (response) => [response.status, await response.json()] as const)
 
 test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-  'a stop by %s finishes what is under way, takes nothing new, and ends with 0',
+  'a stop by %s finishes open requests, accepts no new ones and exits 0',
   async (signal) => {
     await using svc = await busy()
     expect(await readiness(svc.url)).toEqual([200, { status: 'ready' }])
@@ -78,7 +78,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
 )
 
-test('a stop serves for DRAIN_DELAY what still comes, each answer the last of its connection, then closes what is idle', async () => {
+test('a stop serves requests during DRAIN_DELAY, then closes idle connections', async () => {
   await using svc = await busy({ DRAIN_DELAY: '10s' })
   const idle = connect(Number(new URL(svc.url).port), '127.0.0.1')
   const idleEnded = once(idle, 'end')
@@ -104,7 +104,7 @@ test('a stop serves for DRAIN_DELAY what still comes, each answer the last of it
   expect(await svc.service.ended).toBe(0)
 })
 
-test('a stop refuses new work on every surface with 503, in the shape that its clients know', async () => {
+test('a stop refuses new work on every surface with a well-formed 503', async () => {
   await using svc = await busy()
   svc.service.kill('SIGTERM')
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
@@ -136,7 +136,7 @@ test('a stop refuses new work on every surface with 503, in the shape that its c
   ])
 })
 
-test('a stop by Ctrl-C, which every process of the terminal hears, still finishes with a database', async () => {
+test('a stop by Ctrl-C finishes open requests with a database of its own', async () => {
   await using svc = await busy()
 
   svc.service.signalAll('SIGINT')
@@ -149,7 +149,7 @@ test('a stop by Ctrl-C, which every process of the terminal hears, still finishe
   expect(await svc.folder.postgres()).toBeUndefined()
 })
 
-test('a stop by a terminal that is closed finishes what is under way, though nobody reads what it says', async () => {
+test('a stop by a closed terminal finishes open requests', async () => {
   const command = `echo "process $$"; exec ${manifest.scripts.start}`
   await using terminal = await busy({}, ['script', '--quiet', '--flush', '--command', command, '/dev/null'])
   const pid = Number(terminal.service.said.out.match(/process (\d+)/)?.[1])
@@ -164,7 +164,7 @@ test('a stop by a terminal that is closed finishes what is under way, though nob
   expect(await terminal.folder.postgres()).toBeUndefined()
 })
 
-test('a stop cuts what takes longer than SHUTDOWN_TIMEOUT, ends with 0, and keeps the record of it', async () => {
+test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their record', async () => {
   await using database = await emptyDatabase()
   await using svc = await busy({ SHUTDOWN_TIMEOUT: '500ms', DATABASE_URL: database.url })
 
@@ -250,7 +250,7 @@ test.for([
   expect(await folder.postgres()).toBeUndefined()
 })
 
-test('a command that is ended while another process holds the data folder waits no longer, and makes no database', async () => {
+test('a command that waits for the data folder can be ended', async () => {
   await using folder = await dataFolder()
   const unlock = await lock(folder.path, { lockfilePath: `${folder.path}/postgres.lock`, update: 1000 })
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
@@ -264,7 +264,7 @@ test('a command that is ended while another process holds the data folder waits 
   await unlock()
 })
 
-test('a command that waits for others at its end is ended at once by a second signal', async () => {
+test('a command that waits at its end is ended by a second signal', async () => {
   await using folder = await dataFolder()
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
   const url = await vi.waitUntil(() => runningCluster(`${folder.path}/postgres`), SLOW)
@@ -283,7 +283,7 @@ test('a command that waits for others at its end is ended at once by a second si
   )
 })
 
-test('a stop by SIGKILL is recovered from: the next start has all that was answered', async () => {
+test('after SIGKILL the next start has all acknowledged writes', async () => {
   await using folder = await dataFolder()
   await using provider = await startProvider(answers('Good day.'))
   await using config = await configFor(provider.url)

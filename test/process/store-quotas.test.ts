@@ -51,7 +51,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     await svc.rows(`delete from ai_providers where provider_id <> 'demo'`)
   })
 
-  test('answers that one person has kept, however many and large, end nobody’s session and take no answer of others', async () => {
+  test("one person's stored responses evict no session and nobody else's response", async () => {
     const [ada, bob] = await people(svc)
     const { browser } = await signIn(svc, 'carol')
     const first = await bob.create('mine', 'bobs')
@@ -64,7 +64,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     expect([again.status, again.text]).toEqual([201, first.text])
   })
 
-  test('a repeat whose body was too large to be kept gets status and Location with a note, and happens once', async () => {
+  test('a repeat with an oversized stored body gets status and Location', async () => {
     const [ada] = await people(svc)
     const set = entries(4, 8000)
     const first = await ada.update('large', { set })
@@ -81,7 +81,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     expect((await ada.update('large', {})).status).toBe(409)
   })
 
-  test('bodies are kept up to the quota of a person; then status and Location are, and others lose nothing', async () => {
+  test("response bodies are stored up to a person's quota, without loss for others", async () => {
     const [ada, bob] = await people(svc)
     const first = await ada.create('one', 'a')
     const used = MAX_KEPT - 2 * first.text.length - 50
@@ -100,7 +100,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     expect(await svc.rows('select 1 from ai_providers where provider_id = any($1)', ['{a,b,c,d}'])).toHaveLength(4)
   })
 
-  test('keys have a quota of each person: one more is refused before anything happens, and others go on', async () => {
+  test("idempotency keys beyond a person's quota are refused before anything happens", async () => {
     const [ada, bob] = await people(svc)
     await svc.services.limiter.take(`idempotency:keys:user ${ada.id}`, MAX_KEYS, DAY, MAX_KEYS - 1)
 

@@ -68,7 +68,7 @@ async function openRoom(svc: TestApp, account: string, slug: string) {
 }
 
 describeWith('chromium')('laravel-echo in two windows of Chromium', () => {
-  test('connects by the session from what the block transfer says, hears of messages, and of typing in the other window', async () => {
+  test('connects with a session, and receives messages and typing of another window', async () => {
     await using svc = await startApp()
     const author = await svc.user({ abilities: ['read', 'write'] })
     const [room] = await svc.rows<{ id: number }>(

@@ -16,7 +16,7 @@ test('the README tells how to follow rooms, and the own list, with curl', () => 
   ])
 })
 
-test('curl as the README runs it is told of changes as they happen, and goes on behind the last event', async () => {
+test("the README's curl command receives changes and resumes after the last event", async () => {
   const room = await newRoom(svc)
   const [command = ''] = commands
   const given = { url: svc.url, token: room.admin.token, room: room.id }

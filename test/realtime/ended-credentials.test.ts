@@ -133,7 +133,7 @@ async function signInAgain(username: string) {
   return browser
 }
 
-test('a disabled person gets nothing more on any replica, and all of it again later', async () => {
+test('a disabled person receives nothing on any replica until they are enabled', async () => {
   const { svc, other } = pair
   const admin = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
   const byAdmin = clientOf(other, admin.token)

@@ -33,7 +33,7 @@ function beginOf({ frames }: TestSocket): number {
 }
 
 describe('a subscription ends on every replica', () => {
-  test('at the place of the log where a member is removed, and the others hear everything in order', async () => {
+  test('when its member is removed, and the others receive everything in order', async () => {
     const { svc } = pair
     using stack = new DisposableStack()
     const room = await newChannel(svc)
@@ -84,7 +84,7 @@ describe('a subscription ends on every replica', () => {
   })
 })
 
-test('whoever gives up a subscription that is on its way and asks again is subscribed once, and hears nothing when they leave', async () => {
+test('a cancelled and repeated subscription is active once, and ends when they leave', async () => {
   const { svc } = pair
   const room = await newChannel(svc)
   using socket = await openSocket(svc.url)
@@ -111,7 +111,7 @@ test('whoever gives up a subscription that is on its way and asks again is subsc
 })
 
 describe('a signature that somebody still has', () => {
-  test('is of no use once they are removed, and of use again once they are back', async () => {
+  test('is refused after their removal, and accepted when they return', async () => {
     const { svc } = pair
     const room = await newChannel(svc)
     await join(svc, room.id, 'cyd', 'viewer')

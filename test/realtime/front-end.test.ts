@@ -26,7 +26,7 @@ const plain = (sight: Map<string, unknown>) =>
   Object.fromEntries([...sight].toSorted(([one], [other]) => one.localeCompare(other)))
 
 describe.for(['server-sent events', 'pusher-js'] as const)('a front end over %s', (transport) => {
-  test('shows what a fresh read shows, also of what happened while it was cut off', async () => {
+  test('shows what a fresh read shows, also after a lost connection', async () => {
     await using relay = await startRelay(Number(new URL(svc.url).port))
     const room = await newRoom(svc, ['viewer'])
     const [url, { token }] = [`http://127.0.0.1:${relay.port}`, room.viewer]

@@ -17,7 +17,7 @@ const post = (room: string, who: 'ada' | 'bob' = 'ada') =>
   svc[who].create('room-messages', { content: text }, { room: to('rooms', room) })
 
 describe('an unmodified pusher-js', () => {
-  test('is told of what changes in a room, in the older packet and in our own event', async () => {
+  test('receives changes of a room in the older packet and our own event', async () => {
     const room = await newChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
 
@@ -37,7 +37,7 @@ describe('an unmodified pusher-js', () => {
 })
 
 describe('an unmodified laravel-echo', () => {
-  test('set up from the block transfer is told of messages by the name of the class, and of typing by the others', async () => {
+  test('configured by the transfer block receives messages and typing of others', async () => {
     const room = await newChannel(svc)
     await join(svc, room.id, 'bob', 'editor')
     const transfer = (await svc.ada.get('/configs/transfer')).one.attributes as { values: { websocket: Websocket } }
@@ -65,7 +65,7 @@ describe('an unmodified laravel-echo', () => {
 })
 
 // The last one, as nobody can be added after it.
-test('the person with the largest of all ids subscribes to their own channel, and hears of their rooms', async () => {
+test('the person with the largest id receives events of their own channel', async () => {
   const largest = 2 ** 31 - 1
   await svc.rows(`select setval(pg_get_serial_sequence('users', 'id'), $1, false)`, [largest])
   const { id, token } = await svc.user({ abilities: ['read', 'write'] })

@@ -29,7 +29,7 @@ async function connect({ token }: { token: string }, replica: number) {
 const follow = ({ token }: { token: string }, replica: number) =>
   RawSubscription.open({ url: pair.urls[replica] ?? '', path: 'users.changes', token })
 
-test('a process that follows as many streams as it may refuses the next, until one is given up', async () => {
+test('a process refuses streams beyond its maximum until one ends', async () => {
   await using svc = await startApp({ SUBSCRIPTIONS_MAX: '2' })
   const people = await Promise.all([1, 2, 3].map(() => svc.user({ abilities: ['read'] })))
   const open = ({ token }: { token: string }) => RawSubscription.open({ url: svc.url, path: 'users.changes', token })

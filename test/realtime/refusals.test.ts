@@ -49,7 +49,7 @@ describe('a handshake is refused', () => {
     await expect(openSocket(svc.url, { path: String(path) })).rejects.toThrow('404')
   })
 
-  test('with 404 and no word on when to try again, as nothing will be there later', async () => {
+  test('with 404 and without Retry-After, as it is permanent', async () => {
     const refused = await new Promise<IncomingMessage>((resolve, reject) => {
       const headers = { connection: 'upgrade', upgrade: 'websocket' }
       get(`${svc.url}/socket`, { headers }, resolve).on('error', reject)
@@ -115,7 +115,7 @@ describe('a signature is refused', () => {
     expect([guest.status, noToken.status]).toEqual([403, 401])
   })
 
-  test('to a token at once when it is revoked, also where it was signed a moment before', async () => {
+  test('to a revoked token at once, even just after it was signed', async () => {
     const person = await svc.user({ abilities: ['read'] })
     const sign = () => authorize(svc.url, person.token, '1.1', `private-User.${person.id}`)
     const before = await sign()
@@ -176,7 +176,7 @@ describe('a subscription is refused', () => {
     ])
   })
 
-  test('to a channel that is subscribed already, and to more channels than a connection may', async () => {
+  test('to a channel with a subscription, and beyond the maximum per connection', async () => {
     using socket = await openSocket(svc.url)
     const channels = [own(), room.channel, 'private-AllUsers', `presence-Rooms.${room.slug}`]
     for (const channel of channels) await subscribe(svc.url, socket, tokenOf('ada'), channel)

@@ -141,7 +141,7 @@ describe('a frame is refused', () => {
     })
   })
 
-  test('where client events come too fast: the others hear ten, and whoever sends hears none', async () => {
+  test('where client events exceed the rate limit: others receive ten, the sender none', async () => {
     using ada = await openSocket(svc.url)
     using bob = await openSocket(svc.url)
     await subscribe(svc.url, ada, tokenOf('ada'), room.channel)

@@ -91,7 +91,7 @@ test('a client that reads slowly misses what does not last, and nothing else', a
   expect(asleep.closeCode()).toBeUndefined()
 })
 
-test('a client that reads nothing is closed so that it comes back, and keeps nobody else from hearing', async () => {
+test('a client that reads nothing is disconnected, and delays nobody else', async () => {
   using stack = new DisposableStack()
   const { asleep, awake, publish } = await open('room-2', stack)
   asleep.ws.pause()

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-test('where everybody asks for all of their rooms at once, the database is asked a few times for each person, and for their tokens less often than for each room', async () => {
+test('where everybody subscribes to all their rooms, a few statements per person suffice', async () => {
   const people = await Promise.all(Array.from({ length: PEOPLE }, () => svc.user({ abilities: ['read'] })))
   await svc.rows(`insert into rooms (name, slug) select 'Room', 'room-' || n from generate_series(1, $1) n`, [ROOMS])
   await svc.rows(
@@ -79,7 +79,7 @@ test('few handshakes a second are as few as the setting says', async () => {
   for (const socket of await Promise.all(sockets)) socket[Symbol.dispose]()
 })
 
-test('a person has as many connections as they may, and the next is closed for good', async () => {
+test('a person has a bounded number of connections, and the next is closed permanently', async () => {
   const [one, other] = [await svc.user(), await svc.user()]
   using sockets = new DisposableStack()
   const open = async ({ token }: { token: string }) => {
@@ -122,7 +122,7 @@ test('a silent connection is pinged, and one that does not answer is closed', as
   expect(alive.closeCode()).toBeUndefined()
 })
 
-test('a service that stops sends its clients elsewhere in slices, and takes no new ones', async () => {
+test('a stopping service sends its clients away in batches, and accepts none', async () => {
   const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '100', SHUTDOWN_TIMEOUT: '5s' })
   const closed: number[] = []
   using sockets = new DisposableStack()
@@ -137,7 +137,7 @@ test('a service that stops sends its clients elsewhere in slices, and takes no n
   expect(new Set(closed)).toEqual(new Set([4100]))
 })
 
-test('a service that stops closes the handshakes that still wait, and their clients come back', async () => {
+test('a stopping service closes pending handshakes, and their clients come back', async () => {
   const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '1', SHUTDOWN_TIMEOUT: '5s' })
   const { hostname, port, host } = new URL(svc.url)
   const answers: string[] = []

@@ -46,7 +46,7 @@ const JSON_API = { 'content-type': 'application/vnd.api+json', 'sec-fetch-site':
 /** Nothing of one test is there for the next. */
 const withdraw = () => svc.rows('delete from announcements')
 
-test('a new announcement has a file for each language, and is shown once it is published', async () => {
+test('a new announcement has a file per language, and appears once published', async () => {
   const made = await run(['announcement', 'make', 'Maintenance: Sunday!', '--json'], { env })
   const { view, files } = JSON.parse(made.stdout)
 
@@ -63,7 +63,7 @@ test('a new announcement has a file for each language, and is shown once it is p
   await withdraw()
 })
 
-test('an announcement is published with its texts, which the service keeps in a folder of its own', async () => {
+test('an announcement is published with its texts, which the service stores', async () => {
   const { host } = svc
   const texts = { de_DE: 'Neue Regeln', en_US: 'New rules' }
   const first = await host.announcements.publish({ title: 'Rules: new!', texts })
@@ -97,7 +97,7 @@ test('a folder of announcements that cannot be written is told in a sentence', a
   ])
 })
 
-test('an announcement for some is there for them alone, and one for nobody who is known is refused', async () => {
+test('an announcement for some people is visible to them alone', async () => {
   const view = await write('some', { en_US: 'For Ada.' })
   const id = await published('Only Ada', view, '--users', 'ADA')
 
@@ -117,7 +117,7 @@ test('an announcement for some is there for them alone, and one for nobody who i
   await withdraw()
 })
 
-test('what was seen is still pending, and what was accepted is not, with its first time and the version of its text', async () => {
+test('a seen announcement stays pending, and an accepted one does not', async () => {
   const id = await published('News', await write('news', { en_US: 'First text' }))
   const pending = async () => {
     const answer = await svc.send('GET', '/trpc/announcements.pending', { token: ada.token })
@@ -143,7 +143,7 @@ test('what was seen is still pending, and what was accepted is not, with its fir
   await withdraw()
 })
 
-test('an announcement is there from its start until its end, and its times must be in order', async () => {
+test('an announcement is visible between its start and end, which must be ordered', async () => {
   const view = await write('times', { en_US: 'When?' })
   const before = await published('Later', view, '--start', '2999-01-01T00:00:00Z')
   const after = await published('Over', view, '--start', '2020-01-01T00:00:00Z', '--expire', '2020-01-02T00:00:00Z')
@@ -166,7 +166,7 @@ test('an announcement is there from its start until its end, and its times must 
   await withdraw()
 })
 
-test('the newest policy for everybody is the latest, in the language of who asks or another that it has', async () => {
+test("the newest policy is shown in the caller's language or another", async () => {
   const old = await write('old', { en_US: 'Old rules', de_DE: 'Alte Regeln' })
   const fresh = await write('fresh', { en_US: 'New rules' })
   await published('Old', old, '--type', 'policy')
@@ -204,7 +204,7 @@ describe('a forced announcement', () => {
     await rm(join(own.folder, 'announcements'), { recursive: true })
   })
 
-  test('a forced announcement keeps people from writing and asking until they accept it, and programs are told so by a code', async () => {
+  test('a forced announcement blocks writing and asking until it is accepted', async () => {
     const text = join(own.folder, 'announcements', 'rules')
     await mkdir(text, { recursive: true })
     await writeFile(join(text, 'en_US.md'), 'Be kind.')
@@ -235,7 +235,7 @@ describe('a forced announcement', () => {
     expect(await own.rows('select id from usage_records where user_id = $1', [userId])).toHaveLength(1)
   })
 
-  test('a forced announcement whose text is lost stays in force, and nobody can accept it before the text is there again', async () => {
+  test('a forced announcement without its text stays in force, and cannot be accepted', async () => {
     const text = join(own.folder, 'announcements', 'rules')
     const restore = async (content: string) => {
       await mkdir(text, { recursive: true })
@@ -274,7 +274,7 @@ describe('a forced announcement', () => {
     expect(await accepted()).toEqual([{ version: expect.stringMatching(/^\w{64}$/) }])
   })
 
-  test('a text that cannot be read is missing for people, and the log says why, once for each of its languages', async () => {
+  test('an unreadable text is logged once per language, and missing for people', async () => {
     const text = join(own.folder, 'announcements', 'rules')
     await mkdir(text, { recursive: true })
     await writeFile(join(text, 'en_US.md'), 'Be kind.')
@@ -295,7 +295,7 @@ describe('a forced announcement', () => {
   })
 })
 
-test('who registers sees the policy, with its tags as text, and their acceptance is kept with its version', async () => {
+test('somebody who registers sees the policy, and their acceptance keeps its version', async () => {
   const view = await write('policy', { en_US: '# Rules\n\n<script>alert(1)</script>\n\n[CONFIRM](Yes)' })
   const id = await published('Policy', view, '--type', 'policy')
   await addAccount(svc, 'cleo', { known: false })
@@ -317,7 +317,7 @@ test('who registers sees the policy, with its tags as text, and their acceptance
   await withdraw()
 })
 
-test('who registers while the text of a policy is missing accepts nothing, and must do it when the text is there again', async () => {
+test("somebody who registers without the policy's text must accept it later", async () => {
   const view = await write('lost', { en_US: 'Be kind.' })
   const id = await published('Lost', view, '--type', 'policy')
   await addAccount(svc, 'dora', { known: false })

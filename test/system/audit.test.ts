@@ -51,7 +51,7 @@ describe('the audit log tells', () => {
       ])
   })
 
-  test('the first ten failures of a minute one by one, and the others as a sum', async () => {
+  test('the first ten failures of a minute singly, and the others as a sum', async () => {
     await using own = await startJsonApi({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1000', LOGIN_ATTEMPTS_PER_ADDRESS: '1000' })
     const { id } = await addAccount(own, 'alan')
     const browser = openBrowser(own.url)
@@ -199,7 +199,7 @@ test('the audit log names only procedures that there are', () => {
   expect(Object.keys(appRouter._def.procedures)).toEqual(expect.arrayContaining(ownActPaths))
 })
 
-test('erasing a person empties what the audit log has of them, and leaves the chain whole', async () => {
+test('erasing a person empties their audit entries, and the chain stays valid', async () => {
   const { id } = await signIn(svc, 'lovelace')
   await expect.poll(() => listed({ subject: `user:${id}` })).toHaveLength(1)
   const removed = await svc.admin.delete(`/users/${id}`)
@@ -276,7 +276,7 @@ test.for(tampering)('svc audit verify finds %s', async ([, text, problem]) => {
   })
 })
 
-test('svc audit verify finds a log that was cut and made anew by the anchors of the log', async () => {
+test('svc audit verify detects a rewritten log by the anchors in the logs', async () => {
   await using machine = await host()
   await machine.run(['add-user', ...ada])
   const [{ hash } = {}] = await machine.rows('select hash from audit_heads')

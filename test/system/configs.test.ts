@@ -130,7 +130,7 @@ describe('blocks of configuration', () => {
       expect((await svc.guest.get(path)).text).not.toMatch(/websocket|salt|aiInGroups/)
   })
 
-  test('blocks of configuration that one may not see are not there, like those that there are not', async () => {
+  test('hidden configuration blocks answer like blocks that do not exist', async () => {
     const say = async (key: string) => {
       const { status, errors } = await extended.guest.get(`/configs/${key}`)
       const [{ detail, code } = {}] = errors

@@ -23,7 +23,7 @@ const callersAmong = (ids: number[]) =>
     [ids],
   )
 
-test('a deprecated route says so and names its successor, whatever it answers, and no other route does', async () => {
+test('only a deprecated route sends its deprecation and its successor', async () => {
   const { token } = await svc.user()
   expect(told(await svc.send('GET', '/api/user', { token }))).toEqual(user)
   expect(told(await svc.send('HEAD', '/api/user', { token }))).toEqual(user)
@@ -47,7 +47,7 @@ test.each([
   ])
 })
 
-test('who signs in by an older name is signed in, and counted as who they became', async () => {
+test('a sign-in by an older name works, and counts for the current one', async () => {
   const { id } = await addAccount(svc, 'joan')
   const browser = openBrowser(svc.url)
   const answer = await browser.send('POST', '/req/login-ldap', { body: { account: 'joan', password: PASSWORD } })

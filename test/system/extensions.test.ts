@@ -54,7 +54,7 @@ describe('an extension of the operator', () => {
     expect(changes).toContainEqual({ cause: 'bearer-token', from: 'guest', to: 'user', userId: id })
   })
 
-  test('an extension of the operator is written against what the package exports for it, and nothing else can be imported', async () => {
+  test('an extension uses only what the package exports for it', async () => {
     const { resolve } = createRequire(fixture('extension'))
 
     expect(Object.keys(await import(resolve('svc/extension')))).toEqual(['extend'])
@@ -70,7 +70,7 @@ describe('an extension of the operator', () => {
     expect(checks).toContainEqual({ name: 'listened', status: 'ok', message: 'After 4 others.', response_time: null })
   })
 
-  test('an extension of the operator adds blocks of public configuration, each for whom it is meant', async () => {
+  test('an extension adds blocks of public configuration for its audience', async () => {
     const { token } = await svc.user()
 
     expect(Object.keys(await blocksOf(svc))).toContain('heard')
@@ -182,7 +182,7 @@ describe('a function tool', () => {
     expect(await app.records()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
   })
 
-  test('a function tool whose result has no JSON is told as one without a result', async () => {
+  test('a function tool whose result is no JSON counts as one without result', async () => {
     const app = await prepare(callsTool('weather', '{"city":"Atlantis"}', 'Nobody knows.'))
 
     const response = await app.ask()
@@ -238,7 +238,7 @@ describe('a function tool', () => {
     }
   })
 
-  test('a function tool that waits for ever is ended by the time limit of the call', async () => {
+  test("a function tool that never returns is ended by the call's time limit", async () => {
     const app = await prepare(callsTool('patient', '{}'), 'hasty-1')
 
     const response = await app.ask()

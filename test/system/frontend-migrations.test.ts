@@ -51,7 +51,7 @@ async function browserOf(svc: TestApp, username: string) {
   return browser
 }
 
-test('a migration is pending for those who were there before it, with what each needs to know', async () => {
+test('a migration is pending for earlier users, with the data that each needs', async () => {
   await using world = await withMigration()
   const { svc } = world
   const [ada, bob] = [await browserOf(svc, 'ada'), await browserOf(svc, 'bob')]
@@ -77,7 +77,7 @@ test('what a migration knows of people is sealed at rest', async () => {
   expect(JSON.stringify(rows)).not.toContain('CANARY')
 })
 
-test('applying takes it off the list of that person alone, and may be said twice', async () => {
+test('applying a migration removes it for that person alone, and may be repeated', async () => {
   await using world = await withMigration()
   const { svc } = world
   const [ada, bob] = [await browserOf(svc, 'ada'), await browserOf(svc, 'bob')]
@@ -97,7 +97,7 @@ test('applying takes it off the list of that person alone, and may be said twice
   expect((await apply({})).status).toBe(422)
 })
 
-test('an applied migration is read where the answer links to, and is still that of its people alone', async () => {
+test('an applied migration is readable at its link by its people alone', async () => {
   await using world = await withMigration()
   const { svc } = world
   const [ada, bob] = [await browserOf(svc, 'ada'), await browserOf(svc, 'bob')]
@@ -135,7 +135,7 @@ const withOldKeychains = async () => {
   return world
 }
 
-test('the validator of somebody whose keychain is still one blob is that blob, and nobody else gets it', async () => {
+test('the validator of an undivided keychain is its blob, for its person alone', async () => {
   await using world = await withOldKeychains()
   const [ada, bob] = [await browserOf(world.svc, 'ada'), await browserOf(world.svc, 'bob')]
 
@@ -146,7 +146,7 @@ test('the validator of somebody whose keychain is still one blob is that blob, a
   expect((await bob.send('GET', validator)).status).toBe(404)
 })
 
-test('the validator of somebody whose keychain is still one blob is the entry of the public key once there is one, and the blob is gone with the migration', async () => {
+test('the validator becomes the entry of the public key once there is one', async () => {
   await using world = await withOldKeychains()
   const ada = await browserOf(world.svc, 'ada')
   const update = (body: object) => ada.send('POST', '/api/svc/v1/user-keychain-values/actions/batch-update', { body })
@@ -167,7 +167,7 @@ test('the validator of somebody whose keychain is still one blob is the entry of
   expect(applied.status).toBe(404)
 })
 
-test('a reset of all keys leaves nothing of an old keychain to its person, not even in migrations, and touches nobody else', async () => {
+test('a reset of all keys deletes the old keychain of that person alone', async () => {
   await using world = await withOldKeychains()
   const { svc } = world
   const [ada, bob] = [await browserOf(svc, 'ada'), await browserOf(svc, 'bob')]

@@ -38,7 +38,7 @@ test('the marker of the health timer outlives the process', async () => {
   expect(await createHealthTimer(3, folder.path).deepIsDue()).toBe(true)
 })
 
-test('the marker of the health timer counts fifty requests at once, and no reader finds half of it', async () => {
+test('the health marker counts fifty concurrent requests and is never read half-written', async () => {
   await using svc = await startApp()
   await health(svc)
   const reading = new AbortController()
@@ -57,7 +57,7 @@ test('the marker of the health timer counts fifty requests at once, and no reade
   ])
 })
 
-test('the marker of the health timer is counted once by each of two processes that share it', async () => {
+test('the health marker is incremented once by each of two processes', async () => {
   await using folder = await temporaryFolder()
   const timers = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
@@ -66,7 +66,7 @@ test('the marker of the health timer is counted once by each of two processes th
   expect(JSON.parse(await readFile(markerOf(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
 })
 
-test('the marker of the health timer keeps a failure that one process found while the other was counting', async () => {
+test('the health marker keeps a failure that another process found meanwhile', async () => {
   await using folder = await temporaryFolder()
   const [one, other] = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
@@ -77,7 +77,7 @@ test('the marker of the health timer keeps a failure that one process found whil
   }
 })
 
-test('the marker of the health timer is kept in mind where the folder takes no file', async () => {
+test('the health marker stays in memory where the folder is not writable', async () => {
   await using folder = await temporaryFolder()
   await mkdir(markerOf(folder.path))
   const timer = createHealthTimer(3, folder.path)

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([deepSvc, closed].map((one) => one[Symbol.asyncDispose]())))
 
-test('GET /health answers nine times with the quick check, and the tenth time with all', async () => {
+test('GET /health runs the full check every tenth time', async () => {
   await using svc = await startApp()
 
   const reports = []
@@ -33,7 +33,7 @@ test('GET /health runs four deep checks in forty probes', async () => {
   expect(seen).toEqual([deep, deep, deep, deep])
 })
 
-test('GET /health says of each check how it went and how long it took, and when', async () => {
+test('GET /health reports result, duration and time of each check', async () => {
   const report = await health(deepSvc)
 
   expect(report.checks).toEqual(
@@ -145,7 +145,7 @@ test('custom checks that throw or never end are failures, not a failed answer', 
   }
 })
 
-test('without Redis a service starts with a warning, is ready, and lets people and tokens in', async () => {
+test('without Redis a service starts with a warning and serves people and tokens', async () => {
   const port = await freePort()
   await using svc = await startApp({ REDIS_URL: `redis://:CANARY@127.0.0.1:${port}` })
   const { token } = await svc.user()
@@ -163,7 +163,7 @@ test('without Redis a service starts with a warning, is ready, and lets people a
   expect(svc.log.join('')).not.toContain('CANARY')
 })
 
-test('a replica whose connections are all in use is not ready, and is again once they are free', async () => {
+test('a replica is not ready while its connections are all in use', async () => {
   await using svc = await startApp({ DATABASE_POOL: '2' })
   const ready = async () => {
     const response = await svc.send('GET', '/health/ready')

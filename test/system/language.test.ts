@@ -68,7 +68,7 @@ describe('the language of an answer', () => {
     },
   )
 
-  test('the language of an answer is not changed by words that name none that we speak', async () => {
+  test("the response's language is not changed by unknown language names", async () => {
     const { browser } = await signIn(svc, newName())
     const unknown = { header: 'fr_FR', 'query lang': 'xx', 'query locale': '__proto__' }
 
@@ -162,7 +162,7 @@ test('choosing a language is not for tokens, nor for pages of others', async () 
   expect(await languageOf(browser)).toBe('en_US')
 })
 
-test('choosing a language gives no new life to a session that ends meanwhile, and holds for the browser', async () => {
+test('choosing a language does not revive a session that ends meanwhile', async () => {
   const { browser } = await signIn(svc, newName())
 
   const { status } = await whileEnding(svc, () => change(browser, 'de_DE'))

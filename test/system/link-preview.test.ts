@@ -45,7 +45,7 @@ afterAll(async () => {
 const ask = (kind: string, url: string, token: string | undefined = ada.token) =>
   svc.send('GET', `${base}/${kind}?url=${encodeURIComponent(url)}`, { token })
 
-test('a page is shown by its title, description, picture and icon, all of which come from this service', async () => {
+test('a link preview has title, description, picture and icon from this service', async () => {
   const url = `${site.url}/article?q=1`
   const answer = await ask('metadata', url)
 
@@ -174,7 +174,7 @@ test('a URL that is missing or none is refused by name', async () => {
   }
 })
 
-test('a parameter that is not known is refused by name as everywhere, and one for the language says nothing here', async () => {
+test('an unknown parameter is refused by name, and a language parameter is ignored', async () => {
   for (const kind of ['metadata', 'image', 'favicon'])
     for (const query of ['?url=http%3A%2F%2Fexample.org%2F&foo=1', '?foo=1']) {
       const answer = await svc.send('GET', `${base}/${kind}${query}`, { token: ada.token })

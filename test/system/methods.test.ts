@@ -21,7 +21,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 const allowed = ({ headers }: Response) => headers.get('allow')?.split(', ') ?? []
 
-test('each address refuses a method that it does not take, and names those that it takes', async () => {
+test('each address refuses an unsupported method and lists the supported ones', async () => {
   expect(documented.length).toBeGreaterThan(100)
   for (const [path, methods] of documented) {
     const refused = await svc.send('PUT', path)
@@ -53,7 +53,7 @@ test('a preflight is answered with what pages of other origins may do and read',
   expect(exposed).toEqual(expect.arrayContaining(read))
 })
 
-test('an unknown address below /v1 answers in the words of the API that the program speaks', async () => {
+test('an unknown address below /v1 answers in the error format of its API', async () => {
   const versioned = { 'anthropic-version': '2023-06-01' }
   const openAi = await svc.send('POST', '/v1/audio/speech', { body: {} })
   const anthropic = await svc.send('POST', '/v1/complete', { body: {}, headers: versioned })

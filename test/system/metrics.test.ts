@@ -136,7 +136,7 @@ describe('what the database and the disk are asked for now and then', () => {
   const sampled = ['svc_jobs{', 'svc_limit_reserved{', 'svc_disk_free_bytes ']
   const listSampled = (text: string) => sampled.filter((name) => text.includes(`\n${name}`))
 
-  test('a failed sample leaves no number of the one before, and none is there before the first', async () => {
+  test('a failed sample removes the former value, and none exists before the first', async () => {
     const metrics = createMetrics()
     expect(listSampled(await metrics.render())).toEqual([])
     const sql = () => Promise.reject(new Error('The database is away.'))

@@ -46,7 +46,7 @@ test('the slowest and the failing models of the last days come first', async () 
   expect((await svc.host.overview.models({ order: 'slowest', days: 30 }))[0]?.model).toBe('old')
 })
 
-test('the time until the first piece of a streamed answer is recorded beside its whole time', async () => {
+test('the time to the first token is recorded beside the whole time', async () => {
   const { token } = await svc.user()
   const body = { payload: { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] } }
   const answer = await svc.send('POST', '/api/ai-req', { token, body, headers: { accept: 'text/event-stream' } })
@@ -67,7 +67,7 @@ test('calls are counted by hour, also in hours without one', async () => {
   expect(calls.at(-48)).toMatchObject({ calls: 0, outputTokens: 0 })
 })
 
-test('who has used most of a limit comes first, and who is far from its end not at all', async () => {
+test('the fullest limit comes first, and one with much left is omitted', async () => {
   const people = await Promise.all(['full', 'near', 'far'].map((username) => svc.user({ username })))
   await svc.host.limits.set({ name: 'each', for: 'user', cap: 100, unit: 'requests', per: 'month' })
   for (const [at, used] of [100, 95, 10].entries())

@@ -125,7 +125,7 @@ describe('a trace', () => {
     expect(parts.map(({ attributes }) => readAttributes(attributes)['db.system.name'])).toContain('postgresql')
   })
 
-  test('what fails is told by the code of its error, and each further try as an event', async () => {
+  test('a failed span has its error code, and each retry is an event', async () => {
     upstream.behave = refuses(500)
     const { root, named } = await traceOf(await ask())
     const call = named('chat mock-1')
@@ -138,7 +138,7 @@ describe('a trace', () => {
     expect(call?.events.map(({ name }) => name)).toEqual(['retry', 'retry'])
   })
 
-  test('a trace ends where its caller goes away, and so does the call of the model', async () => {
+  test('a trace and its model call end when the caller disconnects', async () => {
     upstream.behave = neverEnds
     const gone = new AbortController()
     const headers = { accept: 'text/event-stream' }
@@ -155,7 +155,7 @@ describe('a trace', () => {
     expect(readAttributes(call.attributes)).toMatchObject({ 'svc.outcome': 'aborted' })
   })
 
-  test('a trace from outside is linked and not continued, and its baggage is passed on to nobody', async () => {
+  test('a trace from outside is linked, not continued, and its baggage is dropped', async () => {
     upstream.behave = answers('Good day.')
     const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
     const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'a=canary', baggage: 'who=canary' }
@@ -203,7 +203,7 @@ describe('a trace', () => {
     expect(parents).toMatchObject({ 'record-changes': 'transaction', transaction: 'rooms.create' })
   })
 
-  test('an answer in a room outlives its request, and is a trace that is linked to it', async () => {
+  test('an answer in a room is a trace of its own with a link', async () => {
     upstream.behave = answers('Good day.')
     const room = await roomWithAi({ svc })
     const asked = await askInRoom(room.admin, room.id, 'Hello')
@@ -230,7 +230,7 @@ describe('a trace', () => {
   })
 })
 
-test('lines of the log carry the trace and the request, here and at the collector', async () => {
+test('log lines carry trace and request ids, here and at the collector', async () => {
   upstream.behave = refuses(400)
   const response = await ask()
   const { root, spans } = await traceOf(response)
@@ -363,7 +363,7 @@ test('a trace has a thousand parts at most, and none after its end', async () =>
   expect([long?.isOver, short?.isOver, short?.begin('part')]).toEqual([false, true, undefined])
 })
 
-test('a service that is told to stop sends what waits, and its words at a terminal stay as they are', async () => {
+test('a stopping service flushes its telemetry, and keeps its terminal output', async () => {
   await using collector = await startCollector()
   await using folder = await dataFolder()
   await using database = await cloneDatabase()

@@ -96,7 +96,7 @@ test('labels of an operator stand over the built-in ones', async () => {
   expect(await labelsOf('en_US')).toEqual(builtInLabels.en_US)
 })
 
-test('the nested language files of an earlier front end are read as they are, its custom texts last', async () => {
+test('nested language files of an earlier front end work, custom texts last', async () => {
   await using labels = await folderWith({
     'en_US.json': JSON.stringify({ Upload: 'Upload', chat: { title: 'Chats' } }),
     'chat_en_US.json': JSON.stringify({ chat: { nameMenu: { deleteAction: 'Delete', rename: 'Rename' } } }),

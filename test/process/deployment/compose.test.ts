@@ -4,7 +4,7 @@ import { filled, readCompose } from '../../kit/compose/file.ts'
 const compose = await readCompose()
 
 describe('compose.yaml', () => {
-  test('mounts every file that the settings name, and stops the containers later than the service needs', () => {
+  test('mounts every file that the settings name, and leaves time for the stop', () => {
     for (const name of ['svc', 'svc-2'] as const) {
       const { environment, volumes = [], stop_grace_period: grace = '' } = compose.services[name]
 
@@ -24,7 +24,7 @@ describe('compose.yaml', () => {
   })
 
   test.each(Object.entries(compose.services))(
-    'gives the container %s no more than it needs: an ordinary user, nothing to write to, bounds of all kinds',
+    'gives the container %s an ordinary user, a read-only disk and resource limits',
     (name, service) => {
       expect(service).toMatchObject({
         read_only: true,
@@ -49,7 +49,7 @@ describe('compose.yaml', () => {
     expect(given('--maxmemory-policy')).toBe('volatile-lru')
   })
 
-  test('keeps the stores in a network that leads nowhere else, and the proxy out of it', () => {
+  test('keeps the stores in an internal network, and the proxy out of it', () => {
     const { svc, caddy, postgres, valkey } = compose.services
 
     expect(compose.networks['back']).toEqual({ internal: true })

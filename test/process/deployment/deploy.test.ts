@@ -80,7 +80,7 @@ describeWith(
     expect(await answer.json()).toEqual({ success: true, content: { text: 'Good day.' } })
   })
 
-  test('restarts a replica under load on all surfaces: no request fails, and no change is lost', async () => {
+  test('restarts a replica under load without failed requests or lost changes', async () => {
     provider.behave = answers('Good day.')
     const load = await startLoad(site, site.ada)
     await pause(500)
@@ -99,7 +99,7 @@ describeWith(
     expect([status, headers.get('location')]).toEqual([308, `${site.url}/login?from=mail`])
   })
 
-  test('shows pages with each header of the service once, none of the proxy, and no warning of the address', async () => {
+  test('sends each header of the service once, and none of the proxy', async () => {
     const { status, raw, headers } = await ask('/login', { headers: page })
     const names = raw.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
     const logged = site.stack.parts.map(({ said }) => said.out).join('')
@@ -126,7 +126,7 @@ describeWith(
     expect(packed.headers['content-encoding']).toBe('gzip')
   })
 
-  test('counts failed sign-ins by the address that people come from, whatever they claim to be', async () => {
+  test("counts failed sign-ins by the client's true address", async () => {
     const attempt = async (from: string, claimed: string) => {
       const headers = {
         'content-type': 'application/json',
@@ -233,7 +233,7 @@ describeWith(
     expect(given.bytes.equals(bytes)).toBe(true)
   })
 
-  test('passes an upload on before it has ended: who may not send one is told at its first bytes', async () => {
+  test('streams an upload, so that a refusal comes at its first bytes', async () => {
     const endless = new ReadableStream({
       async pull(stream) {
         stream.enqueue(Buffer.alloc(16_384))

@@ -15,7 +15,7 @@ interface Component {
 const isForTests = ({ properties = [] }: Component) =>
   properties.some(({ name }) => name === 'cdx:npm:package:development')
 
-test('the documented command names every package by its exact version, and tells those for tests', async () => {
+test('the documented command lists every package by exact version, and marks development ones', async () => {
   const line = blockCommands.find(({ text }) => text.startsWith('npm sbom '))?.text ?? ''
   const [command = ''] = line.split(' > ')
 

@@ -78,7 +78,7 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
     expect(length === undefined || Number(length) === packed.body.length).toBe(true)
   })
 
-  test('and is not sent again to who has it, in this form or as it is', async () => {
+  test('and is answered with 304 by the tag of either form', async () => {
     for (const path of [PROMPTS, '/assets/style.css', '/docs']) {
       const plain = (await ask('GET', path)).headers['etag']!
       const packed = (await ask('GET', path, accept)).headers['etag']!
@@ -119,7 +119,7 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
 
 const accept = { 'accept-encoding': 'br, gzip' }
 
-test('an answer comes as it is where it is small, or the client wants no other', async () => {
+test('a response is not compressed if it is small or the client refuses', async () => {
   const small = await ask('GET', '/health/live', accept)
   const refused = await ask('GET', PROMPTS, { 'accept-encoding': 'br;q=0, gzip;q=0' })
 
@@ -127,7 +127,7 @@ test('an answer comes as it is where it is small, or the client wants no other',
     expect([status, headers['content-encoding']]).toEqual([200, undefined])
 })
 
-test('an answer comes as it is where it is an event stream, or a stream of tRPC', async () => {
+test('a response is not compressed if it is a stream of events or tRPC', async () => {
   const events = await ask('POST', '/api/ai-req', { ...accept, accept: 'text/event-stream' }, { payload: question })
   const headers = { ...accept, 'trpc-accept': 'application/jsonl' }
   const streamed = await ask('POST', '/trpc/ai.stream?batch=1', headers, { 0: question })

@@ -22,7 +22,7 @@ async function headersOf(method: string, path: string, origin: string, more: Rec
   return { status: response.status, allows, vary: response.headers.get('vary') ?? '' }
 }
 
-test.for(surfaces)('a program on a page of a listed origin may read answers of %s, without cookies', async (path) => {
+test.for(surfaces)('a page of a listed origin may read responses of %s without cookies', async (path) => {
   const { status, allows, vary } = await headersOf('GET', path, ours)
 
   expect(status).toBe(200)
@@ -32,7 +32,7 @@ test.for(surfaces)('a program on a page of a listed origin may read answers of %
   expect(vary).toContain('Origin')
 })
 
-test.for(surfaces)('a program on a page of a listed origin may ask %s beforehand whether it may call', async (path) => {
+test.for(surfaces)('a page of a listed origin may send a preflight request to %s', async (path) => {
   const { status, allows } = await headersOf('OPTIONS', path, 'http://localhost:5173', preflight)
 
   expect([status, allows['access-control-allow-origin']]).toEqual([204, 'http://localhost:5173'])
@@ -41,14 +41,14 @@ test.for(surfaces)('a program on a page of a listed origin may ask %s beforehand
   expect(allows).not.toHaveProperty('access-control-allow-credentials')
 })
 
-test('a program on a page of a listed origin may read refusals, and JSON:API still varies by Accept', async () => {
+test('a page of a listed origin may read refusals, and JSON:API varies by Accept', async () => {
   const refused = await svc.send('GET', '/api/svc/v1/users', { headers: { origin: ours } })
 
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, ours])
   expect(refused.headers.get('vary')?.split(', ')).toEqual(['Origin', 'Accept', 'accept-encoding'])
 })
 
-test('a program on a page of a listed origin may not read pages, nor what belongs to their sessions', async () => {
+test('a page of a listed origin may not read pages or session endpoints', async () => {
   for (const path of ['/login', '/docs', '/req/login', '/assets/style.css'])
     expect([path, (await headersOf('GET', path, ours)).allows]).toEqual([path, {}])
 })

@@ -72,7 +72,7 @@ test.for([
   expect(broken.map(([name]) => name)).toEqual([])
 })
 
-test('the cookie of a session goes over TLS alone, to no script, and along from no other site', async () => {
+test('the session cookie is Secure, HttpOnly and SameSite', async () => {
   await using signing = await startApp({ TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://localhost' })
   await addAccount(signing, 'ada')
 

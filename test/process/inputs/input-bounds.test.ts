@@ -48,7 +48,7 @@ test('a procedure that streams takes what one takes that answers at once', () =>
     expect(attackable.some((twin) => twin.inputs.every((schema, n) => isSame(schema, inputs[n])))).toBe(true)
 })
 
-test('every list that a procedure takes has a maximum that is looked at before any element', () => {
+test('every list in an input has a maximum that is checked before its elements', () => {
   const lists = nodes.filter(({ definition }) => definition.type === 'array')
 
   expect(lists.length).toBeGreaterThan(20)
@@ -62,7 +62,7 @@ test('every text that a procedure takes has a maximum length', () => {
   expect(texts.filter(({ schema }) => !isBoundedText(schema)).map(({ place }) => place)).toEqual([])
 })
 
-test('free JSON, bounded as every input is, is taken where it is needed and nowhere else', () => {
+test('only listed inputs accept free JSON, and it is bounded', () => {
   const free = nodes
     .filter(({ definition: { type } }) => ['lazy', 'any', 'unknown', 'map', 'set'].includes(type))
     // What `related` takes beside the relation is judged by the schema of that relation, which is in the list, too.

@@ -56,7 +56,7 @@ test('names of very many, very long or odd procedures get a short answer', async
         svc.assertModest(await as('GET', `/trpc/${name}${batch}`), name.slice(0, 20))
 })
 
-test('a guest is told to sign in before the body is looked at, by every procedure that is not open', async () => {
+test('every closed procedure refuses a guest before it parses the body', async () => {
   for (const procedure of attackable) {
     const isOpen = procedure.access.callers.startsWith('anyone')
     const { status } = await overTrpc(procedure, procedure.isQuery ? ['no JSON'] : ['{'.repeat(1000)], svc.asGuest)
@@ -128,7 +128,7 @@ async function olderEndpoints(): Promise<string[]> {
 /** These take no body and end the session, or are not for browsers. */
 const others = ['/logout', '/req/profile/reset']
 
-test('the worst bodies cost the endpoints of the pages little, and get a short answer', async () => {
+test('the worst bodies cost page endpoints little, and get a short response', async () => {
   const paths = (await olderEndpoints()).filter((path) => !others.includes(path) && path !== '/api/ai-req')
   expect(paths).toEqual(expect.arrayContaining(['/req/login', '/handshake', '/req/profile/create-token']))
   const names = [...new Set(attackable.flatMap(namesOf))].slice(0, 30)
@@ -147,7 +147,7 @@ test('the worst bodies cost an AI request little, and get a short answer', async
   }
 })
 
-test('two megabytes of empty messages are counted and not judged, and the answer names one problem', async () => {
+test('two megabytes of empty messages are refused by count with one problem', async () => {
   const ask = (count: number) =>
     svc.send('POST', '/api/ai-req', {
       token: svc.token,
