@@ -30,20 +30,17 @@ const endings = [
   ['', 0],
 ] as const
 
-test.for(endings)(
-  'an error logged just before the process ends by %j reaches standard output',
-  async ([ending]) => {
-    const lines: string[] = []
-    const child = logAndEnd(ending)
-    child.stdout?.on('data', (text) => lines.push(...text.trim().split('\n')))
+test.for(endings)('an error logged just before the process ends by %j reaches standard output', async ([ending]) => {
+  const lines: string[] = []
+  const child = logAndEnd(ending)
+  child.stdout?.on('data', (text) => lines.push(...text.trim().split('\n')))
 
-    await once(child, 'close')
+  await once(child, 'close')
 
-    expect(lines.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({ msg: 'internal_error', error: expect.objectContaining({ message: 'a last word' }) }),
-    ])
-  },
-)
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ msg: 'internal_error', error: expect.objectContaining({ message: 'a last word' }) }),
+  ])
+})
 
 test.for(endings)('a process whose reader is gone ends by %j with the code %d, too', async ([ending, code]) => {
   const child = logAndEnd(ending)

@@ -55,17 +55,14 @@ test.for([
     { ...page, host: 'svc:3000', 'x-forwarded-host': 'svc.localhost', 'x-forwarded-proto': 'https' },
   ],
   ['behind a trusted proxy that does not', 'proxied', { ...page, host: 'svc', via: '1.1 proxy' }],
-] as const)(
-  'a service at another address than BASE_URL logs nothing when it is %s',
-  async ([, service, headers]) => {
-    const svc = services[service]
-    const before = warnings(svc)
+] as const)('a service at another address than BASE_URL logs nothing when it is %s', async ([, service, headers]) => {
+  const svc = services[service]
+  const before = warnings(svc)
 
-    await open(svc, headers)
+  await open(svc, headers)
 
-    expect(warnings(svc)).toEqual(before)
-  },
-)
+  expect(warnings(svc)).toEqual(before)
+})
 
 test('a service at another address than BASE_URL sees it through a trusted proxy', async () => {
   const { proxied } = services

@@ -130,13 +130,10 @@ describe('settings', () => {
       'TRACEPARENT_HOSTS=a.example.org,https://b.example.org: must be hosts such as models.example.org or 10.0.0.5:8000, and https://b.example.org is none',
     ],
     [{ DATABASE_URL: 'mysql://svc:CANARY@db/svc' }, 'DATABASE_URL: must begin with postgresql://'],
-  ] as const)(
-    'a wrong setting is reported with its value unless it is secret: %j',
-    ([given, says]) => {
-      expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
-      expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
-    },
-  )
+  ] as const)('a wrong setting is reported with its value unless it is secret: %j', ([given, says]) => {
+    expect(complaints(given as Record<string, string>).split('\n')).toContain(`  ${says}`)
+    expect(complaints(given as Record<string, string>)).not.toContain('CANARY')
+  })
 
   test('settings that are wrong are listed at once', () => {
     const list = complaints({ PORT: 'x', LOG_LEVEL: 'y', NODE_ENV: 'production', APP_KEY: 'changeme' })

@@ -48,7 +48,7 @@ async function meet(host: Window, guest: Window) {
 }
 
 testWith('chromium')(
-  'two windows talk in an encrypted room, one misses nothing of what was said while it was offline, and curl is told of all',
+  'two windows and curl follow an encrypted room without loss while offline',
   { timeout: 180_000 },
   async () => {
     await using dan = await openWindow('dan')

@@ -68,24 +68,21 @@ const shownIn = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { showing: Showing }).showing.shown.map(Number).sort((a, b) => a - b))
 
 for (const over of ['server-sent events', 'pusher-js'])
-  testWith('chromium')(
-    `a page in Chromium over ${over} misses nothing of what happened while it was cut off`,
-    async () => {
-      const room = await newRoom(svc)
-      const [row] = await svc.rows<{ slug: string }>('select slug from rooms where id = $1', [room.id])
-      const url = `http://127.0.0.1:${relay.port}`
-      await using chromium = await openFrontEndPage(url)
-      const { page } = chromium
-      const sent = [Number((await room.send()).one.id)]
+  testWith('chromium')(`a page in Chromium over ${over} misses nothing while it is offline`, async () => {
+    const room = await newRoom(svc)
+    const [row] = await svc.rows<{ slug: string }>('select slug from rooms where id = $1', [room.id])
+    const url = `http://127.0.0.1:${relay.port}`
+    await using chromium = await openFrontEndPage(url)
+    const { page } = chromium
+    const sent = [Number((await room.send()).one.id)]
 
-      await page.evaluate(showRoom, { url, token: room.admin.token, room: room.id, slug: row?.slug ?? '', over })
-      await expect.poll(() => shownIn(page), SLOW).toEqual(sent)
-      sent.push(Number((await room.send()).one.id))
-      await expect.poll(() => shownIn(page), SLOW).toEqual(sent)
-      relay.cut()
-      for (let n = 0; n < 5; n++) sent.push(Number((await room.send()).one.id))
-      relay.mend()
+    await page.evaluate(showRoom, { url, token: room.admin.token, room: room.id, slug: row?.slug ?? '', over })
+    await expect.poll(() => shownIn(page), SLOW).toEqual(sent)
+    sent.push(Number((await room.send()).one.id))
+    await expect.poll(() => shownIn(page), SLOW).toEqual(sent)
+    relay.cut()
+    for (let n = 0; n < 5; n++) sent.push(Number((await room.send()).one.id))
+    relay.mend()
 
-      await expect.poll(() => shownIn(page), SLOW).toEqual(sent)
-    },
-  )
+    await expect.poll(() => shownIn(page), SLOW).toEqual(sent)
+  })

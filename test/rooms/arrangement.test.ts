@@ -33,7 +33,7 @@ test('somebody who is no member arranges nothing', async () => {
   expect((await other.viewer.post(`/rooms/${room.id}/actions/arrange`, { isMuted: true })).status).toBe(404)
 })
 
-test('the last message of each own room is told encrypted, and one that was deleted is not', async () => {
+test('the last message of each own room is shown encrypted, unless deleted', async () => {
   const room = await newRoom(svc, ['editor', 'viewer'])
   const first = (await room.send()).one
   const second = (await room.send(room.editor)).one

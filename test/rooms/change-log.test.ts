@@ -37,7 +37,7 @@ async function publishedBy(work: () => Promise<unknown>): Promise<LoggedChange[]
 }
 
 describe('the change log', () => {
-  test('numbers the changes of each stream from 1 on, in the order in which they were noted', async () => {
+  test('numbers the changes of each stream from 1 in commit order', async () => {
     const [one, other] = [newStream(), newStream()]
 
     await change(async (changes) => {
@@ -54,7 +54,7 @@ describe('the change log', () => {
     expect(await logOf(other)).toEqual([{ seq: 1, kind: 'things.updated', subject: '7' }])
   })
 
-  test('has neither a hole nor a number twice when many transactions write to the same streams in any order', async () => {
+  test('has no gaps or duplicate numbers under concurrent transactions', async () => {
     const streams = [newStream(), newStream(), newStream()] as const
     const orders = [streams, streams.toReversed(), [streams[1], streams[0], streams[2]]]
 
@@ -84,7 +84,7 @@ describe('the change log', () => {
     expect([heard, await logOf(stream)]).toEqual([[], []])
   })
 
-  test('is written before the bus carries the rows, each with its stream, epoch and number', async () => {
+  test('is written before the bus carries the rows with stream, epoch and number', async () => {
     const stream = newStream()
     const heard = await publishedBy(() => change(async (changes) => changes.add([stream], 'created', 'things', 1)))
 
@@ -104,7 +104,7 @@ describe('the change log', () => {
   })
 })
 
-test('streams of rooms and people that are gone are forgotten once the log has nothing of them any more', async () => {
+test('streams of deleted rooms and people are removed after their last change expires', async () => {
   const ended = `room:${++room}` as const
   const person = await svc.user()
   const own = `user:${person.id}` as const

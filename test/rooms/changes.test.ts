@@ -130,7 +130,7 @@ async function refused(answer: ReturnType<Awaited<ReturnType<typeof newPerson>>[
 }
 
 describe('a position is too old', () => {
-  test('when changes behind it are not kept any more, and the refusal tells from where to begin', async () => {
+  test('when later changes have expired, and the refusal names the oldest usable one', async () => {
     const { id, read, write } = await newPerson()
     const begin = positionOf(await read())
     await write(5)

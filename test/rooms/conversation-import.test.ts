@@ -47,7 +47,7 @@ test('an imported conversation keeps its times and what follows what, and is sto
   expect((await conversations.sendMessage.mutate({ slug, content })).number).toBe('4.000')
 })
 
-test('a conversation that comes in parts is seen once it is whole, and each part counts once', async () => {
+test('a conversation imported in parts appears when complete, and each part counts once', async () => {
   const { conversations, head, names } = await person()
   const first = { ...head('parts'), messages: [question, answer], isWhole: false }
   const last = { ...head('parts'), after: 2, messages: [{ ...question, parent: 2 }] }

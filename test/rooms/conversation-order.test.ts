@@ -33,7 +33,7 @@ test('a message names the one that it follows, and only one that is there', asyn
   expect(data.map(({ parent }) => parent)).toEqual([null, 0, 2])
 })
 
-test('conversations are found by name, pin and folder, which leave their order as it is', async () => {
+test('conversations are found by name, pin and folder in their usual order', async () => {
   const { conversations, begin } = await person()
   const [first, second, third] = [await begin('Budget 50%'), await begin('Letter'), await begin('Budget 500')]
 
@@ -68,7 +68,7 @@ test('a person has at most a hundred folders and a hundred pinned conversations'
   await conversations.organize.mutate({ slug, folder: 'Folder 1' })
 })
 
-test('a conversation that was thrown away keeps its pin and its folder until it cannot be restored', async () => {
+test('a deleted conversation keeps pin and folder until it can no longer be restored', async () => {
   const { id, conversations, begin } = await person()
   const [gone, other] = [await begin('Gone'), await begin('Other')]
   await conversations.organize.mutate({ slug: gone, isPinned: true, folder: 'Alone' })
@@ -84,7 +84,7 @@ test('a conversation that was thrown away keeps its pin and its folder until it 
   expect(await conversations.restore.mutate({ slug: gone })).toMatchObject({ isPinned: true, folder: 'Alone' })
 })
 
-test('what was thrown away can be taken back for a while, and is then deleted with its messages', async () => {
+test('a deleted conversation can be restored for a while, then loses its messages', async () => {
   const { conversations, begin } = await person()
   const { conversations: others } = await person()
   const [kept, gone] = [await begin('Kept'), await begin('Gone')]

@@ -30,7 +30,7 @@ const invitedTo = (svc: RoomsApp, ...rooms: string[]) =>
   )
 
 describe('an invitation', () => {
-  test('an invitation is seen by whom it is for and by administrators of the room, and makes a member of who accepts it', async () => {
+  test('an invitation is visible to invitee and administrators, and makes a member', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
@@ -77,7 +77,7 @@ describe('an invitation', () => {
 })
 
 describe('an invitation that is not accepted', () => {
-  test('an invitation that is not accepted is gone once it was declined, withdrawn or not answered in time', async () => {
+  test('an open invitation ends when it is declined, withdrawn or expired', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
@@ -103,7 +103,7 @@ describe('an invitation that is not accepted', () => {
     expect((await svc.ada.get('/room-members')).total).toBe(3)
   })
 
-  test('an invitation that is not accepted is replaced by the next one to the same person, and goes with the right of who invites', async () => {
+  test("an open invitation is replaced by the next, and ends with the inviter's right", async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const room = await makeRoom(svc.ada)
     const cyd = await join(svc, room, 'cyd', 'admin')
@@ -118,7 +118,7 @@ describe('an invitation that is not accepted', () => {
     expect(await invitedTo(svc, room)).toEqual([])
   })
 
-  test('an invitation is not made by somebody who may not invite, for somebody who is there, or with a key that is not in use', async () => {
+  test('an invitation without the right to invite or a current key is refused', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'cyd', 'editor')
@@ -159,7 +159,7 @@ describe('an invitation for keys that its person has no more', () => {
     expect([status, stored]).toEqual([200, [{ public_key: publicKey }]])
   }
 
-  test('an invitation for keys that its person has replaced is gone, and both sides are told; one that a link opens stays, and those of others', async () => {
+  test('an invitation for replaced keys is deleted, unless a link opens it', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { cyd, dan } = svc.people
     const [room, second] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
@@ -204,7 +204,7 @@ describe('invitations that have expired', () => {
     )
   const clean = (svc: RoomsApp) => svc.host.roomMembers.deleteExpiredInvitations()
 
-  test('invitations that have expired are deleted with their keys, and nothing else of the room is', async () => {
+  test('expired invitations are deleted with their keys, and nothing else', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { bob, dan } = svc.people
     const room = await makeRoom(svc.ada)
@@ -220,7 +220,7 @@ describe('invitations that have expired', () => {
     expect(await svc.rows(members, [room])).toHaveLength(3)
   })
 
-  test('invitations that have expired wait where somebody changes something in their room, and stay where that renews them', async () => {
+  test('expired invitations wait for changes in their room, and stay if renewed', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob')
     const { bob } = svc.people
     const [room, other] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
@@ -243,7 +243,7 @@ describe('invitations that have expired', () => {
 })
 
 describe('the link of an invitation', () => {
-  test('the link of an invitation makes a member of whoever has it, once, and of nobody else', async () => {
+  test('an invitation link makes one member, and only one', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -264,7 +264,7 @@ describe('the link of an invitation', () => {
     expect(svc.log.join()).not.toContain(proof)
   })
 
-  test('the link of an invitation shows whoever has it what they would accept, and can be accepted afterwards', async () => {
+  test('an invitation link shows its invitation, and can be accepted afterwards', async () => {
     await using svc = await startRooms({ PEOPLE_SEARCHES_PER_MINUTE: '12' })
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -293,7 +293,7 @@ describe('the link of an invitation', () => {
     expect((await look(svc.dan)).status).toBe(404)
   })
 
-  test('the link of an invitation lets nobody back in who was removed after it was made', async () => {
+  test('an invitation link older than a removal does not readmit the removed person', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const member = await join(svc, room, 'bob', 'viewer')
@@ -308,7 +308,7 @@ describe('the link of an invitation', () => {
     expect((await accept(svc.bob, one.id, { proof: later.proof })).status).toBe(200)
   })
 
-  test('the link of an invitation with a name is looked at by whom it is for, and by nobody else', async () => {
+  test('a link of a named invitation is readable by its invitee alone', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -321,7 +321,7 @@ describe('the link of an invitation', () => {
     for (const by of [svc.cyd, svc.ada, svc.admin]) expect(await look(by, { proof })).toBe(404)
   })
 
-  test('the link of an invitation is needed beside the name where the invitation has both', async () => {
+  test('an invitation with name and link needs both', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()
@@ -333,7 +333,7 @@ describe('the link of an invitation', () => {
     expect((await accept(svc.bob, one.id, { proof })).status).toBe(200)
   })
 
-  test('the link of an invitation raises nobody: a member keeps their role, and the invitation stays for who it is meant for', async () => {
+  test("an invitation link changes no member's role, and remains for its invitee", async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
     await join(svc, room, 'bob', 'viewer')
@@ -346,7 +346,7 @@ describe('the link of an invitation', () => {
     expect((await accept(svc.cyd, one.id, { proof })).status).toBe(200)
   })
 
-  test('the link of an invitation is used by one of several who try at the same moment', async () => {
+  test('an invitation link is used by one of several who try concurrently', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const room = await makeRoom(svc.ada)
     const { proof, proofHash } = newLink()

@@ -29,7 +29,7 @@ async function withSecondKey(svc: RoomsApp) {
   return { room, early: early.one.id, passGrace }
 }
 
-test('a message with an earlier key is refused a minute after the room got the next one, where that is enforced', async () => {
+test('where enforced, an earlier key is refused a minute after the next one', async () => {
   const svc = await withOwnPeople(enforcing, 'ada', 'cyd')
   const { room, early, passGrace } = await withSecondKey(svc)
   const count = async () => (await svc.rows('select from room_messages where room_id = $1', [room])).length
@@ -49,7 +49,7 @@ test('a message with an earlier key is refused a minute after the room got the n
   expect([again.status, again.one.attributes]).toMatchObject([200, { keyEpoch: 1 }])
 })
 
-test('a message with an earlier key that is sent again is still the one that was sent first', async () => {
+test('a message repeated with an earlier key is still the first one', async () => {
   const svc = await withOwnPeople(enforcing, 'ada', 'cyd')
   const { room, early, passGrace } = await withSecondKey(svc)
   await passGrace()
@@ -68,7 +68,7 @@ test('a message with an earlier key is taken where new keys are only advised', a
   expect((await svc.cyd.update('room-messages', early, { content: 'bmV3|bmV3|bmV3' })).status).toBe(200)
 })
 
-test('a message with a key that the room does not have yet is refused, also as an edit', async () => {
+test('a message with an unknown later key is refused, also as an edit', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const { room, early } = await withSecondKey(svc)
 
@@ -76,7 +76,7 @@ test('a message with a key that the room does not have yet is refused, also as a
   expect((await svc.cyd.update('room-messages', early, { keyEpoch: 2 })).status).toBe(422)
 })
 
-test('a member who makes new keys while the room gets its next one is not left with a key that they cannot open', async () => {
+test('a member who changes keys during a rekey gets a usable room key', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'cyd', 'editor')
@@ -97,7 +97,7 @@ test('a member who makes new keys while the room gets its next one is not left w
   }
 })
 
-test('more than 500 keys of a member are listed in parts, each from the last number of the part before', async () => {
+test('more than 500 keys of a member are paged by their number', async () => {
   const svc = await withOwnPeople(shared, 'ada')
   const room = await makeRoom(svc.ada)
   await svc.rows(

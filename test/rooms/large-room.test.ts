@@ -76,7 +76,7 @@ describe('with hundreds of thousands of messages', () => {
     },
   )
 
-  test('a page of a room stays planned like that, however often it is asked for', async () => {
+  test('a page of a room keeps its plan, however often it is requested', async () => {
     const path = `/rooms/${room.id}/messages?sort=-number`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
     const asked = await statementFor(room.viewer, path, 'room_messages t')
@@ -93,7 +93,7 @@ describe('with hundreds of thousands of messages', () => {
     )
   })
 
-  test('a message is found by its key, with a plan that is made once in each connection', async () => {
+  test('a message is found by its key, with one plan per connection', async () => {
     const { list } = await room.viewer.get(`/rooms/${room.id}/messages?sort=-number&page[size]=1`)
     const path = `/room-messages/${list[0]?.id}`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
@@ -120,7 +120,7 @@ describe('with hundreds of thousands of messages', () => {
     expect([all.total, one.total, one.list.length]).toEqual([MESSAGES + (ROOMS - 1) * 500, MESSAGES, 1])
   })
 
-  test('the unread messages of 200 rooms are counted in one statement, which stops at a thousand of each', async () => {
+  test('unread messages of 200 rooms are counted in one statement up to a thousand', async () => {
     statements.taken()
     const { list, status } = await room.viewer.get('/rooms?page[size]=200')
     const taken = statements.taken()

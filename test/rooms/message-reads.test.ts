@@ -16,7 +16,7 @@ describe('who has read a message', () => {
   const told = ({ attributes }: { attributes: Record<string, unknown> }) => [attributes['number'], attributes['readBy']]
   const markRead = (by: RoomPerson, room: string, upTo: string) => by.post(`/rooms/${room}/actions/mark-read`, { upTo })
 
-  test('is told where it is asked for: of a list, of one message, and of what comes along', async () => {
+  test('is shown on request in lists, single messages and includes', async () => {
     const room = await newRoom(svc, ['editor', 'viewer'])
     const first = (await room.send()).one.id
     const reply = (await room.send(room.editor, {}, first)).one.id
@@ -55,7 +55,7 @@ describe('who has read a message', () => {
     expect(changes.filter(({ kind }) => kind.startsWith('room-messages'))).toEqual([])
   })
 
-  test('is nothing for whoever is no member, and of a large room tells of 200 people, the caller first', async () => {
+  test('is hidden from strangers, and lists 200 people of a large room', async () => {
     const room = await newRoom(svc)
     const { one } = await room.send()
     const outsider = await newPerson(svc)
@@ -80,7 +80,7 @@ describe('who has read a message', () => {
     expect(readBy).toContain(room.admin.id)
   })
 
-  test('is nobody who came after it was written, nor whoever read it before they left and came back', async () => {
+  test('excludes people who joined later or rejoined after reading', async () => {
     const room = await newRoom(svc)
     const late = await newPerson(svc)
     const enter = async () => {
@@ -135,7 +135,7 @@ describe('POST /rooms/{id}/actions/mark-read', () => {
   const unreadOf = async (by: Awaited<ReturnType<typeof newPerson>>, room: string) =>
     (await by.get(`/rooms/${room}`)).one.attributes['unreadCount']
 
-  test('marks all messages up to one as read by the caller, who may be a viewer, and never goes back', async () => {
+  test('marks all messages up to one as read, and never goes back', async () => {
     const room = await newRoom(svc, ['viewer', 'editor'])
     const sent = []
     for (let n = 0; n < 5; n++) sent.push((await room.send()).one.id)

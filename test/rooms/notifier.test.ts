@@ -23,7 +23,7 @@ function newThing() {
 
 const forever = new AbortController().signal
 
-test('who waits looks once at the start and once for each notice, and at nothing else', async () => {
+test('a waiter reads once at the start and once for each notice', async () => {
   await using own = await open(undefined)
   const thing = newThing()
   const waiting = own.notifier.waitFor([thing.key], thing.look, forever)

@@ -48,7 +48,7 @@ test('idle subscriptions hold no connection to the database', async () => {
   for (const following of open) following.close()
 })
 
-test('a subscription with more to tell than it may keep ends, and its client comes back to where it was', async () => {
+test('a subscription whose buffer overflows ends, and its client resumes', async () => {
   const person = await newPerson(svc)
   const following = await follow(svc, person.token)
   await following.begun()
@@ -132,7 +132,7 @@ test('a removal and a revocation on one replica end subscriptions on the other',
 const tokenOf = async ({ rows }: TestApp, user: number) =>
   (await rows<{ id: number }>('select id from access_tokens where user_id = $1', [user]))[0]?.id ?? 0
 
-test('a replica that stops sends its clients away without a word, and they go on at the other', async () => {
+test('a stopping replica closes its subscriptions, and clients resume at the other', async () => {
   await using one = await startReplica()
   const other = svc
   const person = await newPerson(svc)

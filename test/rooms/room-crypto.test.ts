@@ -60,7 +60,7 @@ const expected = ({ ada, cyd }: Given) => ({
   removedOnes: { opens: [...all, 'closed', 'closed'], status: 404, keychain: [] },
 })
 
-test('people in a room read all they may in Node, and who was removed opens nothing new', {
+test('people read all they may in Node, and a removed member nothing new', {
   timeout: 120_000,
 }, async () => {
   const given = await threePeople()
@@ -69,7 +69,7 @@ test('people in a room read all they may in Node, and who was removed opens noth
 })
 
 describeWith('chromium')('in Chromium', () => {
-  test('people in a room read all they may in Chromium, and who was removed opens nothing new', {
+  test('people read all they may in Chromium, and a removed member nothing new', {
     timeout: 120_000,
   }, async () => {
     const given = await threePeople()
@@ -101,7 +101,7 @@ const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecip
   ...{ roomDescription: null, systemPrompt: null },
 })
 
-test('a public key that is none keeps nobody else from the next key of a room, and is named', async () => {
+test('an invalid public key does not block the next room key, and is reported', async () => {
   const [{ publicKey, privateKey }] = await keyPairs()
   const given = recipients({ id: '4', publicKey: 'a2V5' }, { id: '5', publicKey }, { id: '6', publicKey: 'no key' })
 
@@ -114,7 +114,7 @@ test('a public key that is none keeps nobody else from the next key of a room, a
   expect(web.toBase64(opened)).toBe(made)
 })
 
-test('the texts of a room that shares no earlier keys are encrypted anew with the next, whatever the key they had', async () => {
+test('with the next key all texts of a room without key sharing are re-encrypted', async () => {
   const [{ publicKey }] = await keyPairs()
   const known = new Map([
     [0, roomKey],
@@ -158,7 +158,7 @@ test('a stored key that somebody spoiled keeps nobody from the others', async ()
   ])
 })
 
-test('a key of a later epoch has a name of its own in the keychain, and the first has the slug', async () => {
+test("a later epoch's key has its own keychain name, and the first the slug", async () => {
   const key = await passkeyKey()
   const keys = new Map([
     [0, roomKey],
@@ -177,7 +177,7 @@ test('a key of a later epoch has a name of its own in the keychain, and the firs
   expect(await web.roomKeysIn(key, 'my-room-AbC123', [...entries, ...foreign])).toEqual(keys)
 })
 
-test('the texts of a room are read in the JSON of older front ends and in one line', async () => {
+test('the texts of a room are readable in older JSON and in one line', async () => {
   const sealed = await web.sealRoomText(roomKey, 'Grüße')
   const { ciphertext, iv, tag } = JSON.parse(sealed)
 
@@ -188,7 +188,7 @@ test('the texts of a room are read in the JSON of older front ends and in one li
   await expect(web.openMessage(web.makeKey(), await web.sealMessage(roomKey, 'x'))).rejects.toThrow(web.CannotOpen)
 })
 
-test('the link of an invitation has its secret behind the #, and the service gets what does not tell it', async () => {
+test("the link's secret follows the #, and the service never receives it", async () => {
   const { secret, proofHash } = await web.makeInvitationSecret()
   const proof = await web.invitationProof(secret)
 

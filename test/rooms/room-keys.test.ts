@@ -50,7 +50,7 @@ describe('the next key of a room', () => {
     expect((await rekey(svc.dan, room)).status).toBe(200)
   })
 
-  test('is for exactly the members who have a public key, with the public keys they have', async () => {
+  test('is for exactly the members with a public key, by their current keys', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan', 'eve')
     const { room, cyd } = await withRoom(svc)
     const members = [svc.people.ada, svc.people.cyd, svc.people.dan]
@@ -81,7 +81,7 @@ describe('the next key of a room', () => {
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
   })
 
-  test('is for everybody else where somebody has a public key that is none, and names them', async () => {
+  test('is for everybody else where a public key is invalid, and names its person', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     await svc.rows(`update users set public_key = 'a2V5' where id = $1`, [svc.people.cyd.id])
@@ -94,7 +94,7 @@ describe('the next key of a room', () => {
     expect((await rekey(svc.ada, room)).status).toBe(200)
   })
 
-  test('takes along the texts of the room that an administrator has encrypted anew, and only those that are there', async () => {
+  test('replaces the re-encrypted texts of the room, and only existing ones', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc, { roomDescription: 'old', sharesEarlierKeys: false })
     const key = { ...(await nextKey(svc.ada, room)), previousKey: undefined }
@@ -193,7 +193,7 @@ describe('a room asks for a new key', () => {
       `room:${room}`,
     ])
 
-  test('when a member is removed, leaves, or is erased, and says so in its changes', async () => {
+  test('when a member is removed, leaves or is erased, and records a change', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room, cyd } = await withRoom(svc)
     const bob = await join(svc, room, 'bob', 'viewer')
@@ -307,7 +307,7 @@ describe('a new member', () => {
     ])
   })
 
-  test('who comes back is given what they would be given anew, and nothing of before', async () => {
+  test('who rejoins gets the keys of a new member, and no earlier ones', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room, dan } = await withRoom(svc, { sharesEarlierKeys: false })
     await svc.ada.delete(`/room-members/${dan}`)

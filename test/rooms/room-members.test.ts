@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => shared[Symbol.asyncDispose]())
 
 describe('a membership', () => {
-  test('a membership that ends takes keys and read mark along, keeps the name, and is there again for who comes back', async () => {
+  test('a membership that ends deletes keys and read mark, and returns with its person', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob')
     const room = await makeRoom(svc.ada)
     const member = await join(svc, room, 'bob', 'editor')
@@ -50,7 +50,7 @@ describe('a membership', () => {
     expect(await membershipOf(svc, room, svc.people.bob.id)).toEqual({ id: member, role: 'viewer', state: 'member' })
   })
 
-  test('a membership of the last administrator ends, or becomes another, only once there is another one', async () => {
+  test('a membership of the last administrator ends or changes only after another is appointed', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob')
     const room = await makeRoom(svc.ada)
     const own = (await membershipOf(svc, room, svc.people.ada.id))?.id ?? ''
@@ -124,7 +124,7 @@ describe('the quotas', () => {
 })
 
 describe('erasing a person', () => {
-  test('erasing a person leaves their memberships without them, gives their rooms to others, and deletes those without people', async () => {
+  test('erasing a person makes memberships anonymous and hands their rooms to others', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const common = await makeRoom(svc.ada, { name: 'Shared' })
     await join(svc, common, 'cyd', 'viewer')

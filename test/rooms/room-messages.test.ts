@@ -80,7 +80,7 @@ describe('a message', () => {
     expect((await room.admin.get('/room-messages?page[size]=1')).total).toBe(1013)
   })
 
-  test('that is sent again with its client id is the one that was sent first, and nothing new', async () => {
+  test('that is repeated with its client id is the first one', async () => {
     const room = await newRoom(svc, ['editor'])
     const { position } = await room.changes(room.admin)
     const first = await room.send(room.editor, { clientId: 'again' })

@@ -26,7 +26,7 @@ test('somebody is erased although one of their rooms is deleted at the same mome
   expect(await svc.rows('select id from users where id = $1', [svc.people.dan.id])).toEqual([])
 })
 
-test('somebody who has left a room is erased while a message with a file of theirs is deleted there', async () => {
+test("erasing a former member and deleting their file's message can run concurrently", async () => {
   const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
   const member = await join(svc, room, 'dan', 'editor')
@@ -49,7 +49,7 @@ test('somebody who has left a room is erased while a message with a file of thei
   expect(await storedFiles(svc)).not.toContain(file.attributes['uuid'])
 })
 
-test('an invitation by name and link is no link for everybody once its person is erased while it is made', async () => {
+test('erasing an invitee during an invitation leaves no open link', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
   await using client = await openClient(svc.env.DATABASE_URL)
@@ -113,7 +113,7 @@ test('a room is deleted while one of its members marks it as read', async () => 
   expect(outcomes).toEqual(Array.from({ length: 8 }, () => [200, 200]))
 })
 
-test('a room is deleted while one of its members makes new keys and keeps the key of the room anew', async () => {
+test('a room can be deleted while a member renews their keys', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'cyd', 'editor')

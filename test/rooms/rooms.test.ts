@@ -37,7 +37,7 @@ test('a room begins with its creator as administrator and the AI user as assista
   ])
 })
 
-test('a room is not there for others, and an administrator of the installation sees only that it exists', async () => {
+test('a room is hidden from strangers, and installation administrators see its existence alone', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob')
   const encrypted = { roomDescription: 'aXY=|dA==|Yw==', systemPrompt: 'aXY=|dA==|cA==' }
   const { one } = await svc.ada.create('rooms', { name: 'Chess', ...encrypted })
@@ -113,7 +113,7 @@ test('a room has a picture, which its administrators change and its members alon
   await expect(svc.services.storage.get(first)).rejects.toThrow()
 })
 
-test('a room that is deleted takes its keys along from every keychain, and no others', async () => {
+test('a deleted room removes its keys from every keychain, and no others', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob')
   const room = await makeRoom(svc.ada)
   await join(svc, room, 'bob', 'viewer')
@@ -143,7 +143,7 @@ test('a room that is deleted takes its keys along from every keychain, and no ot
   expect(await svc.rows(others, [[ada.id, bob.id]])).toHaveLength(12)
 })
 
-test('what members show of themselves is told to their rooms, and to no room that they have left', async () => {
+test("a profile change is announced to the person's current rooms alone", async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob')
   const [room, left] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
   const [member, gone] = [await join(svc, room, 'bob', 'viewer'), await join(svc, left, 'bob', 'viewer')]
@@ -159,7 +159,7 @@ test('what members show of themselves is told to their rooms, and to no room tha
   expect(await svc.rows(log, [streams])).toEqual([told, told])
 })
 
-test('what members show of themselves changes no oftener than the setting says, as it is told to all their rooms', async () => {
+test("a person's profile changes are rate-limited, as all their rooms receive them", async () => {
   await using svc = await startRooms({ PROFILE_CHANGES_PER_MINUTE: '2' })
   const room = await makeRoom(svc.ada)
   const rename = async (displayName: string) =>

@@ -81,7 +81,7 @@ describe('a subscription to changes', () => {
     following.close()
   })
 
-  test('is refused with the position to go on from, where that of the client is too old', async () => {
+  test("is refused with the oldest usable position, where the client's is too old", async () => {
     const person = await newPerson(svc)
     await write(`user:${person.id}`, 4)
 
@@ -129,7 +129,7 @@ describe('a subscription to changes', () => {
 })
 
 describe('who may follow', () => {
-  test('a stranger, an administrator of the installation and a former member are told that there is no such room', async () => {
+  test('neither strangers, installation administrators nor former members learn of the room', async () => {
     const room = await newRoom(svc, ['viewer'])
     await room.admin.delete(`/room-members/${await membershipOf(room.id, room.viewer.id)}`)
 
@@ -171,7 +171,7 @@ const membershipOf = async (room: string, user: number) => {
 }
 
 describe('a subscription ends', () => {
-  test('at the place of the log where its member is removed, and the others go on', async () => {
+  test('after the change that removes its member, and the others continue', async () => {
     const room = await newRoom(svc, ['editor', 'viewer'])
     const [removed, staying] = [await followRoom(room.viewer, room.id), await followRoom(room.editor, room.id)]
     const begin = Number((await removed.begun()).split(':')[1])
@@ -233,7 +233,7 @@ describe('a subscription ends', () => {
   })
 })
 
-test('a person follows so many streams at a time and no more, and one that is closed makes room', async () => {
+test('a person has a bounded number of subscriptions, and closing one frees a slot', async () => {
   const person = await newPerson(svc)
   const open = await Promise.all(range(1, 3).map(() => followOwn(person)))
   await Promise.all(open.map((following) => following.begun()))

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, as the streams then tell them', async () => {
+test('with SYNC_LOG a mutation returns the positions that it wrote', async () => {
   const room = await newRoom(svc, ['editor'])
   const positionOf = async () => {
     const { position } = await room.changes(room.admin)
@@ -33,7 +33,7 @@ test('with SYNC_LOG the answer of a mutation lists the positions that it wrote, 
   expect(again.meta['_svc_sync_log']).toEqual([])
 })
 
-test('with SYNC_LOG a change of the catalogue tells its position in the stream that everybody follows', async () => {
+test('with SYNC_LOG a catalogue change returns its position in the common stream', async () => {
   const created = await svc.admin.create('ai-providers', { providerId: 'p', name: 'P', adapter: 'mistral' })
   const changed = await svc.admin.update('ai-providers', created.one.id, { name: 'Q' })
   const unchanged = await svc.admin.update('ai-providers', created.one.id, { name: 'Q' })

@@ -33,7 +33,7 @@ describeWith('chromium')('models in the administration', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a provider and a model are added, priced, opened to a group, described, tried and removed', async () => {
+  test('a provider and a model are added, configured, tried and removed', async () => {
     await using provider = await startProvider()
     await using admin = await openAdmin(svc, 'bella', { path: 'providers' })
     const { page } = admin
@@ -157,7 +157,7 @@ describeWith('chromium')('models in the administration', () => {
     }
   })
 
-  test('what the file owns is shown with its line and cannot be changed, and all else can', async () => {
+  test('values owned by the file show their line and are read-only', async () => {
     await using provider = await startProvider()
     await using config = await configFor(provider.url)
     const models = [
@@ -205,7 +205,7 @@ describeWith('chromium')('models in the administration', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a provider gets a further server with a key of its own, and is asked alone whether it answers', async () => {
+  test('a provider gets a further server, which is tested alone', async () => {
     await using provider = await startProvider()
     await svc.rows(
       `insert into ai_providers (provider_id, adapter, name, api_url) values ('alone', 'openai-compatible', 'Alone', $1)`,

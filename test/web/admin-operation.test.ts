@@ -47,7 +47,7 @@ describeWith('chromium')('operation in the administration', () => {
     await expectFitting(page, 'overview')
   })
 
-  test('a limit is simulated before it is set, shown with its use, topped up and removed', async () => {
+  test('a limit is simulated, set, shown with its use, topped up and removed', async () => {
     await using admin = await openAdmin(svc, 'bruno', { path: 'limits' })
     const { page } = admin
     const dialog = page.getByRole('dialog')
@@ -102,7 +102,7 @@ describeWith('chromium')('operation in the administration', () => {
     await expectFitting(page, 'limits')
   })
 
-  test('a bill tells what people, groups and models have used, and is saved as a file', async () => {
+  test('a bill shows the use of people, groups and models, and is downloadable', async () => {
     await using admin = await openAdmin(svc, 'carl', { path: 'usage?by=user' })
     const { page } = admin
     await addUsage(admin.id)
@@ -289,7 +289,7 @@ describeWith('chromium')('operation in the administration', () => {
     await expectFitting(page, 'settings')
   })
 
-  test('storage is counted by kind, verified in place, and shows what a retention would delete', async () => {
+  test('storage is counted by kind and verified, and retention has a preview', async () => {
     await using admin = await openAdmin(svc, 'fanny', { path: 'settings' })
     const { page } = admin
     await svc.rows(
@@ -313,7 +313,7 @@ describeWith('chromium')('operation in the administration', () => {
     await svc.rows('delete from attachments')
   })
 
-  test('a person is invited by a link that is shown once and can be ended', async () => {
+  test('a person is invited by a link that appears once and can be revoked', async () => {
     await using admin = await openAdmin(svc, 'gerd')
     const { page } = admin
     const dialog = page.getByRole('dialog')

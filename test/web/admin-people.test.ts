@@ -199,7 +199,7 @@ describeWith('chromium')('people in the administration', () => {
     expect(await svc.rows('select id from access_tokens where user_id = $1', [id])).toEqual([])
   })
 
-  test('the audit log shows who did what, by the filters of the address, and is verified', async () => {
+  test('the audit log is filtered by the address, and verified', async () => {
     await using admin = await openAdmin(svc, 'emma')
     const { page } = admin
     const { id } = await addAccount(svc, 'victor')
@@ -218,7 +218,7 @@ describeWith('chromium')('people in the administration', () => {
     await expectFitting(page, 'audit')
   })
 
-  test('what the command line changes is shown at once, and read by no tab that nobody looks at', async () => {
+  test('changes of the command line appear at once, but not in hidden tabs', async () => {
     await using admin = await openAdmin(svc, 'frida')
     const { page: hidden, requests } = admin
     const { id } = await addAccount(svc, 'linus')
@@ -238,7 +238,7 @@ describeWith('chromium')('people in the administration', () => {
     await hidden.getByText('library').waitFor()
   })
 
-  test('all that administrators see takes less than 60 KiB of scripts beside the first view', async () => {
+  test('the administration adds less than 60 KiB of scripts to the first view', async () => {
     await using admin = await openAdmin(svc, 'gisa', { path: 'people' })
     const { page } = admin
     const sizes = new Map<string, number>()

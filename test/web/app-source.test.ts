@@ -43,7 +43,7 @@ test('the sources of the front end are not served in production', async () => {
   expect(service.said.err).toContain('`npm run dev` serves no production')
 })
 
-test('where the folder of the packages cannot be written, the front end is built in another one', async () => {
+test('where the packages folder is read-only, the front end is built elsewhere', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-front-end-'))
   try {
     // Not even root makes a folder in a file.

@@ -32,7 +32,7 @@ describe.for([...modules])('the browser module %s', ([path, body]) => {
   })
 })
 
-test('the browser modules are served from one folder, and none of them is a declaration or a setting', () => {
+test('the browser modules are one folder without declarations or settings', () => {
   expect([...modules.keys()]).toEqual(expect.arrayContaining(['/assets/crypto.js', '/assets/keystore.js']))
   for (const path of modules.keys()) expect(path).toMatch(/^\/assets\/[\w/-]+\.js$/)
 })

@@ -73,7 +73,7 @@ describeWith('chromium')('the answers of a chat', () => {
     expect(await page.getByText('You stopped this answer.').count()).toBe(0)
   })
 
-  test('an answer that breaks off stays with what came, and can be asked for again', async () => {
+  test('an interrupted answer keeps its text, and can be retried', async () => {
     const { page } = chat
     upstream.behave = inTurn(breaksOff('error'), answers('All of it.'))
     await chat.ask('Break off')
@@ -139,7 +139,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('option', { name: /First/ }).click()
   })
 
-  test('a tool that asks shows all that it would be told, and runs once it is allowed', async () => {
+  test("a tool's approval request shows its whole input, and runs it once", async () => {
     const { page } = chat
     upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'The mail is sent.')
     await chat.ask('Write to Bob')
@@ -161,7 +161,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await expectAccessible(page)
   })
 
-  test('a tool that is refused says so, and one that is allowed in a conversation is asked about once', async () => {
+  test('a refused tool says so, and one allowed for a conversation asks once', async () => {
     const { page } = chat
     upstream.behave = callsTool('mail_echo', '{"text":"to Eve"}', 'Then not.')
     await chat.ask('Write to Eve')
@@ -212,7 +212,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await expectAccessible(page)
   })
 
-  test('an answer stays the same element when it ends, and so does one that fails halfway', async () => {
+  test('an answer keeps its element when it ends or fails', async () => {
     const { page } = chat
     const { promise: isMarked, resolve } = Promise.withResolvers<void>()
     upstream.behave = async (_, response) => {
@@ -248,7 +248,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByText('7 tokens read, 3 written, €0.01').waitFor()
   })
 
-  test('an answer is read aloud by the voice of the browser, without its marks, until it is stopped', async () => {
+  test('an answer is read aloud without its markup until it is stopped', async () => {
     const { page } = chat
     upstream.behave = answers('It is **bold**.\n\n```js\ncode\n```')
     await chat.ask('Say it')
@@ -274,7 +274,7 @@ describeWith('chromium')('the answers of a chat', () => {
     expect(await page.evaluate('[speechSynthesis.speaking, speechSynthesis.said.length]')).toEqual([false, 1])
   })
 
-  test('what is written survives a reload, in each conversation its own, and never in clear text', async () => {
+  test('drafts survive a reload per conversation, and never in clear text', async () => {
     const { page } = chat
     const field = page.getByRole('textbox', { name: 'Message' })
     await chat.ask('Begin')

@@ -128,7 +128,7 @@ describeWith('chromium')('what a model writes', () => {
     expect(page.url()).toContain(svc.url)
   })
 
-  test('a link that names another place, or carries much along, says where it leads and asks first', async () => {
+  test('a deceptive or data-carrying link shows its target and asks first', async () => {
     const page = await shown(attacks.links.slice(-2).join('\n\n'))
 
     expect(await page.locator('.markdown .host').allTextContents()).toEqual([' (evil.example)', ' (evil.example)'])
@@ -140,7 +140,7 @@ describeWith('chromium')('what a model writes', () => {
     expect(foreign()).toEqual([])
   })
 
-  test('a page of a model is shown on demand, in a frame where nothing of it runs or loads', async () => {
+  test('a page of a model opens on demand in an inert frame', async () => {
     const page = await shown(`\`\`\`html\n${preview}\n\`\`\``)
     await page.evaluate("addEventListener('message', ({ data }) => { if (data === 'hacked') globalThis.hacked = 1 })")
     expect(await page.locator('iframe').count()).toBe(0)

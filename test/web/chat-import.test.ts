@@ -148,7 +148,7 @@ describeWith('chromium')('the import of conversations', () => {
     ])
   })
 
-  test('an import that is stopped, or reaches the bounds, keeps what is stored and goes on later', async () => {
+  test('a stopped import keeps what it stored, and resumes later', async () => {
     await using chat = await openChat(svc, 'dora')
     const { page } = chat
     const archive = json(Array.from({ length: 70 }, (_, at) => gptTurn(`c${at}`, `Chat ${at}`)))

@@ -59,7 +59,7 @@ describeWith('chromium')('the list of conversations', () => {
     ])
   })
 
-  test('of thousands of conversations only those in sight are in the page, and all can be searched', async () => {
+  test('only visible conversations of thousands are rendered, and all can be searched', async () => {
     await using chat = await openChat(svc, 'ben')
     const { page } = chat
     await insert('ben', 3000)
@@ -106,7 +106,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(await page.locator('.text-results').getByText('are opened and searched').count()).toBe(1)
   })
 
-  test('a message that was found is shown though it lies far back, and on another branch', async () => {
+  test('a found message is shown even far back and on another branch', async () => {
     await using chat = await openChat(svc, 'ines')
     const { page } = chat
     await chat.ask('Aardvark')
@@ -191,7 +191,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a conversation of ten thousand messages opens at its end, and shows earlier ones on demand', async () => {
+  test('a conversation of ten thousand messages opens at its end', async () => {
     await using chat = await openChat(svc, 'gina')
     const { page } = chat
     await chat.ask('Once')

@@ -26,7 +26,7 @@ describeWith('chromium')('around a chat', () => {
   })
   afterAll(() => resources.disposeAsync())
 
-  test('files are chosen, dropped and pasted, shown with their state, and go along with the question', async () => {
+  test('files are chosen, dropped or pasted, and are sent with the question', async () => {
     await using chat = await openChat(svc, 'ada')
     const { page } = chat
     upstream.behave = answers('Read it.')
@@ -107,7 +107,7 @@ describeWith('chromium')('around a chat', () => {
     expect(await field.inputValue()).toBe('whats that')
   })
 
-  test('a limit that is near has a meter, and one that is reached says when it frees up', async () => {
+  test('a limit shows a meter when near, and a message when reached', async () => {
     await using chat = await openChat(svc, 'dora')
     const { page } = chat
     upstream.behave = answers('One.')

@@ -40,7 +40,7 @@ const linksOf = (appId: string) =>
   svc.rows('select external_id as user, passkey is not null as keys from ext_app_links where app_id = $1', [appId])
 
 describeWith('chromium')('the page of consent', () => {
-  test('somebody new signs in, makes their keys, agrees, and the app opens their passkey with its key', {
+  test('a new person makes keys and agrees, and the app decrypts their passkey', {
     timeout: 180_000,
   }, async () => {
     await addAccount(svc, 'ada', { known: false })
@@ -79,7 +79,7 @@ describeWith('chromium')('the page of consent', () => {
     expect(complaints).toEqual([])
   })
 
-  test('who keeps their keys gives an app some of what it asks for, and sees it in their settings until they end it', async () => {
+  test('a person grants some permissions, and sees the app until they end it', async () => {
     await using person = await openSettings(svc, 'grace', { locale: 'de-DE' })
     const { page, complaints } = person
     const app = await appFor(page, NARROW)
@@ -135,7 +135,7 @@ describeWith('chromium')('the page of consent', () => {
     ['de-DE', 'light', 360],
     ['de-DE', 'dark', 1280],
   ] as const)(
-    'an app that gets the passkey is warned of above all else, in %s, %s, %i pixels wide',
+    'an app that gets the passkey has a warning in %s, %s, %i pixels',
     async ([locale, colorScheme, width]) => {
       const options = { locale, colorScheme, viewport: { width, height: 900 } }
       await using person = await openSettings(svc, `warned-${locale}-${colorScheme}`, options)
@@ -168,7 +168,7 @@ describeWith('chromium')('the page of consent', () => {
     },
   )
 
-  test('who declines comes back to the app, at the one of its addresses that it named', async () => {
+  test("a person who declines returns to the app's requested address", async () => {
     await using person = await openSettings(svc, 'linus')
     const { page } = person
     const redirectUrls = ['https://portal.example/back', 'https://portal.example/course?id=7']
@@ -184,7 +184,7 @@ describeWith('chromium')('the page of consent', () => {
     expect(await linksOf(app.id)).toEqual([])
   })
 
-  test('nobody is sent to an address that the app has not registered, letter by letter', async () => {
+  test('nobody is sent to an address that is not exactly registered', async () => {
     await using person = await openSettings(svc, 'edsger')
     const app = await appFor(person.page, NARROW)
     const path = `/connect/${await app.connectRequest('learner 4')}`
@@ -195,7 +195,7 @@ describeWith('chromium')('the page of consent', () => {
     }
   })
 
-  test('a request is good for one answer, of the person who opened it, while it is fresh and whole', async () => {
+  test('a request is answered once, by its person, while it is fresh and unchanged', async () => {
     await using person = await openSettings(svc, 'barbara')
     const { page } = person
     const app = await appFor(page, NARROW)
@@ -223,7 +223,7 @@ describeWith('chromium')('the page of consent', () => {
     expect(await linksOf(app.id)).toEqual([])
   })
 
-  test('a request that has expired says so in the language of the person, before and after it is shown, and links nothing', async () => {
+  test("an expired request says so in the person's language, and links nothing", async () => {
     await using person = await openSettings(svc, 'frances', { locale: 'de-DE' })
     const { page } = person
     const app = await appFor(page, NARROW)
@@ -249,7 +249,7 @@ describeWith('chromium')('the page of consent', () => {
     expect(await app.connection('learner 8')).toMatchObject({ connectionType: 'external_app' })
   })
 
-  test('who is signed out comes back to the page by the longest address that an app can send them to', async () => {
+  test("a person signed out returns to the page by an app's longest address", async () => {
     const { id } = await addAccount(svc, 'katherine')
     await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf('katherine'), id])
     await using chromium = await openPage(svc.url)
@@ -273,7 +273,7 @@ describeWith('chromium')('the page of consent', () => {
     expect(await linksOf(app.id)).toEqual([{ user: 'я'.repeat(255), keys: false }])
   })
 
-  test('a page of another site neither shows this one in a frame nor agrees in its place', async () => {
+  test('another site can neither frame the page nor consent in its place', async () => {
     await using person = await openSettings(svc, 'donald')
     const { page } = person
     const app = await appFor(page, NARROW)

@@ -15,7 +15,7 @@ const german = { ...navigation, 'accept-language': 'de' }
 const open = (path: string, headers: Record<string, string> = navigation) =>
   fetch(svc.url + path, { headers, redirect: 'manual' })
 
-test('the start page leads guests to signing in, and whoever is signed in to their chats', async () => {
+test('the start page leads guests to sign-in, and others to their chats', async () => {
   const { browser } = await signIn(svc, 'ada')
 
   const guest = await open('/')
@@ -29,25 +29,22 @@ test('the start page leads guests to signing in, and whoever is signed in to the
 test.for([
   ['English', navigation, 'en', 'Page not found', 'To the start page'],
   ['German', german, 'de', 'Seite nicht gefunden', 'Zur Startseite'],
-] as const)(
-  'an address where nothing is shows browsers a page in %s, with a way back and the id of the request',
-  async (row) => {
-    const [, headers, lang, title, back] = row
+] as const)('a missing address shows a page in %s with a link and request id', async (row) => {
+  const [, headers, lang, title, back] = row
 
-    for (const path of ['/nope', '/login/nope', '/assets/nope.js', '/%']) {
-      const answer = await open(path, headers)
-      const text = await answer.text()
+  for (const path of ['/nope', '/login/nope', '/assets/nope.js', '/%']) {
+    const answer = await open(path, headers)
+    const text = await answer.text()
 
-      expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 404, 'text/html; charset=utf-8'])
-      expect(text).toContain(`<html lang="${lang}"`)
-      expect(text).toContain(`<h1>${title}</h1>`)
-      expect(text).toContain(`href="/">${back}</a>`)
-      expect(text).toContain(answer.headers.get('x-request-id'))
-    }
-  },
-)
+    expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 404, 'text/html; charset=utf-8'])
+    expect(text).toContain(`<html lang="${lang}"`)
+    expect(text).toContain(`<h1>${title}</h1>`)
+    expect(text).toContain(`href="/">${back}</a>`)
+    expect(text).toContain(answer.headers.get('x-request-id'))
+  }
+})
 
-test('an address where nothing is shows the page that its policy allows, and stays out of caches', async () => {
+test('a missing address sends a page with its policy, and is not cached', async () => {
   const { headers } = await open('/nope')
 
   expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
@@ -60,7 +57,7 @@ test('an address where nothing is speaks the language that was chosen in the bro
   expect(await answer.text()).toContain('Seite nicht gefunden')
 })
 
-test('an address where nothing is answers programs with JSON, as do all addresses below /api and /trpc', async () => {
+test('a missing address answers programs, and below /api and /trpc, with JSON', async () => {
   const requests = [
     ['/nope', {}],
     ['/nope', { accept: '*/*' }],
@@ -84,7 +81,7 @@ test('an address where nothing is answers programs with JSON, as do all addresse
   })
 })
 
-test('a page that fails says so in the language of the person, and nothing of the inside', async () => {
+test("a failed page says so in the person's language, without internals", async () => {
   const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Error('no such directory: /secret'))
 
   const answer = await open('/login?x=1', german)
@@ -100,7 +97,7 @@ test('a page that fails says so in the language of the person, and nothing of th
   expect(await program.json()).toMatchObject({ success: false, code: 'internal' })
 })
 
-test('a page that fails says that the service is not available where that is all there is', async () => {
+test('a failed page says no more than that the service is unavailable', async () => {
   const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Problem('unavailable'))
 
   const answer = await open('/login')
@@ -110,7 +107,7 @@ test('a page that fails says that the service is not available where that is all
   expect(await answer.text()).toContain('<h1>Back in a moment</h1>')
 })
 
-test('a form that another site sent is refused with a page, and a script gets JSON', async () => {
+test('a form of another site is refused with a page, a script with JSON', async () => {
   const { browser } = await signIn(svc, 'bob')
   const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 

@@ -68,7 +68,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
 const next = (page: number) => `location.href = '/${page}'`
 
 describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
-  test('a key that is kept is found on the next page, works, and cannot be read', async () => {
+  test('a stored key works on the next page, and cannot be exported', async () => {
     const sealed = await web.seal(await web.passkeyKey('Datakey_123', salts), 'a text')
 
     const told = await inBrowser(

@@ -20,7 +20,7 @@ async function sources(): Promise<string> {
   return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
 }
 
-test('the labels have the same keys in both languages, each with a text and the same placeholders', () => {
+test('the labels have equal keys and placeholders in both languages', () => {
   expect(Object.keys(german)).toEqual(Object.keys(english))
   for (const [key, text] of Object.entries(english)) {
     expect([key, german[key]?.trim(), text.trim()]).toEqual([
@@ -39,7 +39,7 @@ test('the labels are there for every key that a page names', async () => {
   expect(named.filter((key) => english[key] === undefined && english[`${key}.other`] === undefined)).toEqual([])
 })
 
-test('the labels are all named by a page, or made of the word for what went wrong', async () => {
+test('every label is used by a page or made from an error code', async () => {
   const text = await sources()
   const made =
     /^(app\.(error|settings\.scheme)\b|page\.(error|ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b)/

@@ -42,7 +42,7 @@ async function openAnswer() {
 }
 
 describeWith('chromium')('an answer whose service', () => {
-  test('is killed stays with what came, marked, and is asked for again once the service is back', {
+  test('is killed keeps its text, and is retried once the service is back', {
     timeout: 180_000,
   }, async () => {
     await using open = await openAnswer()
@@ -60,7 +60,7 @@ describeWith('chromium')('an answer whose service', () => {
     await page.getByText('Here I am again.').waitFor()
   })
 
-  test('is frozen stays with what came, marked, and is asked for again once the service goes on', {
+  test('is frozen keeps its text, and is retried once the service continues', {
     timeout: 180_000,
   }, async () => {
     await using open = await openAnswer()
@@ -93,7 +93,7 @@ describeWith('chromium')('an answer whose service', () => {
 })
 
 describeWith('chromium')('a session', () => {
-  test('that ends while somebody writes is begun anew in a tab of its own, and they go on', async () => {
+  test('that ends while somebody writes is renewed in another tab without loss', async () => {
     await using svc = await startApp()
     await using chat = await openChat(svc, 'ada')
     const { page } = chat

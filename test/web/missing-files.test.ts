@@ -5,7 +5,7 @@ import { openChat } from '../kit/web/chat.ts'
 import { settingsShown } from '../kit/web/pages.ts'
 
 describeWith('chromium')('a page that lacks a file of its own', () => {
-  test('loads itself anew where there is a newer front end, and shows what was asked for', async () => {
+  test('reloads if there is a newer front end, and shows the requested view', async () => {
     await using svc = await startApp()
     await using person = await openChat(svc, 'ada')
     const { page } = person

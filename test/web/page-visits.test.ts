@@ -4,7 +4,7 @@ import { openBrowser, signIn } from '../kit/browser.ts'
 
 const paths = ['/', '/login', '/register', '/handshake', '/chat', '/connect/x', '/invitation', '/logout']
 
-test('each page is shown to whom it is for, and everybody else is sent to the one that they must go to first', async () => {
+test('each page is shown to its audience, and others are redirected', async () => {
   await using svc = await startApp()
   const { browser: registering } = await signIn(svc, 'new', { known: false })
   const { browser: user } = await signIn(svc, 'ada')

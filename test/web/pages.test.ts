@@ -7,7 +7,7 @@ import { givePair } from '../kit/web/given-pair.ts'
 import { makeKeys, newcomer, PASSKEY, showSettings, signIn, signOut } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
-  test('somebody comes from the first sign-in to their chats, and is known from then on', {
+  test('somebody comes from the first sign-in to their chats, and stays known', {
     timeout: 180_000,
   }, async () => {
     await using svc = await newcomer()
@@ -177,7 +177,7 @@ describeWith('chromium')('in a real browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a passkey is not dropped into its field, either, where it may not be pasted', async () => {
+  test('a passkey cannot be dropped where pasting is forbidden', async () => {
     await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false' })
     await using chromium = await openPage(svc.url)
     const { page } = chromium
@@ -200,7 +200,7 @@ describeWith('chromium')('in a real browser', () => {
     expect(await dragTo('textarea')).toContain('At least 8')
   })
 
-  test('the pages speak German where the browser prefers it, dark where it is dark, and fit a phone', async () => {
+  test("the pages follow the browser's language and colours, and fit a phone", async () => {
     await using svc = await newcomer()
     await using chromium = await openPage(svc.url, {
       locale: 'de-DE',
@@ -222,7 +222,7 @@ describeWith('chromium')('in a real browser', () => {
 })
 
 describe('the pages', () => {
-  test('the pages let no form be sent before its script carries it out, or a passkey would leave the browser', async () => {
+  test('the pages submit no form before its script has loaded', async () => {
     await using svc = await newcomer()
     const { browser } = await signInBy(svc, 'bea', { known: false })
 

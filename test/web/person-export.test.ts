@@ -141,7 +141,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
     await page.getByText('This is no archive of your data').waitFor()
   })
 
-  test('shows that it is being made, that it failed, and that there were too many', async () => {
+  test('shows progress, failure and the rate limit', async () => {
     await using person = await openSettings(svc, 'cleo', { section: 'data', locale: 'de-DE' })
     const { page, id } = person
     const add = (state: string) =>

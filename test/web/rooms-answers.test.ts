@@ -54,7 +54,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     await running(cyd).waitFor({ state: 'detached' })
   })
 
-  test('only who asked is asked whether a tool may be called, and it runs once they allow it', async () => {
+  test('a tool call asks the asker alone, and runs once after approval', async () => {
     upstream.behave = callsTool('mail_echo', '{"text":"to the port"}')
     await ben.say('@svc Write a letter')
     const question = running(ben).getByRole('region', { name: /mail_echo/ })
@@ -67,7 +67,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     for (const each of [ada, ben, cyd]) await each.said('The tool was of help.').waitFor()
   })
 
-  test('a model is given earlier messages and their files only where the asker chooses that', async () => {
+  test('a model gets earlier messages and files only if the asker chooses so', async () => {
     upstream.behave = answers('Nine ships.')
     const chosen = ben.page.waitForEvent('filechooser')
     await ben.page.getByRole('button', { name: 'Attach files' }).click()

@@ -25,7 +25,7 @@ describeWith('chromium')('a room while connections fail', () => {
   const shownIn = (page: Page, words: RegExp) =>
     page.getByRole('main').getByRole('article').filter({ hasText: words }).locator('.markdown').allTextContents()
 
-  test('what cannot be sent waits sealed over a reload, and is sent once in its order', async () => {
+  test('unsent messages stay sealed over a reload, and are sent once in order', async () => {
     await ada.page.route(SENDING, (route) => route.abort())
     for (const text of ['wave one', 'wave two', 'wave three']) await ada.say(text)
     await expect.poll(() => ada.page.getByText('waits for a connection').count()).toBe(3)
@@ -83,7 +83,7 @@ describeWith('chromium')('a room while connections fail', () => {
     await ada.page.unroute(SENDING)
   })
 
-  test('a message stands there at once, and says that it is being sent until it is', async () => {
+  test('a message appears at once, marked until it is sent', async () => {
     const held = Promise.withResolvers<void>()
     await ada.page.route(SENDING, async (route) => {
       await held.promise
@@ -126,7 +126,7 @@ describeWith('chromium')('a room while connections fail', () => {
     expect(await ben.said('an anchor').count()).toBe(0)
   })
 
-  test('offline, a question to a model is not kept, and what others write comes once the connection is back', async () => {
+  test('offline, a question to a model is refused, and messages wait until reconnection', async () => {
     const context = ben.page.context()
     const before = await stored()
     await context.setOffline(true)

@@ -87,7 +87,7 @@ describeWith(
   'redis',
   'haproxy',
 )('a crowd in a room', () => {
-  test('twenty people write while a replica is killed, and three browsers show all of it once, in order', async () => {
+  test('twenty people write during a kill, and three browsers show all in order', async () => {
     await using world = await openWorld()
     await using resources = new AsyncDisposableStack()
     const { ada, others, pages } = await openBrowsers(world, resources)

@@ -41,7 +41,7 @@ describeWith('chromium')('the list of rooms', () => {
     await expectAccessible(ben.page)
   })
 
-  test('while somebody is in their chats, the way to the rooms says how much is unread', async () => {
+  test('the chats show the unread count of the rooms', async () => {
     await ben.page.goto('/chat')
     await ben.page.getByRole('textbox', { name: 'Message' }).waitFor()
     await ada.say('Who picks them?')
@@ -53,7 +53,7 @@ describeWith('chromium')('the list of rooms', () => {
     await ben.said('Who picks them?').waitFor()
   })
 
-  test('a room that is muted counts nothing and gives no notice, in every browser of the person', async () => {
+  test('a muted room counts nothing and notifies in no browser of the person', async () => {
     await choose(ben, 'Orchard', 'Mute')
     await rowOf(ben, 'Orchard').locator('.icon').first().waitFor()
     await ben.createRoom('Elsewhere')
@@ -84,7 +84,7 @@ describeWith('chromium')('the list of rooms', () => {
     await rowOf(ben, 'Attic').waitFor()
   })
 
-  test('a room has a picture from the beginning, and its settings change name, texts and picture', async () => {
+  test('a room has a picture from the start, and editable name, texts and picture', async () => {
     const { page } = ada
     await page.getByRole('button', { name: 'New room' }).click()
     const dialog = page.getByRole('dialog')
@@ -109,7 +109,7 @@ describeWith('chromium')('the list of rooms', () => {
     await expect.poll(() => page.locator('.chat-head .room-picture').getAttribute('src')).not.toBe(before)
   })
 
-  test('a room that is deleted is gone for everybody, whoever looks at it is told', async () => {
+  test('a deleted room disappears for everybody, with a notice to its viewers', async () => {
     await rowOf(ben, 'Orchard').getByRole('link').click()
     await ben.said('The apples are ripe').waitFor()
     await rowOf(ada, 'Orchard').getByRole('link').click()

@@ -114,7 +114,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await page.getByRole('article').filter({ hasText: 'Before the guest' }).waitFor()
   })
 
-  test('whoever is removed is told so, reads nothing more, and the others write on with a new key', async () => {
+  test('a removed member is notified and reads nothing of the new key', async () => {
     await panelOf(ada).getByLabel('Role of The cydd').selectOption('editor')
     await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor()
     await cyd.say('I can write now')
@@ -137,7 +137,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     expect(last?.epoch).toBe(1)
   })
 
-  test('a message whose key is not there says so, and opens once the key arrives', async () => {
+  test('a message without its key says so, and opens when the key arrives', async () => {
     const ofBen = "user_id = (select id from users where username = 'benn')"
     await svc.rows(`delete from room_keys where epoch = 1 and ${ofBen}`)
     await svc.rows(`delete from user_keychain_values where key like 'council%:1' and ${ofBen}`)
@@ -157,7 +157,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ada.said('Healed').waitFor()
   })
 
-  test('leaving is said to mean what it means, and ends the room for the person', async () => {
+  test('leaving warns of its consequences, and closes the room for the person', async () => {
     await ben.showPanel('Members')
     await panelOf(ben).getByRole('button', { name: 'Leave room' }).click()
     await ben.page.getByRole('dialog').getByText('What you have written stays.').waitFor()

@@ -26,7 +26,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
-  test('a question beyond a limit says so, the message stays, and people go on writing', async () => {
+  test('a question beyond a limit says so, and its message stays', async () => {
     const { page } = ada
     upstream.behave = answers('One.')
     await svc.host.limits.set({ name: 'few calls', for: 'user:adaa', cap: 1, unit: 'requests', per: 'day' })

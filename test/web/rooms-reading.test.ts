@@ -49,7 +49,7 @@ describeWith('chromium')('somebody who reads a room', () => {
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
-  test('a notice names the room and nothing that was written, while nobody looks and none is muted', async () => {
+  test('a notice names the room and no text, while the page is hidden', async () => {
     const { page } = ben
     const look = (isAway: boolean) =>
       page.evaluate(`sessionStorage.setItem('away', '${isAway ? 'yes' : ''}'); dispatchEvent(new Event('focus'))`)
@@ -125,7 +125,7 @@ describeWith('chromium')('somebody who reads a room', () => {
   }
   const newLine = () => ben.page.getByText('New', { exact: true })
 
-  test('whoever was away jumps to the first of many messages that they have not read', async () => {
+  test('a returning person jumps to the first of many unread messages', async () => {
     await ada.say('Before the flood')
     await ben.said('Before the flood').waitFor()
     const last = await findLastMessage(svc, 'Canal')

@@ -48,7 +48,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await expectAccessible(page)
   })
 
-  test('whoever joins a room that does not share earlier keys is told which messages are closed, and why', async () => {
+  test('a new member of a room without key sharing sees why messages are closed', async () => {
     await ada.createRoom('Vault', { sharesEarlierKeys: false })
     await ada.invite('benn')
     await ben.accept()
@@ -67,7 +67,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     for (const each of [ada, cyd, ben]) await enter(each)
   })
 
-  test('whoever comes back after a removal reads what was written meanwhile, where the room shares it', async () => {
+  test('a readmitted member reads earlier messages where the room shares keys', async () => {
     await removeFrom(ada, 'The cydd')
     await cyd.page.getByText('This room is not there for you').waitFor()
     await expectAccessible(cyd.page)
@@ -84,7 +84,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await ada.said('I am back').waitFor()
   })
 
-  test('whoever made new keys is told which messages are closed, until a member is there who has the key', {
+  test('a member with new keys sees closed messages until another shares the key', {
     timeout: 150_000,
   }, async () => {
     const { page } = ben

@@ -42,7 +42,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
     await panel.getByText('Searched in all 5,002 messages.').waitFor()
   }
 
-  test('the whole history is searched in a worker on demand, and a message of long ago is shown', async () => {
+  test('the whole history is searched in a worker, and an old message shown', async () => {
     const panel = await openSearch()
     await panel.getByRole('searchbox').fill('NEEDLE')
     await panel.getByText('Nothing was found.').waitFor()
@@ -59,7 +59,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
     expect(await panel.getByRole('button', { name: /needle/ }).count()).toBe(2)
   })
 
-  test('what is read stays there while the search is closed, and goes with the room', async () => {
+  test('the searched history stays while the search is closed, and ends with the room', async () => {
     const panel = await openSearch()
     await panel.getByRole('button', { name: 'Search the whole history' }).click()
     await panel.getByText(/Searched in all 5,00\d messages/).waitFor()

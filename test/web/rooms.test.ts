@@ -33,7 +33,7 @@ describeWith('chromium')('rooms in two browsers', () => {
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
-  test('two people talk in a room, and each sees at once what the other writes', async () => {
+  test('two people talk in a room and see each message at once', async () => {
     await ada.say('Who has the **canary**?')
     await ben.said('Who has the canary?').waitFor()
     await ben.say('I have it.')
@@ -48,7 +48,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     expect(shown.slice(-2)).toEqual(['Who has the canary?', 'I have it.'])
   })
 
-  test('a reply stands in a thread beside the room, and the room says how many there are', async () => {
+  test('a reply appears in a thread, and the room counts the replies', async () => {
     await ada.say('Shall we meet?')
     const question = ben.said('Shall we meet?')
     await question.hover()
@@ -109,7 +109,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     await ben.said('Out of place').waitFor({ state: 'detached' })
   })
 
-  test('a file is encrypted before it leaves the browser, and opened in that of the other', async () => {
+  test('a file is encrypted in one browser and decrypted in the other', async () => {
     const chosen = ada.page.waitForEvent('filechooser')
     await ada.page.getByRole('button', { name: 'Attach files' }).click()
     await (await chosen).setFiles([
@@ -159,7 +159,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     await ben.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
   })
 
-  test('what is not read is counted in the list, with who is named, until it is read', async () => {
+  test('unread messages are counted with mentions until they are read', async () => {
     await ben.createRoom('Elsewhere')
     await ada.say('Are you there, @benn?')
     const rooms = ben.page.getByRole('navigation', { name: 'Rooms' })
@@ -218,7 +218,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     await panel.getByRole('button', { name: 'Close' }).click()
   })
 
-  test('nothing written in the room is in clear anywhere, but in the body of the question to the model', async () => {
+  test("nothing of a room is in clear text except in the question's body", async () => {
     const sent = [...ada.requests, ...ben.requests].filter(({ body }) => /canary|Shall we meet|A typo/i.test(body))
     expect(sent.map(({ url }) => new URL(url).pathname).filter((path) => path !== '/trpc/rooms.ask')).toEqual([])
     const tables = await svc.rows<{ name: string }>(

@@ -68,7 +68,7 @@ describeWith('chromium')('the limits in the settings', () => {
 })
 
 describeWith('chromium')('the limits of rooms in the settings', () => {
-  test('are named by the rooms in which the person may ask, and not by others', async () => {
+  test('are named by the rooms in which the person may ask', async () => {
     await using person = await openSettings(svc, 'in-rooms')
     const rooms = await svc.rows<{ id: number }>(
       "insert into rooms (name, slug, created_at, updated_at) values ('Chess <b>', 'chess-1', now(), now()), ('Go', 'go-1', now(), now()) returning id",
@@ -96,7 +96,7 @@ describeWith('chromium')('the limits of rooms in the settings', () => {
 })
 
 describeWith('chromium')('the limits of groups, models and providers in the settings', () => {
-  test('are told apart by what they are of, and those of the person need not be', async () => {
+  test('are distinguished by their subject, which need not be the person', async () => {
     await using world = await limited(
       ['group', 'model:mock-1', 'provider:local', 'user'].map((subject) => ({
         ...requests,

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 describeWith('chromium')('the tokens in the settings', () => {
-  test('a new token works in the request that is shown with it, once, beside a link to the documentation', async () => {
+  test('a new token is shown once in a working request beside the documentation', async () => {
     await using person = await openSettings(svc, 'ada', { section: 'tokens' })
     const { page, complaints } = person
     await page.getByLabel('Name of the token').fill('laptop')
@@ -106,7 +106,7 @@ describeWith('chromium')('the tokens in the settings', () => {
     expect(complaints).toEqual([])
   })
 
-  test('dates are written in the language of the page, as the region of the browser has them', async () => {
+  test("dates are in the page's language and the browser's region", async () => {
     await using person = await openSettings(svc, 'greta', { locale: 'en-GB', timezoneId: 'UTC' })
     const { page } = person
     await svc.rows(

@@ -26,7 +26,7 @@ describeWith('chromium')('the use of models in the settings', () => {
     ['en-US', 'light', 1280],
     ['de-DE', 'dark', 390],
   ] as const)(
-    'is drawn by day and model and summed up, in %s, %s, %i pixels wide',
+    'is drawn and summed by day and model, in %s, %s, %i pixels wide',
     async ([locale, colorScheme, width]) => {
       const options = { locale, colorScheme, viewport: { width, height: 900 } }
       await using person = await openSettings(svc, `chart-${locale}`, options)
@@ -77,7 +77,7 @@ describeWith('chromium')('the use of models in the settings', () => {
 })
 
 describeWith('chromium')('the allowed tools in the settings', () => {
-  test('are taken back one by one; what a session allowed that has ended is not among them', async () => {
+  test('are revoked one by one, without those of ended sessions', async () => {
     await using person = await openSettings(svc, 'allowing', { locale: 'de-DE' })
     const { page, id, complaints } = person
     const { id: token } = await svc.host.tokens.createFor({ user: { id }, name: 'script', abilities: ['ai'] })

@@ -22,7 +22,7 @@ const makePicture = (width: number, height: number) =>
     .toBuffer()
 
 describeWith('chromium')('the settings', () => {
-  test('are one click away from the chat, and the address of the profile leads to them', async () => {
+  test("are one click from the chat and from the profile's address", async () => {
     await using chat = await openChat(svc, 'ada')
     const { page, complaints } = chat
 
@@ -94,7 +94,7 @@ describeWith('chromium')('the settings', () => {
     expect(await outcome.getAttribute('class')).toBe('outcome')
   })
 
-  test('that a change was saved is said until the next one, and of one that failed only that', async () => {
+  test('a saved change is confirmed until the next, and a failure alone is reported', async () => {
     await using person = await openSettings(svc, 'saving')
     const { page } = person
     const outcome = page.locator('form .outcome')
@@ -132,7 +132,7 @@ describeWith('chromium')('the settings', () => {
     await say('Saved.')
   })
 
-  test('a session that ends keeps what was entered until the person is signed in again', async () => {
+  test('a session that ends keeps the input until the person signs in again', async () => {
     await using person = await openSettings(svc, 'clara', { locale: 'de-DE', section: 'tokens' })
     const { page } = person
     await page.getByLabel('Name des Tokens').fill('laptop')
@@ -260,7 +260,7 @@ describeWith('chromium')('the settings', () => {
     expect(complaints).toEqual([])
   })
 
-  test('who signs out everywhere is asked first, and has no key in this browser any more', async () => {
+  test('signing out everywhere asks first, and deletes the keys in this browser', async () => {
     await using chat = await openChat(svc, 'lore')
     const { page } = chat
     const other = openBrowser(svc.url)

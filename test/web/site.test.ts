@@ -65,7 +65,7 @@ describeWith('chromium')('an installation with a name of its own', () => {
     }
   })
 
-  test('sends its logo as a picture in which nothing runs, for ever, and never as a part of a page', async () => {
+  test('serves its logo as an inert, immutable picture apart from the page', async () => {
     const page = await (await fetch(`${svc.url}/login`)).text()
     const address = /<img alt="" height="32" src="([^"]+)"/.exec(page)?.[1] ?? ''
 
@@ -98,7 +98,7 @@ describe('an installation whose name or looks are wrong', () => {
     expect(() => readEnv({ NODE_ENV: 'development', ...settings })).toThrow(sentence)
   })
 
-  test('with a logo that is none, is too large or is missing does not start, and says why', async () => {
+  test('with an invalid, oversized or missing logo refuses to start with the reason', async () => {
     const large = await sharp({ create: { width: 300, height: 300, channels: 3, background: '#369', noise: noise() } })
       .png()
       .toBuffer()

@@ -280,7 +280,7 @@ async function judgeInterruptions({ page, judge, t, excuse }: Views, account: st
 
 describeWith('chromium')('every view', () => {
   test.for(Object.keys(looks) as Locale[])(
-    'in %s fits both sizes, keeps nobody out in either scheme, and asks nobody else for anything',
+    'in %s fits both sizes, is accessible and requests nothing elsewhere',
     { timeout: 300_000 },
     async (locale) => {
       const account = `ada-${locale.slice(0, 2)}`

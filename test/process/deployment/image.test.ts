@@ -47,7 +47,7 @@ testWith(
   'postgres',
   'redis',
   'caddy',
-)('the command lines of the image run with nothing writable but the volumes, no home and no terminal', async () => {
+)("the image's command lines run with a read-only disk, no home and no terminal", async () => {
   await using provider = await startProvider()
   await using site = await startDeployment({ models: provider.url, image })
 
@@ -67,36 +67,33 @@ testWith(
   'postgres',
   'redis',
   'caddy',
-)(
-  'replicas of the image are restarted one after the other under load on all surfaces: no request fails, and no change is lost',
-  async () => {
-    await using resources = new AsyncDisposableStack()
-    // Long enough that each restart meets answers under way.
-    const provider = resources.use(
-      await startProvider(async (asked, response) => {
-        if (!asked.body.stream) return answers('Good day.')(asked, response)
-        beginStream(response)
-        for (let piece = 0; piece < 20; piece++) {
-          response.write(chunk({ delta: { content: 'word ' } }))
-          await pause(150)
-        }
-        endStream(response)
-      }),
-    )
-    const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
-    const site = resources.use(await startDeployment({ models: provider.url, settings, image }))
-    resources.use(await trust(site.stack.caFile))
-    await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
-    const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))
-    for (let round = 0; round < ROUNDS; round++) {
-      expect(await site.stack.restart(round % 2 === 0 ? 0 : 1)).toBe(0)
-      await pause(BACK_MS)
-    }
-    const { failures, counts, logged, frontEnds } = await load.stop()
+)('rolling restarts of image replicas under load lose no request and no change', async () => {
+  await using resources = new AsyncDisposableStack()
+  // Long enough that each restart meets answers under way.
+  const provider = resources.use(
+    await startProvider(async (asked, response) => {
+      if (!asked.body.stream) return answers('Good day.')(asked, response)
+      beginStream(response)
+      for (let piece = 0; piece < 20; piece++) {
+        response.write(chunk({ delta: { content: 'word ' } }))
+        await pause(150)
+      }
+      endStream(response)
+    }),
+  )
+  const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
+  const site = resources.use(await startDeployment({ models: provider.url, settings, image }))
+  resources.use(await trust(site.stack.caFile))
+  await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
+  const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))
+  for (let round = 0; round < ROUNDS; round++) {
+    expect(await site.stack.restart(round % 2 === 0 ? 0 : 1)).toBe(0)
+    await pause(BACK_MS)
+  }
+  const { failures, counts, logged, frontEnds } = await load.stop()
 
-    expect(failures).toEqual([])
-    expect(Object.values(counts).filter((count) => count < ROUNDS)).toEqual([])
-    for (const { applied, reads } of frontEnds)
-      expect([applied, reads]).toEqual([logged.slice(logged.indexOf(applied[0] ?? 0)), 1])
-  },
-)
+  expect(failures).toEqual([])
+  expect(Object.values(counts).filter((count) => count < ROUNDS)).toEqual([])
+  for (const { applied, reads } of frontEnds)
+    expect([applied, reads]).toEqual([logged.slice(logged.indexOf(applied[0] ?? 0)), 1])
+})

@@ -50,56 +50,53 @@ async function writeEnv(folder: string, baseUrl: string, places: Places): Promis
   await writeFile(file, `${text}\n${placed(lines.replace(/^# /gm, ''), places)}`)
 }
 
-testWith('postgres')(
-  'a service that starts as the unit says is one for production, which its command line manages',
-  async () => {
-    await using resources = new AsyncDisposableStack()
-    const provider = resources.use(await startProvider(answers('Good day.')))
-    const config = resources.use(await configFor(provider.url))
-    const database = resources.use(await emptyDatabase())
-    const image = resources.use(await buildImage({ isInstalled: false }))
-    const data = join(image.folder, 'data')
-    await mkdir(data)
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}`
-    const places = {
-      'PORT=3000': `PORT=${port}`,
-      'postgresql://svc:PASSWORD@127.0.0.1:5432/svc': database.url,
-      '/srv/svc/ai.yaml': config.file,
-      '/srv/svc': image.folder,
-      '/var/lib/svc': data,
-    }
-    await writeEnv(image.folder, url, places)
-    await chmod(join(image.folder, '.env'), 0o640)
-    const { ExecStart = '', WorkingDirectory = '', Environment = '', KillSignal = '', User } = directives
-    const cwd = placed(WorkingDirectory, places)
-    // What systemd gives a unit, and nothing else.
-    const env = { PATH: image.path, ...Object.fromEntries([Environment.split('=')]) }
-    const [program = '', ...words] = ExecStart.split(' ')
-    const service = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
-    resources.defer(() => void service.kill('SIGKILL'))
-    let log = ''
-    service.stdout.on('data', (text) => {
-      log += text
-    })
-    await vi.waitFor(() => expect(log).toContain('"msg":"ready"'), { timeout: 60_000, interval: 50 })
-    const [, command = ''] = new RegExp(`^runuser -u ${User} -- (.*)$`, 'm').exec(guide) ?? []
-    const adding = run('sh', ['-c', command], { cwd, env: { PATH: image.path } })
-    adding.child.stdin?.end(`${TYPED_PASSWORD}\n`)
+testWith('postgres')('a service started by the unit is in production, and its commands manage it', async () => {
+  await using resources = new AsyncDisposableStack()
+  const provider = resources.use(await startProvider(answers('Good day.')))
+  const config = resources.use(await configFor(provider.url))
+  const database = resources.use(await emptyDatabase())
+  const image = resources.use(await buildImage({ isInstalled: false }))
+  const data = join(image.folder, 'data')
+  await mkdir(data)
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const places = {
+    'PORT=3000': `PORT=${port}`,
+    'postgresql://svc:PASSWORD@127.0.0.1:5432/svc': database.url,
+    '/srv/svc/ai.yaml': config.file,
+    '/srv/svc': image.folder,
+    '/var/lib/svc': data,
+  }
+  await writeEnv(image.folder, url, places)
+  await chmod(join(image.folder, '.env'), 0o640)
+  const { ExecStart = '', WorkingDirectory = '', Environment = '', KillSignal = '', User } = directives
+  const cwd = placed(WorkingDirectory, places)
+  // What systemd gives a unit, and nothing else.
+  const env = { PATH: image.path, ...Object.fromEntries([Environment.split('=')]) }
+  const [program = '', ...words] = ExecStart.split(' ')
+  const service = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  resources.defer(() => void service.kill('SIGKILL'))
+  let log = ''
+  service.stdout.on('data', (text) => {
+    log += text
+  })
+  await vi.waitFor(() => expect(log).toContain('"msg":"ready"'), { timeout: 60_000, interval: 50 })
+  const [, command = ''] = new RegExp(`^runuser -u ${User} -- (.*)$`, 'm').exec(guide) ?? []
+  const adding = run('sh', ['-c', command], { cwd, env: { PATH: image.path } })
+  adding.child.stdin?.end(`${TYPED_PASSWORD}\n`)
 
-    expect((await adding).stdout).toContain('User ada is added')
-    expect(await readFile(join(data, 'accounts.json'), 'utf8')).not.toContain('demo')
-    const { body } = await openBrowser(url).login('ada', TYPED_PASSWORD)
-    expect(body).toMatchObject({ success: true })
-    const made = await run('sh', ['-c', 'npm run --silent svc -- token --username ada --name laptop --json'], {
-      cwd,
-      env: { PATH: image.path },
-    })
-    const { token } = JSON.parse(made.stdout)
-    expect((await send(url, 'POST', '/api/ai-req', { token, body: question('Hello', 'mock-1') })).status).toBe(200)
+  expect((await adding).stdout).toContain('User ada is added')
+  expect(await readFile(join(data, 'accounts.json'), 'utf8')).not.toContain('demo')
+  const { body } = await openBrowser(url).login('ada', TYPED_PASSWORD)
+  expect(body).toMatchObject({ success: true })
+  const made = await run('sh', ['-c', 'npm run --silent svc -- token --username ada --name laptop --json'], {
+    cwd,
+    env: { PATH: image.path },
+  })
+  const { token } = JSON.parse(made.stdout)
+  expect((await send(url, 'POST', '/api/ai-req', { token, body: question('Hello', 'mock-1') })).status).toBe(200)
 
-    service.kill(KillSignal as NodeJS.Signals)
-    expect(await once(service, 'exit')).toEqual([0, null])
-    expect(Number(directives['TimeoutStopSec'])).toBeGreaterThanOrEqual(40)
-  },
-)
+  service.kill(KillSignal as NodeJS.Signals)
+  expect(await once(service, 'exit')).toEqual([0, null])
+  expect(Number(directives['TimeoutStopSec'])).toBeGreaterThanOrEqual(40)
+})

@@ -27,7 +27,7 @@ async function dump(): Promise<string> {
   return JSON.stringify(rows)
 }
 
-test('neither what was disclosed nor the key or the answer is in the database or the log', async () => {
+test('disclosed text, key and answer appear in neither the database nor the log', async () => {
   app.provider.behave = answers(ANSWER)
   const { id, admin } = await roomWithAi(app)
   const key = Buffer.from('CANARY-KEY-CANARY-KEY-CANARY-KEY').toString('base64')
@@ -95,7 +95,7 @@ async function lose({ rows, host }: RoomAiApp['svc'], disclosure: string): Promi
   expect(found?.state).toBe('lost')
 }
 
-test('the channel of the room is told when an answer begins and ends, also where its process was lost', async () => {
+test("the room's channel receives the start and end of every answer, even lost ones", async () => {
   const { id, admin } = await roomWithAi(app)
   const { slug } = (await admin.get(`/rooms/${id}`)).one.attributes as { slug: string }
   using socket = await openSocket(app.svc.url)
@@ -121,7 +121,7 @@ test('the channel of the room is told when an answer begins and ends, also where
   expect((await disclosures(admin, id))[0]).toMatchObject({ state: 'lost', answer: null })
 })
 
-test('a room keeps so many records of what was disclosed, for so long, and without who was erased', async () => {
+test('a room keeps a bounded number of disclosure records, without erased people', async () => {
   // Of its own, as a service deletes old records a minute after its start.
   await using own = await startRoomAi({ ROOM_DISCLOSURES: '10', RETENTION_DISCLOSURES_MONTHS: '1' })
   const { svc } = own
@@ -174,7 +174,7 @@ test('limits hold for a room, and usage is summed up by room', async () => {
   expect(rows).toContainEqual(expect.objectContaining({ room: `${id} ${slug}`, requests: 1, inputTokens: 7 }))
 })
 
-test('older front ends ask by slug, in a thread and anew, and see the model and what it was told', async () => {
+test('older front ends ask by slug, in threads and again, and see the model', async () => {
   app.provider.behave = answers('Good day.')
   const { browser } = await signIn(app.svc, 'olga')
   const { body } = await browser.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })

@@ -64,7 +64,7 @@ describe('an answer in a room', () => {
     expect(await usageOf(app, id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
   })
 
-  test('comes in the thread that it replies to, and is told with its beginning and its end', async () => {
+  test('is written in the requested thread, and its start and end are changes', async () => {
     const { id, editor, send, changes } = await room('editor')
     const { one: parent } = await send()
     const { position } = await changes(editor)
@@ -82,7 +82,7 @@ describe('an answer in a room', () => {
     ])
   })
 
-  test('takes the place of an earlier one for who asked for that and for an administrator, and for nobody else', async () => {
+  test('is replaced by its asker and by administrators, and by nobody else', async () => {
     const { id, admin, editor, send } = await room('editor')
     await ask(admin, id, 'First')
     const { answer } = await ended(admin, id)
@@ -161,7 +161,7 @@ describe('an answer in a room that is not whole', () => {
 })
 
 describe('nobody asks in a room', () => {
-  test('as a viewer, a stranger or a guest; and nothing is asked, told or written down', async () => {
+  test('as a viewer, a stranger or a guest, and nothing is recorded', async () => {
     const { id, admin, viewer } = await room('viewer')
     const stranger = await newPerson(app.svc as never)
     await app.svc.rows("update access_tokens set abilities = abilities || '{ai}' where user_id = $1", [stranger.id])

@@ -35,7 +35,7 @@ describe('a file in a room', () => {
   const asking = (...parts: object[]) => ({ messages: [{ role: 'user', content: parts }] })
   const naming = (id: unknown, more: object = {}) => asking({ type: 'attachment', id, ...more })
 
-  test('goes to the model by its id, and its hash to the record of what was disclosed', async () => {
+  test('goes to the model by its id, and its hash to the disclosure record', async () => {
     const there = await room('editor')
     const picture = Buffer.concat([PNG, randomBytes(200_000)])
     const [{ id }, { id: seen }] = [await file(there, 'Plan of Ada.'), await file(there, picture)]
@@ -71,7 +71,7 @@ describe('a file in a room', () => {
     expect(JSON.stringify(app.provider.asked.at(-1)?.body)).toContain('A file is not there')
   })
 
-  test('that a browser has encrypted is sent by a browser alone, which has its words', async () => {
+  test('that a browser encrypted is readable only if a browser sends its content', async () => {
     const there = await room()
     const { id } = await file(there, 'ciphertext', { clientEncrypted: 'true' })
     const sent = { type: 'file', mime: 'text/plain', data: Buffer.from('In clear.').toString('base64'), name: 'a.txt' }

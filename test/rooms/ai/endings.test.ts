@@ -107,7 +107,7 @@ const endings: [string, (at: UnderWay) => Promise<unknown>, object][] = [
   ],
 ]
 
-describe('an answer ends at once, is paid as far as it came, and its room is told', () => {
+describe('an answer ends at once, is billed partially and announced to its room', () => {
   test.each(endings)('when its asker %s at another replica', async (_, end, expected) => {
     using at = await underWay()
     await vi.waitFor(() => expect(at.lastStatus()).toMatchObject({ isGenerating: true }), SLOW)

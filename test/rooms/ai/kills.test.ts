@@ -49,7 +49,7 @@ const usageOf = ({ id }: There) =>
 const textOf = async ({ admin, first }: There) =>
   (await opened((await admin.get(`/room-messages/${first}`)).one.attributes['content'])).text
 
-test('an answer of a replica that is killed ends within its lease, is paid, and leaves the message that it was to replace', async () => {
+test('an answer of a killed replica ends within its lease and is billed', async () => {
   mortal = await startMortal(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('CANARY-ANSWER')
@@ -103,7 +103,7 @@ test.each(moments)('a replica that is killed %s leaves a message that is whole',
   expect((await usageOf(there)).length).toBeLessThan(3)
 })
 
-test('an answer of another process is cancelled by its asker and by who administers the room, and told when that process stops', async () => {
+test('an answer of another process is cancelled by its asker and by administrators', async () => {
   mortal = await startMortal(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('more')

@@ -20,7 +20,7 @@ async function seen(token: string | undefined, { svc }: Pick<RoomAiApp, 'svc'> =
 
 const limit = (more: object) => ({ cap: 5, unit: 'requests', per: 'month', mode: 'enforce', ...more }) as never
 
-test('whoever may ask in a room sees its limits and what is left of them, and nobody else learns of the room', async () => {
+test('only people who may ask in a room see its limits', async () => {
   app.provider.behave = answers('Good day.')
   const { svc } = app
   const [room, other] = [await roomWithAi(app, ['editor', 'viewer']), await roomWithAi(app, ['editor'])]
@@ -45,7 +45,7 @@ test('whoever may ask in a room sees its limits and what is left of them, and no
   expect((await svc.send('GET', '/trpc/usage.limits')).status).toBe(401)
 })
 
-test('the limits of a room go from sight with the right to ask in it', async () => {
+test('the limits of a room disappear with the right to ask in it', async () => {
   const { svc } = app
   const { editor, id } = await roomWithAi(app, ['editor'])
   await svc.host.limits.set(limit({ name: `of ${id}`, for: `room:${id}` }))
@@ -60,7 +60,7 @@ test('the limits of a room go from sight with the right to ask in it', async () 
   expect(await names()).toEqual([])
 })
 
-test('a program sees no limits of rooms where programs may not ask in them, and its person does in a browser', async () => {
+test('a program sees no limits of rooms that are closed to programs', async () => {
   await using world = await startRoomAi({ ALLOW_EXTERNAL_APPS_GROUPS_AI: 'false' })
   const { browser, id: person } = await signIn(world.svc, 'olga')
   const { body } = await browser.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })

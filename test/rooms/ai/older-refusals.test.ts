@@ -46,7 +46,7 @@ test.for<[string, object, string]>([
   expect(app.provider.asked).toEqual([])
 })
 
-test('a model that is not there is told of in the one word that older front ends read', async () => {
+test('a missing model is refused with the word that older front ends know', async () => {
   const { status, body } = await send(asking({ model: 'none' }))
 
   expect([status, body]).toEqual([400, { ...refusal, error: 'The requested model is not available.' }])
@@ -59,7 +59,7 @@ test('parameters that are null are as good as none', async () => {
   await expect.poll(() => app.provider.asked.length).toBe(1)
 })
 
-test('strangers to a room learn of it no more than of one that is not there', async () => {
+test("a stranger's refusal is equal for existing and missing rooms", async () => {
   const { browser } = await signIn(app.svc, 'bob')
   const guest = openBrowser(app.svc.url)
 

@@ -73,7 +73,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     for (const { parts } of pieces) expect(parts.map(({ text }) => text).join('')).toMatch(/^(piece )+$/)
   }
 
-  test('an answer grows for a reader at another replica, which learns that it is lost once its own is killed', async () => {
+  test('an answer grows at another replica, which reports its loss after a kill', async () => {
     await using mortal = await startMortal(app, shared)
     const room = await newRoom()
     using there = await listen(app.svc.url, room)
@@ -91,7 +91,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     await expect.poll(isTold, SLOW).toBe(true)
   })
 
-  test('a reader whose replica is killed has the whole answer from the other one, and it goes on', async () => {
+  test('a reader whose replica is killed gets the whole answer from the other', async () => {
     await using mortal = await startMortal(app, shared)
     const room = await newRoom()
     using before = await listen(mortal.url, room)
@@ -108,7 +108,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     await room.asker.post(`${room.path}/cancel-answer`, { disclosure: meta['disclosure'] })
   })
 
-  test('who is typing at one replica is seen at the other, and still once one of them is killed', async () => {
+  test('typing at one replica is seen at the other, even after a kill', async () => {
     await using mortal = await startMortal(app, shared)
     const room = await newRoom()
     using there = await listen(app.svc.url, room)

@@ -33,7 +33,7 @@ async function roomWithFile(bytes: Uint8Array | string = PNG) {
   return { ...room, file: one, message: message.one.id, uuid: String(one.attributes['uuid']) }
 }
 
-test('a file that is sent with a message is there for the other members, and for nobody else', async () => {
+test('a file of a message is readable by the other members alone', async () => {
   const room = await newRoom(svc, ['editor', 'viewer'])
   const { status, one, location } = await upload(svc, room.editor.token, PNG, { name: 'Bild ä.png', type: 'text/html' })
   expect([status, one]).toMatchObject([
@@ -86,7 +86,7 @@ test('a list of attachments has the own ones and those of the own rooms', async 
   expect(total).toBe(2)
 })
 
-test('a token that may only read uploads and deletes nothing, and one that may only write downloads nothing', async () => {
+test('a read-only token neither uploads nor deletes, and a write-only one never downloads', async () => {
   const { file } = await roomWithFile()
   const tokenWith = async (ability: 'read' | 'write') => (await svc.user({ abilities: [ability] })).token
 
@@ -115,7 +115,7 @@ test('only its uploader sends a message with a file, and only one', async () => 
   expect((await room.admin.get(`/rooms/${room.id}/messages`)).list).toHaveLength(1)
 })
 
-test('a message that is sent again with its client id stays the one it was, with its attachments', async () => {
+test('a message repeated with its client id keeps its number and attachments', async () => {
   const room = await newRoom(svc)
   const { one } = await upload(svc, room.admin.token, 'once')
   const send = () => sendWith(room.admin, room.id, [one.id], { clientId: 'c1' })
@@ -125,7 +125,7 @@ test('a message that is sent again with its client id stays the one it was, with
   expect([first.status, second.status, second.one.id]).toEqual([201, 201, first.one.id])
 })
 
-test('a message has text or an attachment, and no more attachments than the settings allow', async () => {
+test('a message needs text or an attachment, and has a maximum of attachments', async () => {
   await using few = await startJsonApi({ MAX_ATTACHMENT_FILES: '1' })
   const room = await newRoom(few)
   const ids = await Promise.all(['a', 'b'].map(async (text) => (await upload(few, room.admin.token, text)).one.id))
@@ -141,7 +141,7 @@ test('a message has text or an attachment, and no more attachments than the sett
   expect((await room.admin.update('room-messages', sent.one.id, { content: null })).status).toBe(422)
 })
 
-test('an attachment is deleted by its uploader and by who administers the room, and its file goes with it', async () => {
+test('an attachment is deleted with its file by its uploader or an administrator', async () => {
   for (const by of ['editor', 'admin'] as const) {
     const room = await roomWithFile()
     expect(await storedFiles(svc)).toContain(room.uuid)
@@ -186,7 +186,7 @@ test('the files go when the last person of a room leaves it', async () => {
   expect(await storedFiles(svc)).not.toContain(one.attributes['uuid'])
 })
 
-test('ciphertext of a browser is stored as it is, and nobody asks what it is', async () => {
+test('ciphertext of a browser is stored as it is, without type detection', async () => {
   const { token } = await newPerson(svc)
   const bytes = Buffer.concat([PNG, Buffer.from([0, 1, 2])])
 
@@ -203,7 +203,7 @@ test('ciphertext of a browser is stored as it is, and nobody asks what it is', a
   expect(plain.status).toBe(415)
 })
 
-test('an attachment that no message was sent with goes after an hour, and a file without an attachment too', async () => {
+test('an attachment without a message is deleted after an hour with its file', async () => {
   const { token } = await newPerson(svc)
   const [old, fresh] = [await upload(svc, token, 'old'), await upload(svc, token, 'fresh')]
   const linked = await roomWithFile()
@@ -243,7 +243,7 @@ test('the kind of a file is that of its bytes, whatever it is called', async () 
   expect(kindOf(await upload(svc, token, Buffer.from('gr\xf6\xdfer', 'latin1')))).toBe('text/plain')
 })
 
-test('a file that begins as text and goes on as something else is refused, in whatever encoding it began', async () => {
+test('a file that begins as text and becomes binary is refused in any encoding', async () => {
   const { token } = await newPerson(svc)
   const long = 'Nothing to see here. '.repeat(10_000)
   const program = Buffer.from('MZ\x90\0\x03', 'latin1')

@@ -35,7 +35,7 @@ async function get(headers: Record<string, string> = {}, method = 'GET', path = 
   }
 }
 
-test('a file is sent so that a browser saves it, runs nothing of it, and shares it with nobody', async () => {
+test('a download is saved by browsers, never executed and never cached for others', async () => {
   for (const path of [address, `${base}/proxy/storage/${identifier}`, `/proxy/storage/${identifier}`]) {
     const { status, headers, body } = await get({ accept: 'image/*', 'accept-encoding': 'gzip, br' }, 'GET', path)
 
@@ -104,7 +104,7 @@ test('a range is sent only of the file that the client has begun with', async ()
   for (const other of ['"other"', `W/${etag}`, 'Sun, 22 Nov 2026 09:00:00 GMT']) expect(await status(other)).toBe(200)
 })
 
-test('a file that the client has is not sent again, and one that it has not is not taken for it', async () => {
+test('a download is answered with 304 only where the client has the file', async () => {
   const etag = (await get()).headers.get('etag') ?? ''
 
   expect(etag).toMatch(/^"[0-9a-f-]{36}"$/)

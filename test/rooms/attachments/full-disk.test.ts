@@ -53,7 +53,7 @@ describe.each([
   ...(canMount ? [{ where: 'the disk of the files is full', limitRoom: mountSmallDisk }] : []),
   { where: 'a file may not grow any more', limitRoom: boundFiles },
 ])('where $where', ({ limitRoom }) => {
-  test('an upload is refused with 503 and a sentence, leaves nothing, and a smaller one is taken', async () => {
+  test('an upload is refused with 503 and leaves nothing, and a smaller one succeeds', async () => {
     await using small = await startOnSmallDisk(limitRoom, 256)
     const { svc, files } = small
     const token = svc.people.ada.token

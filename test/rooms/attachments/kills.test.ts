@@ -107,7 +107,7 @@ const inFull = inject('soak')
 const inSoak = (name: string, run: () => Promise<void>) => void (inFull && test(name, run))
 
 describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
-  test('a service that is killed before the row of a file is written leaves a file that the next sweep removes', async () => {
+  test("a kill before a file's row is written leaves an orphan for the sweep", async () => {
     await using svc = await startMortal(place)
     svc.killAt(/insert into "attachments"/, false)
 
@@ -119,7 +119,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     expect(await svc.files()).toEqual([])
   })
 
-  test('a service that is killed while a file comes in leaves nothing that the next sweep does not remove', async () => {
+  test('a kill during an upload leaves nothing that the next sweep misses', async () => {
     await using svc = await startMortal(place)
     const body = new ReadableStream({
       start(controller) {
@@ -147,7 +147,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     expect(await svc.files()).toEqual([])
   })
 
-  test('a service that is killed when it commits a deletion leaves a file that the next sweep removes', async () => {
+  test('a kill during the commit of a deletion leaves an orphan for the sweep', async () => {
     await using svc = await startMortal(place)
     const first = await upload(svc)
     svc.killAt(/commit/i, true, /delete from attachments/)
@@ -161,7 +161,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     expect(await svc.files()).toEqual([])
   })
 
-  test('a service that is killed when it commits an upload has both the attachment and its file', async () => {
+  test('a kill during the commit of an upload loses neither row nor file', async () => {
     await using svc = await startMortal(place)
     svc.killAt(/commit/i, true, /insert into "attachments"/)
 
@@ -173,21 +173,18 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 1])
   })
 
-  inSoak(
-    'a service that is killed before the row of a picture is written leaves two files that the next sweep removes',
-    async () => {
-      await using svc = await startMortal(place)
-      svc.killAt(/update "users"/, false)
+  inSoak("a kill before a picture's row is written leaves two orphans for the sweep", async () => {
+    await using svc = await startMortal(place)
+    svc.killAt(/update "users"/, false)
 
-      expect(await setPicture(svc)).toBeUndefined()
-      await svc.ended
-      expect(await svc.files()).toHaveLength(2)
-      expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 1 })
-      expect(await svc.files()).toEqual([])
-    },
-  )
+    expect(await setPicture(svc)).toBeUndefined()
+    await svc.ended
+    expect(await svc.files()).toHaveLength(2)
+    expect(await svc.sweep()).toEqual({ unlinked: 0, orphans: 0, pictures: 1 })
+    expect(await svc.files()).toEqual([])
+  })
 
-  inSoak('a service that is killed when it commits a picture has it in both sizes', async () => {
+  inSoak('a kill during the commit of a picture loses neither size', async () => {
     await using svc = await startMortal(place)
     svc.killAt(/commit/i, true, /update "users"/)
 
@@ -217,7 +214,7 @@ test.for(inFull ? steps : [steps[0]])(
   },
 )
 
-inSoak('a service that is killed before a file is deleted from the bucket leaves it to the next sweep', async () => {
+inSoak('a kill before a bucket object is deleted leaves it for the sweep', async () => {
   await using svc = await startMortal('in a bucket')
   const first = await upload(svc)
   svc.killAt(/^DELETE /, false)

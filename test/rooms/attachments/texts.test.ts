@@ -32,7 +32,7 @@ async function textOf(token: string | undefined, id: string, headers: Record<str
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-test('the text of a file is there some time after its upload, for those who see the file', async () => {
+test("a file's text is readable some time after its upload by its readers", async () => {
   const room = await newRoom(svc, ['editor', 'viewer'])
   const { one } = await upload(svc, room.editor.token, pdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
   expect(one.attributes).toMatchObject({ textState: 'pending', textFailure: null, textTruncated: false })
@@ -53,7 +53,7 @@ test('the text of a file is there some time after its upload, for those who see 
   expect((await textOf(undefined, one.id)).status).toBe(401)
 })
 
-test('members of a room hear of it when the text of a file is there', async () => {
+test("members of a room are notified when a file's text is ready", async () => {
   const room = await newRoom(svc, ['editor'])
   const { one } = await upload(svc, room.editor.token, pdf({ lines: ['News'] }), { name: 'news.pdf' })
   await settled(room.editor, one.id)
@@ -94,7 +94,7 @@ test('ciphertext of a browser is never read', async () => {
   expect((await textOf(ada.token, one.id)).status).toBe(404)
 })
 
-test('a text that could not be read as often as that was tried says so', async () => {
+test('a text that failed its maximum of attempts is reported as failed', async () => {
   const ada = await newPerson(svc)
   const { one } = await upload(svc, ada.token, pdf({ lines: ['x'] }), { name: 'a.pdf' })
   await settled(ada, one.id)
@@ -149,7 +149,7 @@ async function curl(token: string, ...args: string[]) {
   return { status: Number(stdout.slice(end + 1)), bytes: Buffer.from(stdout.slice(0, end), 'latin1') }
 }
 
-test('a report of 200 pages is uploaded with curl, sent, read by the other person, and its text comes while models answer', async () => {
+test('a report of 200 pages is uploaded, sent and read while models answer', async () => {
   const room = await newRoom(svc, ['editor'])
   const [stranger, asking] = [await newPerson(svc), await svc.user({ abilities: ['ai'] })]
   const file = join(svc.folder, 'report.pdf')

@@ -36,7 +36,7 @@ const refused = async ({ status, errors }: { status: number; errors: { code: str
   return [status, errors[0]?.code, files.length, rows.length]
 }
 
-test('a file as large as allowed is taken, and one byte more is refused, announced or not', async () => {
+test('a file of the maximum size is accepted, and one byte more refused', async () => {
   expect((await upload(svc, token, 'x'.repeat(MAX))).status).toBe(201)
   await svc.rows('delete from attachments')
   await svc.services.files.remove(await storedFiles(svc))
@@ -115,16 +115,13 @@ test.for([
   ['a\u202Egnp.exe', 'must have no characters that turn the direction of text'],
   ['a\u0007b', 'must have no control characters'],
   ['x'.repeat(300), '255'],
-] as [string, string][])(
-  'the name of a file hides nothing, and is refused for what is wrong with it: %j',
-  async ([name, reason]) => {
-    const { status, errors } = await upload(svc, token, 'x', { name })
+] as [string, string][])('a deceptive file name is refused with its fault: %j', async ([name, reason]) => {
+  const { status, errors } = await upload(svc, token, 'x', { name })
 
-    expect([status, errors]).toMatchObject([422, [{ detail: expect.stringContaining(reason) }]])
-  },
-)
+  expect([status, errors]).toMatchObject([422, [{ detail: expect.stringContaining(reason) }]])
+})
 
-test('a person keeps no more bytes than allowed, however many uploads they begin at once', async () => {
+test('concurrent uploads of a person never exceed their storage quota', async () => {
   const size = MAX - 1000
   const first = await upload(svc, token, 'x'.repeat(size))
   const second = await upload(svc, token, 'x'.repeat(size))
@@ -135,7 +132,7 @@ test('a person keeps no more bytes than allowed, however many uploads they begin
   expect((await upload(svc, svc.people.bob.token, 'x')).status).toBe(201)
 })
 
-test('a person uploads so many files at a time, and the process takes so many of all people', async () => {
+test('concurrent uploads are bounded for a person and for the process', async () => {
   const own = [begin(token), begin(token)]
   await expect.poll(async () => (await storedFiles(svc)).length).toBe(2)
   const third = await upload(svc, token, 'x')
@@ -149,7 +146,7 @@ test('a person uploads so many files at a time, and the process takes so many of
   expect((await upload(svc, token, 'x')).status).toBe(201)
 })
 
-test('an upload that takes too long is told so and leaves nothing, and one that breaks off neither', async () => {
+test('a timed-out or aborted upload leaves nothing, and the first gets an error', async () => {
   await using hasty = await startJsonApi({ UPLOAD_TIMEOUT: '1500ms', UPLOADS_PER_PERSON: '1' })
   const slow = begin(hasty.people.ada.token, hasty)
   const broken = begin(token)
@@ -191,7 +188,7 @@ test('a file of somebody who is erased while it comes in is not kept', async () 
   expect(await refused(answer)).toEqual([404, 'not_found', 0, 0])
 })
 
-test('a message is not sent with a file that is deleted at the same moment', async () => {
+test('a message is not sent with a file that is deleted concurrently', async () => {
   const room = await newRoom(svc)
   const { one } = await upload(svc, room.admin.token, 'x')
 
@@ -203,7 +200,7 @@ test('a message is not sent with a file that is deleted at the same moment', asy
   expect((await room.admin.get(`/rooms/${room.id}/messages`)).list).toEqual([])
 })
 
-test('a page uploads and downloads with the session of its person, and a page of another site does not upload with it', async () => {
+test('a page uploads and downloads with its session, and another site does not', async () => {
   const { browser } = await signIn(svc, 'fay')
   const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
   const form = () => formOf(['file', PNG])
@@ -217,7 +214,7 @@ test('a page uploads and downloads with the session of its person, and a page of
   expect((await browser.send('GET', '/proxy/storage/nonsense')).status).toBe(422)
 })
 
-test('an upload that is sent again with its Idempotency-Key is one attachment, and another file under the key is refused', async () => {
+test('an upload repeated with its Idempotency-Key is one attachment', async () => {
   const send = (text: string, { by = token, name = 'a.txt', key = 'k-1' } = {}) => {
     const form = new FormData()
     form.append('file', new Blob([text]), name)

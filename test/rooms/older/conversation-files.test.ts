@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => conversations[Symbol.asyncDispose]())
 
-test('files belong to their message: those that an edit leaves out go, and nobody else reads them', async () => {
+test('files belong to their message, and an edit deletes those it omits', async () => {
   const { svc, ada, bob, begin, say, open } = conversations
   const slug = await begin()
   const [one, two] = [

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => conversations[Symbol.asyncDispose]())
 
-test('input that is wrong is told by the names that front ends use, and changes nothing', async () => {
+test("wrong input is refused by the front ends' names, and changes nothing", async () => {
   const { ada, begin, say, open } = conversations
   const slug = await begin()
   const send = (body: unknown) => ada.send('POST', `/req/conv/sendMessage/${slug}`, { body })

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => conversations[Symbol.asyncDispose]())
 
-test('a conversation is made without a name, written in, edited and deleted by the routes that front ends know', async () => {
+test('a conversation is created, written, edited and deleted by the older routes', async () => {
   const { ada, adaId, say, open } = conversations
   const made = await ada.send('POST', '/req/conv/createChat', { body: { conv_name: null, system_prompt: null } })
   expect(made).toMatchObject({
@@ -62,7 +62,7 @@ test('a conversation is made without a name, written in, edited and deleted by t
   expect((await open(slug)).status).toBe(404)
 })
 
-test('a reply has the next number of its thread, and twenty at once have twenty numbers without a hole', async () => {
+test('replies are numbered in their thread without gaps, also twenty concurrent ones', async () => {
   const { ada, begin, say, open } = conversations
   const slug = await begin()
   await say(slug, saying('first'))

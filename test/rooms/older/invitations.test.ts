@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => older[Symbol.asyncDispose]())
 
-test('invitations are stored all or not at all, and what is wrong is told by the names that front ends use', async () => {
+test("invitations are stored all or none, with errors in the front ends' names", async () => {
   const { ada, cyd, makeRoom } = older
   const slug = await makeRoom()
   const path = `/req/inv/store-invitations/${slug}`
@@ -40,7 +40,7 @@ test('invitations are stored all or not at all, and what is wrong is told by the
   })
 })
 
-test('whoever asks for an invitation by mail is told what to do instead, and nobody is invited', async () => {
+test('an invitation by mail is refused with an alternative', async () => {
   const { svc, ada, bob, cyd, makeRoom, join } = older
   const slug = await makeRoom()
   await join(slug, bob, 'bob', 'editor')

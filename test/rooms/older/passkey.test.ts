@@ -13,7 +13,7 @@ const bodies: [type: string, body: string][] = [
   ['text/plain', canary],
 ]
 
-test('a passkey that an existing front end sends in the clear is neither logged nor kept', async () => {
+test('a passkey that an existing front end sends is neither logged nor stored', async () => {
   const redisUrl = inject('redisUrl') ? ownDatabase(2) : undefined
   using redis = redisUrl === undefined ? undefined : await watchRedis(redisUrl)
   await using svc = await startApp({ LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) })

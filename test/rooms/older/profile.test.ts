@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => older[Symbol.asyncDispose]())
 
-test('people change their own profile and read the backup of their passkey, as existing front ends ask', async () => {
+test('people change their profile and read their passkey backup by older routes', async () => {
   const { svc, ada } = older
   expect(await done(ada, 'POST', '/req/profile/update', { displayName: 'Ada L.', bio: 'Plays chess.' })).toEqual({
     success: true,
@@ -44,7 +44,7 @@ test('people change their own profile and read the backup of their passkey, as e
     expect(await errorOf(openBrowser(svc.url), method, `/req/profile/${path}`)).toEqual([401, 'signed_out'])
 })
 
-test('the picture of a person is null to existing front ends until there is one', async () => {
+test('a person without a picture has null for existing front ends', async () => {
   const { svc, makeRoom, say, bob, join } = older
   const slug = await makeRoom()
   await join(slug, bob, 'bob', 'editor')

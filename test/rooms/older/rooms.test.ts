@@ -21,7 +21,7 @@ afterAll(() => older[Symbol.asyncDispose]())
 const base = '/api/svc/v1'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-test('a room lives from its creation to the last who leaves by the older routes alone, and JSON:API shows the same', async () => {
+test('a room lives from creation to deletion by the older routes alone', async () => {
   const { svc, ada, bob, cyd, invite, say } = older
   const made = await done(ada, 'POST', '/req/room/createRoom', { room_name: 'Chess & Go' })
   const { slug, id } = made['roomData'] as { slug: string; id: number }
@@ -125,7 +125,7 @@ test('a room lives from its creation to the last who leaves by the older routes 
   expect((await ada.send('GET', `${base}/rooms/${id}`)).status).toBe(404)
 })
 
-test('each does by the older routes what their role allows, others find no room, and a guest is sent away', async () => {
+test("the older routes allow exactly what a person's role allows", async () => {
   const { svc, ada, bob, cyd, makeRoom, join, say } = older
   const slug = await makeRoom()
   await join(slug, bob, 'bob', 'editor')
@@ -171,7 +171,7 @@ test('each does by the older routes what their role allows, others find no room,
   expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
 })
 
-test('a change of role is answered with the members of the room, and with nobody who is only invited', async () => {
+test('a change of role returns the members without invited people', async () => {
   const { svc, ada, bob, makeRoom, join, invite } = older
   const slug = await makeRoom()
   await join(slug, bob, 'bob', 'editor')
@@ -188,7 +188,7 @@ test('a change of role is answered with the members of the room, and with nobody
   expect(rows).toEqual(expect.arrayContaining(members))
 })
 
-test('the picture of a room is set by a form, and has a uuid, which whoever accepts an invitation sees', async () => {
+test("a room's picture is uploaded by a form and visible to new members", async () => {
   const { svc, ada, bob, cyd, makeRoom, join } = older
   const slug = await makeRoom()
   expect(await join(slug, bob, 'bob', 'viewer')).toMatchObject({ room: { room_icon: null } })

@@ -10,7 +10,7 @@ const nodeKey = (pem: string) => ({
 })
 const asPem = (kind: string, text: string) => `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----`
 
-test('an RSA pair has 4096 bits, exponent 65537, and a public half of 550 bytes', async () => {
+test('an RSA pair has 4096 bits, exponent 65537 and a 550-byte public half', async () => {
   const [{ publicKey }] = await keyPairs()
   const details = createPublicKey(asPem('PUBLIC KEY', publicKey)).asymmetricKeyDetails
 
@@ -30,7 +30,7 @@ test('an RSA pair opens what other code wrapped, and the other way round', async
   expect(new Uint8Array(opened)).toEqual(secret)
 })
 
-test('an RSA pair seals texts of any length to its public half, in a format that other code reads', async () => {
+test('an RSA pair seals texts of any length in a common format', async () => {
   const [{ publicKey, privateKey }] = await keyPairs()
   const plain = 'Grüße '.repeat(1000)
 

@@ -42,7 +42,7 @@ test('a derived key that every account can compute seals nothing', async () => {
   }
 })
 
-test('a first login makes keys that the passkey unlocks, and a code that brings the passkey back', async () => {
+test('a first login makes keys and a code that recovers the passkey', async () => {
   const { handshake, backupCode } = await web.firstKeys('Datakey_123', 'jdoe', salts)
   const [privateEntry, publicEntry, conversations] = handshake.keychain
   const validator = { publicKey: handshake.publicKey, validator: publicEntry!.value }
@@ -61,7 +61,7 @@ test('a first login makes keys that the passkey unlocks, and a code that brings 
   expect(await web.recover(backupCode, 'jdoe', handshake.passkeyBackup, salts)).toBe('Datakey_123')
 })
 
-test('a first login hands out neither the passkey nor the code nor a plain private key', async () => {
+test('a first login reveals no passkey, code or plain private key', async () => {
   const { handshake, backupCode, key } = await web.firstKeys('Datakey_123', 'jdoe', salts)
   const posted = JSON.stringify(handshake)
 
@@ -74,7 +74,7 @@ test('a first login hands out neither the passkey nor the code nor a plain priva
   expect(values.map(({ iv }) => web.fromBase64(iv).length)).toEqual([12, 12, 12])
 })
 
-test('a backup code is sixteen lower-case hexadecimal digits in groups of four, and new each time', () => {
+test('a backup code is sixteen random hexadecimal digits in groups of four', () => {
   const codes = Array.from({ length: 50 }, web.makeBackupCode)
 
   for (const code of codes) expect(code).toMatch(/^[0-9a-f]{4}(-[0-9a-f]{4}){3}$/)
@@ -95,7 +95,7 @@ test('a backup code of another form is taken as it was typed', () => {
   expect(web.readBackupCode('My-Own-Code')).toBe('My-Own-Code')
 })
 
-test('a backup code recovers nothing for another user, with another code, or from an altered backup', async () => {
+test('a backup code recovers nothing for another user, code or altered backup', async () => {
   const { backupCode, passkeyBackup } = await web.makeBackup('Datakey_123', 'jdoe', salts)
   const other = web.makeBackupCode()
   const swapped = { ...passkeyBackup, tag: (await web.makeBackup('x', 'jdoe', salts)).passkeyBackup.tag }
@@ -106,7 +106,7 @@ test('a backup code recovers nothing for another user, with another code, or fro
   await expect(web.recover(backupCode, 'jdoe', swapped, salts)).rejects.toThrow(web.CannotOpen)
 })
 
-test('a room gets a key and an AI key in the keychain, and never a new legacy key', async () => {
+test('a room gets a key and an AI key, and no new legacy key', async () => {
   const key = await passkeyKey()
   const entries = await web.roomEntries(key, 'my-room-AbC123', salts)
 
@@ -166,7 +166,7 @@ test('unlocking tells a wrong passkey from a right one', async () => {
   expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
 })
 
-test('unlocking knows a right passkey from a wrong one by a keychain that is still one blob, too', async () => {
+test('unlocking checks the passkey against an undivided keychain, too', async () => {
   const [{ publicKey, privateKey }, other] = await keyPairs()
   const old = JSON.stringify({ username: 'jdoe', 'time-signature': 1, publicKey, privateKey, aiConvKey: {} })
   const validator = { publicKey, validator: web.writeSealed(await web.seal(await passkeyKey(), old)) }
@@ -178,7 +178,7 @@ test('unlocking knows a right passkey from a wrong one by a keychain that is sti
   )
 })
 
-test('unlocking stops when the service shows a public key that is not the one in the keychain', async () => {
+test("unlocking stops when the public key differs from the keychain's", async () => {
   const [mine, other] = await keyPairs()
 
   await expect(web.unlock('Datakey_123', await validatorOf(other.publicKey, mine.publicKey), salts)).rejects.toThrow(

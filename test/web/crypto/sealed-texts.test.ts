@@ -30,7 +30,7 @@ test.for(['ciphertext', 'iv', 'tag'] as const)(
   },
 )
 
-test('a sealed text with a shortened tag or IV is refused before it is tried', async () => {
+test('a sealed text with a short tag or IV is refused before decryption', async () => {
   const key = await web.importKey(web.makeKey())
   const sealed = await web.seal(key, 'text')
 
