@@ -5,9 +5,8 @@ import type { ClusterUse } from '../server/database/cluster-lock.ts'
 import { createLog, inWords, usesWords } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
-import { type Prompts, TerminalPrompts } from './prompts.ts'
-import { writeAll } from './rows.ts'
-import type { Terminal } from './terminal.ts'
+import { writeAll } from './output.ts'
+import { type Prompts, type Terminal, TerminalPrompts } from './prompts.ts'
 
 /** The result of a command: a record for programs, a text for people. */
 interface Outcome {

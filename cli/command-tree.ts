@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
 import { findNearest } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
-import { wrap } from './wrap.ts'
+import { wrap } from './output.ts'
 
 export type AnyCommand = Awaited<Exclude<SubCommandsDef[string], (...none: never[]) => unknown>>
 

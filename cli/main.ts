@@ -6,7 +6,7 @@ import { assertRunnable, findCommand, resolve, writeUsage } from './command-tree
 import { toExitError } from './errors.ts'
 import { checkFlags, plainSwitches } from './flags.ts'
 import { createRoot, type Program, svc, svcConsole } from './programs.ts'
-import { processTerminal, type Terminal } from './terminal.ts'
+import { processTerminal, type Terminal } from './prompts.ts'
 
 const programs = { svc, 'svc-console': svcConsole }
 

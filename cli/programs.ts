@@ -1,24 +1,22 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { announcement } from './commands/announcement.ts'
-import { app } from './commands/apps/apps.ts'
+import { app } from './commands/apps.ts'
 import { audit } from './commands/audit.ts'
 import { updateAvatar } from './commands/avatar.ts'
-import { backup } from './commands/backup.ts'
+import { backup, restored } from './commands/backup.ts'
 import { completion } from './commands/completion.ts'
 import { deprecations } from './commands/deprecations.ts'
 import { exportUser } from './commands/export-user.ts'
 import { files } from './commands/files.ts'
 import { invitation } from './commands/invitation.ts'
 import { limits } from './commands/limits.ts'
-import { users } from './commands/list-users.ts'
 import { makeMigration } from './commands/make-migration.ts'
 import { mcp } from './commands/mcp.ts'
 import { migrate } from './commands/migrate.ts'
 import { models } from './commands/models.ts'
 import { prices } from './commands/prices.ts'
 import { realtime } from './commands/realtime.ts'
-import { restored } from './commands/restored.ts'
 import { settings } from './commands/settings.ts'
 import { token } from './commands/token.ts'
 import { usage } from './commands/usage.ts'
@@ -31,6 +29,7 @@ import {
   setPassword,
   setRole,
   switchUser,
+  users,
 } from './commands/users.ts'
 import { consoleCommands } from './console-commands.ts'
 

@@ -1,7 +1,26 @@
+import type { Readable, Writable } from 'node:stream'
 import { confirm, isCancel, log, password, select, text } from '@clack/prompts'
 import type { z } from 'zod'
-import { Cancelled, firstIssue, sentences, UsageError } from './errors.ts'
-import type { Terminal } from './terminal.ts'
+import { Cancelled, firstIssue, UsageError } from './errors.ts'
+import { parseFlag } from './flag-values.ts'
+
+/** Where a command line reads and writes. */
+export interface Terminal {
+  input: Readable
+  /** Results, and nothing else. */
+  stdout: Writable
+  /** Questions and refusals. */
+  stderr: Writable
+  /** Whether somebody is there to answer questions. */
+  interactive: boolean
+}
+
+export const processTerminal = (): Terminal => ({
+  input: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  interactive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
+})
 
 /** A value to read from a flag or, at a terminal, from a prompt. */
 interface Question<S extends z.ZodType> {
@@ -124,18 +143,3 @@ const createValidator =
     const { error } = schema.safeParse(value)
     return error && firstIssue(error)
   }
-
-/** Parses the value of a flag by its schema; throws a UsageError with the messages of the schema. */
-export function parseFlag<S extends z.ZodType>(schema: S, given: unknown, flag: string): z.output<S> {
-  const parsed = schema.safeParse(given)
-  if (!parsed.success) throw new UsageError(sentences(parsed.error, flag))
-  return parsed.data
-}
-
-/** Of a flag that may be absent: its value by the schema, under a name of the input. */
-export const optionalFlag = <Name extends string, S extends z.ZodType>(
-  name: Name,
-  schema: S,
-  given: unknown,
-  flag: string,
-) => (given === undefined ? {} : { [name]: parseFlag(schema, given, flag) }) as { [key in Name]?: z.output<S> }

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { announcementTypes } from '../../entities/system/announcement.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
+import { optionalFlag } from '../flag-values.ts'
 import { LIST } from '../flags.ts'
-import { optionalFlag, type Prompts } from '../prompts.ts'
-import { table } from '../table.ts'
+import { table } from '../output.ts'
+import type { Prompts } from '../prompts.ts'
 
 const title = z.string().trim().min(1, 'must not be empty').max(200)
 const folder = z.string().min(1)

@@ -3,7 +3,7 @@ import { defineCommand } from 'citty'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { properties } from '../table.ts'
+import { properties } from '../output.ts'
 
 export const backup = (context: CommandContext) =>
   defineCommand({
@@ -51,3 +51,18 @@ const folder = (description: string) => ({ type: 'positional', required: true, d
 
 const print = (context: CommandContext, record: BackupSummary, sentence: string) =>
   context.print({ record, text: `${properties({ ...record })}\n\n${sentence}` })
+
+export const restored = (context: CommandContext) =>
+  defineCommand({
+    meta: {
+      description: 'Say that the database was restored from a copy of its disk: clients then read everything anew',
+    },
+    args: { json },
+    async run() {
+      await context.open(({ host }) => host.changeLog.restored())
+      context.print({
+        record: { restored: true },
+        text: 'Positions in the change log from before are refused from now on.',
+      })
+    },
+  })

@@ -1,7 +1,7 @@
-import { defineCommand, type SubCommandsDef } from 'citty'
+import { type ArgsDef, defineCommand, type SubCommandsDef } from 'citty'
 import { z } from 'zod'
 import type { CommandContext } from '../command-context.ts'
-import { listWords, shells, writeScript } from '../completion.ts'
+import { type AnyCommand, resolve } from '../command-tree.ts'
 
 /** For the start file of a shell: `eval "$(svc completion bash)"`. */
 export const completion = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
@@ -25,3 +25,78 @@ export const completion = (context: CommandContext, program: string, commands: (
       )
     },
   })
+
+const shells = ['bash', 'zsh'] as const
+export type Shell = (typeof shells)[number]
+
+/** What may follow the words of a command, by these words; nothing stands in front of the first. */
+export type WordsByCommand = Map<string, string[]>
+
+/** All commands below one, each with the commands and flags that go on from there. */
+async function listWords(commands: SubCommandsDef, path: string[] = []): Promise<WordsByCommand> {
+  const words: WordsByCommand = new Map([[path.join(' '), Object.keys(commands)]])
+  for (const [name, command] of Object.entries(commands)) {
+    const { subCommands, args } = (await resolve(command)) as AnyCommand
+    const flags = Object.entries(((await resolve(args)) ?? {}) as ArgsDef).flatMap(([flag, { type }]) =>
+      type === 'positional' ? [] : [`--${flag}`],
+    )
+    const below = await listWords((await resolve(subCommands)) ?? {}, [...path, name])
+    const [own = '', names = []] = [...below][0] ?? []
+    for (const entry of below) words.set(...entry)
+    words.set(own, [...names, ...flags, '--help'])
+  }
+  return words
+}
+
+/** A script that a shell reads once, so that Tab completes the commands and flags of a program without starting it. */
+const writeScript = (shell: Shell, program: string, words: WordsByCommand): string =>
+  shell === 'bash' ? bash(program, words) : zsh(program, words)
+
+/** Follows the words before the cursor as far as they are commands. Programs are asked for by name alone. */
+const followed = (words: WordsByCommand) => `\
+    case "$at $word" in
+      ${[...words.keys()]
+        .filter(Boolean)
+        .map((path) => `' ${path}'`)
+        .join('|')}) at="$at $word" ;;
+    esac`
+
+const candidates = (words: WordsByCommand) =>
+  [...words].map(([path, next]) => `    '${path && ` ${path}`}') next='${next.join(' ')}' ;;`).join('\n')
+
+/** bash ends a word at a colon, so what stands before the last one is typed already and not completed again. */
+const bash = (program: string, words: WordsByCommand) => `\
+_${functionName(program)}() {
+  local at='' next='' word line current
+  read -ra line <<<"\${COMP_LINE:0:COMP_POINT}"
+  [[ \${COMP_LINE:0:COMP_POINT} == *' ' ]] && line+=('')
+  current=\${line[-1]}
+  for word in "\${line[@]:1:\${#line[@]}-2}"; do
+${followed(words)}
+  done
+  case "$at" in
+${candidates(words)}
+  esac
+  COMPREPLY=($(compgen -W "$next" -- "$current"))
+  [[ $COMP_WORDBREAKS == *:* && $current == *:* ]] && COMPREPLY=("\${COMPREPLY[@]#"\${current%"\${current##*:}"}"}")
+  return 0
+}
+complete -F _${functionName(program)} ${program}
+`
+
+const zsh = (program: string, words: WordsByCommand) => `\
+#compdef ${program}
+_${functionName(program)}() {
+  local at='' next='' word
+  for word in "\${words[@]:1:$((CURRENT - 2))}"; do
+${followed(words)}
+  done
+  case "$at" in
+${candidates(words)}
+  esac
+  compadd -- \${=next}
+}
+compdef _${functionName(program)} ${program}
+`
+
+const functionName = (program: string) => program.replace('-', '_')

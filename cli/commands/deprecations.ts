@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { table } from '../table.ts'
+import { table } from '../output.ts'
 
 /** The terminal shows at most so many rows of a table. */
 const MAX_LINES = 1000

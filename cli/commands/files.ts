@@ -1,8 +1,7 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseFlag } from '../prompts.ts'
-import { properties, table } from '../table.ts'
-import { typedNumber } from '../typed-number.ts'
+import { parseFlag, typedNumber } from '../flag-values.ts'
+import { properties, table } from '../output.ts'
 
 export const files = (context: CommandContext) =>
   defineCommand({

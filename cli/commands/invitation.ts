@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
 import { email, personName, username } from '../../routers/ports/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { optionalFlag } from '../prompts.ts'
-import { table } from '../table.ts'
+import { optionalFlag } from '../flag-values.ts'
+import { table } from '../output.ts'
 
 /** Links with which people set the password of their local account themselves. */
 export const invitation = (context: CommandContext) =>

@@ -5,12 +5,9 @@ import { type limitEntry, limitsConfig } from '../../routers/ports/ai/limits-con
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
-import { formatAmount, readable } from '../amounts.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { optionalFlag, parseFlag } from '../prompts.ts'
-import { csvRows, jsonRows } from '../rows.ts'
-import { table } from '../table.ts'
-import { typedNumber } from '../typed-number.ts'
+import { optionalFlag, parseFlag, typedNumber } from '../flag-values.ts'
+import { csvRows, formatAmount, jsonRows, readable, table } from '../output.ts'
 
 type Simulated = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
 

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import type { ToolDefinition } from '../../entities/catalogue/ai-tool.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { Cancelled, UsageError } from '../errors.ts'
-import { table } from '../table.ts'
+import { table } from '../output.ts'
 
 interface Described {
   name: string

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { table } from '../table.ts'
+import { table } from '../output.ts'
 
 export const models = (context: CommandContext) =>
   defineCommand({

@@ -2,9 +2,8 @@ import { defineCommand } from 'citty'
 import { priceList } from '../../routers/ports/ai/price-list.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseFlag } from '../prompts.ts'
-import { table } from '../table.ts'
-import { typedNumber } from '../typed-number.ts'
+import { parseFlag, typedNumber } from '../flag-values.ts'
+import { table } from '../output.ts'
 
 export const prices = (context: CommandContext) =>
   defineCommand({

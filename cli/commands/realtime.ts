@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { table } from '../table.ts'
+import { table } from '../output.ts'
 
 export const realtime = (context: CommandContext) =>
   defineCommand({

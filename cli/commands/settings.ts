@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import type { SettingValue } from '../../routers/core/settings.ts'
 import { currentSettings } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { wrap } from '../wrap.ts'
+import { wrap } from '../output.ts'
 
 /** Works with invalid settings, as it helps to find what is wrong with them. */
 export const settings = (context: CommandContext) =>

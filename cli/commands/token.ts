@@ -5,9 +5,8 @@ import { Problem } from '../../routers/core/problems.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { lifetime } from '../lifetime.ts'
-import { optionalFlag } from '../prompts.ts'
-import { table } from '../table.ts'
+import { lifetime, optionalFlag } from '../flag-values.ts'
+import { table } from '../output.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
 interface TokenFlags extends UserFlags {

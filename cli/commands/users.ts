@@ -1,13 +1,15 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
+import { newPassword } from '../../routers/identity/password.ts'
 import type { UserChoice } from '../../routers/identity/user-selector.ts'
 import { email, personName, subject, username } from '../../routers/ports/login.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { passwordStdin, readPassword } from '../password.ts'
-import { optionalFlag, parseFlag } from '../prompts.ts'
+import { UsageError } from '../errors.ts'
+import { optionalFlag, parseFlag, typedNumber } from '../flag-values.ts'
+import { properties, table } from '../output.ts'
 import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
 
 export const addUser = (context: CommandContext) =>
@@ -159,4 +161,67 @@ async function consent({ prompts: ask, open }: CommandContext, user: UserChoice)
   ask.expect('--yes')
   const { id, username, name } = await open(({ host }) => host.users.find({ user }))
   await ask.consent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)
+}
+
+export const users = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the users, or show one' },
+    ...listing(context),
+    subCommands: { list: listUsers(context), show: showUser(context) },
+  })
+
+interface ListFlags {
+  search?: string | undefined
+  role?: string | undefined
+  page?: string | undefined
+}
+
+const pageNumber = z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000, 'is too large')
+
+const listing = (context: CommandContext) => ({
+  args: {
+    search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
+    role: { type: 'string', description: `Only who has this role: ${roles.join(' or ')}` },
+    page: { type: 'string', description: 'Which hundred of them; 1 when absent' },
+    json,
+  } as const,
+  async run({ args: { search, role, page } }: { args: ListFlags }) {
+    const given = await context.prompts.readAll({
+      role: () => optionalFlag('role', z.enum(roles), role, '--role'),
+      page: () => optionalFlag('page', typedNumber.pipe(pageNumber), page, '--page'),
+    })
+    const choice = { ...(search !== undefined && { text: search }), ...given.role, ...given.page }
+    const { users: record, hasMore } = await context.open(({ host }) => host.users.search(choice))
+    const more = hasMore ? `\n\nThere are more: --page ${(choice.page ?? 1) + 1} shows the next.` : ''
+    context.print({ record, text: `${table(record, 'There is no such user.')}${more}` })
+  },
+})
+
+const listUsers = (context: CommandContext) =>
+  defineCommand({ meta: { description: 'List the users' }, ...listing(context) })
+
+const showUser = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
+    args: { ...userFlags, json },
+    async run({ args }) {
+      const user = await chooseUser(context, args)
+      const record = await context.open(({ host }) => host.users.show({ user }))
+      context.print({ record, text: properties(record) })
+    },
+  })
+
+/** The flag of commands that take a password. */
+const passwordStdin = {
+  'password-stdin': { type: 'boolean', description: 'Read the password from standard input; at a terminal ask for it' },
+} as const
+
+/** A new password: typed twice where somebody is at the terminal, who may type none where it is optional; else piped in. */
+async function readPassword({ prompts: ask, piped }: CommandContext, { optional = false } = {}): Promise<string> {
+  if (ask.interactive && !optional) return ask.newPassword('New password', newPassword)
+  if (ask.interactive)
+    return ask.newPassword('Password; none for somebody who only uses tokens', z.union([newPassword, z.literal('')]))
+  const { data, error } = newPassword.safeParse(await piped())
+  if (error) throw new UsageError(`--password-stdin: the password ${error.issues[0]?.message}.`)
+  return data
 }

@@ -3,17 +3,16 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { HttpClient } from '../net/http-client.ts'
-import type { ChatModel, Connection, ModelConnection, WholeAnswer } from './chat-model.ts'
+import type { ChatModel, Connection, ModelConnection, PartBatch, WholeAnswer } from './chat-model.ts'
+import { withCitations, withDeferredSources, withGrounding } from './citations.ts'
 import { CompletionModel, compatibleWriter, sdkWriter } from './completion-model.ts'
-import { demoModel } from './demo.ts'
-import { isThrown, refusalOfWhole } from './failures/refusal.ts'
-import { withCitations, withDeferredSources, withGrounding } from './fetched-pages.ts'
-import type { PartBatch } from './provider-stream.ts'
+import { demoModel } from './demo-model.ts'
+import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './event-stream.ts'
+import { isThrown, refusalOfWhole } from './provider-errors.ts'
+import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
 import { answerFetch, fetchWithMembers, readEitherForm } from './sdk-fetch.ts'
 import { boundOptions } from './thinking.ts'
-import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './usage/reported-usage.ts'
 import { collect, toStream } from './whole-answer.ts'
-import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './wire/stream-progress.ts'
 
 interface SdkSettings {
   fetch: HttpClient['fetch']

@@ -11,9 +11,9 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
-import type { CitedPages } from './cited-pages.ts'
-import { signatureOf } from './prompt/sanitize-parts.ts'
-import { tokensOfFound } from './usage/reported-usage.ts'
+import type { CitedPages } from './citations.ts'
+import { tokensOfFound } from './reported-usage.ts'
+import { signatureOf } from './sanitize-parts.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 

@@ -1,7 +1,11 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
+import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
 import type { HttpClient } from '../net/http-client.ts'
-import type { PartBatch } from './provider-stream.ts'
 
 /** Address, key and HTTP client of a provider. */
 export interface Connection {
@@ -25,6 +29,17 @@ export const upstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstr
 
 export type WholeAnswer = Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &
   Partial<Pick<LanguageModelV4GenerateResult, 'providerMetadata' | 'response'>>
+
+/** Token counts that the provider reported in the same event as the parts that follow. */
+interface UsagePart {
+  type: 'usage'
+  tokens: ReportedTokens | undefined
+}
+
+export type Part = LanguageModelV4StreamPart | UsagePart
+
+/** The parts of one network read, passed on together: a step per part would cost more than the text itself. */
+export type PartBatch = readonly Part[]
 
 /** The part of an AI SDK model that the service calls. */
 export interface ChatModel {

@@ -11,15 +11,14 @@ import type {
 } from '@ai-sdk/provider'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { fetchBy, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
-import type { ChatModel, ModelConnection } from './chat-model.ts'
-import { toUnparsable } from './failures/unparsable-response.ts'
+import type { ChatModel, ModelConnection, Part, PartBatch } from './chat-model.ts'
+import { type AssembledCall, type Citation, CompletionReader } from './completion-reader.ts'
+import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './event-stream.ts'
+import { toUnparsable } from './provider-errors.ts'
 import { openAnswer, readAnswer } from './provider-response.ts'
-import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
+import { asFirstError } from './provider-stream.ts'
 import { addMembers, fetchWithMembers } from './sdk-fetch.ts'
 import { joinContent } from './whole-answer.ts'
-import { type Citation, CompletionReader } from './wire/completion-reader.ts'
-import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './wire/event-frames.ts'
-import type { AssembledCall } from './wire/tool-call-assembler.ts'
 
 interface CompletionRequest extends OutboundRequest {
   url: string

@@ -17,9 +17,9 @@ import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/a
 import { type AssistantMessage, readSignature } from './assistant-message.ts'
 import { toProviderTools } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
-import { toPrompt } from './prompt/prompt.ts'
-import { sanitizeParts, withoutMarks, withoutMarksIn } from './prompt/sanitize-parts.ts'
-import { StoredFiles } from './prompt/stored-files.ts'
+import { toPrompt } from './prompt.ts'
+import { sanitizeParts, withoutMarks, withoutMarksIn } from './sanitize-parts.ts'
+import { StoredFiles } from './stored-files.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
 export class Conversation {

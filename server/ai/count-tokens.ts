@@ -6,9 +6,9 @@ import type { HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
-import { Refusal } from './failures/refusal.ts'
 import { extraMembers } from './parameters.ts'
-import type { ProviderClient } from './provider-client.ts'
+import type { ProviderClient } from './provider-clients.ts'
+import { Refusal } from './provider-errors.ts'
 
 const COUNT_TIMEOUT_MS = 10_000
 /** Of an answer, which is one number. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ListedModel } from '../../routers/ports/ai/listed-model.ts'
 import type { Price } from '../../routers/ports/ai/price-list.ts'
 import { adapterDrivers } from './adapters.ts'
-import type { ProviderClient } from './provider-client.ts'
+import type { ProviderClient } from './provider-clients.ts'
 
 const LISTING_TIMEOUT_MS = 10_000
 

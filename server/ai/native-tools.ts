@@ -7,7 +7,7 @@ import type {
 import { type Adapter, isNativeTool, MAX_PAGE_TOKENS, type NativeTool } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
-import { tokensOfFound } from './usage/reported-usage.ts'
+import { tokensOfFound } from './reported-usage.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
 

@@ -2,8 +2,7 @@ import type { Readable } from 'node:stream'
 import type { ResponseHead } from '../net/exchange.ts'
 import type { HttpClient, OutboundRequest } from '../net/http-client.ts'
 import { type EndWatch, MAX_REFUSAL_BYTES } from '../net/response-text.ts'
-import { Refusal } from './failures/refusal.ts'
-import { toUnparsable } from './failures/unparsable-response.ts'
+import { Refusal, toUnparsable } from './provider-errors.ts'
 
 /** All of an answer. Throws a refusal, and an answer that breaks off, with as much of it as came. */
 export async function readAnswer(

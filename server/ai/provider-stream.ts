@@ -1,23 +1,13 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
-import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
+import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import type { AssistantMessage } from './assistant-message.ts'
-import { ProviderError, refusalIn, toContentFilterFinish } from './failures/refusal.ts'
-import { UnparsableResponse } from './failures/unparsable-response.ts'
+import type { Part, PartBatch } from './chat-model.ts'
+import { assertEnd } from './finish-reason.ts'
 import { measureUse } from './native-tools.ts'
-import { sdkUsage } from './usage/reported-usage.ts'
-import { assertEnd } from './wire/finish-reason.ts'
+import { ProviderError, refusalIn, toContentFilterFinish, UnparsableResponse } from './provider-errors.ts'
+import { sdkUsage } from './reported-usage.ts'
 
-/** Token counts that the provider reported in the same event as the parts that follow. */
-interface UsagePart {
-  type: 'usage'
-  tokens: ReportedTokens | undefined
-}
-
-export type Part = LanguageModelV4StreamPart | UsagePart
-
-/** The parts of one network read, passed on together: a step per part would cost more than the text itself. */
-export type PartBatch = readonly Part[]
 type Parts = AsyncIterable<PartBatch>
 
 /** Parts that only announce a stream and carry no content. */

@@ -1,11 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import { fetchBy, type HttpClient } from '../net/http-client.ts'
-import { refusalOfWhole } from './failures/refusal.ts'
-import { noStream, toUnparsable, UnparsableResponse } from './failures/unparsable-response.ts'
+import { type Frame, type Progress, parseFrames, readFrames, type StreamEnd, watchEnd } from './event-stream.ts'
+import { noStream, refusalOfWhole, toUnparsable, UnparsableResponse } from './provider-errors.ts'
 import { openAnswer, readAnswer } from './provider-response.ts'
-import { type Frame, type Progress, parseFrames, readFrames, watchEnd } from './wire/event-frames.ts'
-import type { StreamEnd } from './wire/stream-progress.ts'
 
 interface Asked {
   readonly isForStream: boolean

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content } from '@ai-sdk/provider'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
+import type { Part, PartBatch } from './chat-model.ts'
 import { type ChatModel, upstreamName } from './chat-model.ts'
-import type { Part, PartBatch } from './provider-stream.ts'
 
 /** Models of which many servers hand on the thoughts within the text. */
 const known =

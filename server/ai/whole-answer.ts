@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { WholeAnswer } from './chat-model.ts'
-import { asFirstError, type Part, type PartBatch } from './provider-stream.ts'
-import { usageOfWhole } from './usage/reported-usage.ts'
+import type { Part, PartBatch, WholeAnswer } from './chat-model.ts'
+import { asFirstError } from './provider-stream.ts'
+import { usageOfWhole } from './reported-usage.ts'
 
 type Block = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 type BlockPart = Extract<Part, { type: `${Block['type']}-${'start' | 'delta' | 'end'}` }>

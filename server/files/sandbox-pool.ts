@@ -9,7 +9,7 @@ import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
 import { textFailures, textGaps } from '../../entities/rooms/attachment.ts'
 import type { ExtractedText } from '../../routers/ports/files/text-extractor.ts'
-import type { ContentKind } from './sandbox/extract.ts'
+import type { ContentKind } from './sandbox/content-kinds.ts'
 import type { Task } from './sandbox/main.ts'
 
 interface SandboxEnd {

@@ -1,9 +1,8 @@
 import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Env } from '../config/settings.ts'
-import type { Converter } from './converters/converter.ts'
-import { createConverter } from './converters/create-converter.ts'
-import type { TextKind } from './sandbox/text-kind.ts'
+import { type Converter, createConverter } from './file-converter.ts'
+import type { TextKind } from './sandbox/content-kinds.ts'
 import { createSandboxPool, type SandboxPool } from './sandbox-pool.ts'
 
 interface ExtractorParts {

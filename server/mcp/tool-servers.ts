@@ -13,7 +13,7 @@ import {
 } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
-import { Programs } from './programs.ts'
+import { Programs } from './stdio-servers.ts'
 
 /** In milliseconds, where a server has no times of its own. */
 const CONNECT_MS = 5000
@@ -76,7 +76,7 @@ export class ConnectedToolServers implements ToolServers {
   #speak<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
     const isProgram = server.transport === 'stdio'
     const answer = isProgram ? this.#speakToProgram(server, times, use) : this.#speakOverHttp(server, times, use)
-    return answer.catch(async (error) => (await import('./explain.ts')).explain(error, times.signal))
+    return answer.catch(async (error) => (await import('./session.ts')).explain(error, times.signal))
   }
 
   #speakToProgram<T>(server: ToolServer, { total, signal, person }: Times, use: Use<T>): Promise<T> {

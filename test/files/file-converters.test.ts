@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
-import { createConverter } from '../../server/files/converters/create-converter.ts'
+import { createConverter } from '../../server/files/file-converter.ts'
 import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
 import { createTextExtractor } from '../../server/files/text-extractor.ts'
 import { silentLog } from '../kit/log.ts'

@@ -1,4 +1,5 @@
 import type { TextNote } from '../../../entities/rooms/attachment.ts'
+import type { Unreadable as Reason } from '../../../routers/ports/files/text-extractor.ts'
 
 /** Takes text up to a number of characters; what comes after is left out. */
 export interface Collector {
@@ -46,3 +47,14 @@ const clean = (text: string) =>
     .replace(/[ \t]+\n/g, '\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
+
+/** Ends an extraction: the file gives no text, for this reason. */
+export class Unreadable extends Error {
+  override name = 'Unreadable'
+  readonly reason: Reason
+
+  constructor(reason: Reason, cause?: unknown) {
+    super(reason, { cause })
+    this.reason = reason
+  }
+}

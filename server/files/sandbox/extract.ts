@@ -1,10 +1,5 @@
-import { type AnswerKind, isAnswer } from './answer-kinds.ts'
-import { type Collector, createCollector } from './collector.ts'
-import type { TextKind } from './text-kind.ts'
-import { Unreadable } from './unreadable.ts'
-
-/** A file, or what a service made of one. */
-export type ContentKind = TextKind | AnswerKind
+import { type Collector, createCollector, Unreadable } from './collector.ts'
+import { type ContentKind, isAnswer } from './content-kinds.ts'
 
 /** Reads the text of a file, or why there is none. */
 export async function extract(bytes: Buffer, kind: ContentKind, maxCharacters: number) {
@@ -19,7 +14,7 @@ export async function extract(bytes: Buffer, kind: ContentKind, maxCharacters: n
 
 /** A parser is loaded only for files that need it. */
 async function read(bytes: Buffer, kind: ContentKind, text: Collector): Promise<void> {
-  if (isAnswer(kind)) return (await import('./answers.ts')).readAnswer(bytes, kind, text)
+  if (isAnswer(kind)) return (await import('./converter-answers.ts')).readAnswer(bytes, kind, text)
   if (kind === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, text)
   if (kind === 'plain') return (await import('./plain.ts')).readPlain(bytes, text)
   return (await import('./office.ts')).readOffice(bytes, kind, text)

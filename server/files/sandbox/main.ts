@@ -1,5 +1,6 @@
 import { buffer } from 'node:stream/consumers'
-import { type ContentKind, extract } from './extract.ts'
+import type { ContentKind } from './content-kinds.ts'
+import { extract } from './extract.ts'
 import { cutOff } from './no-network.ts'
 import { watch } from './watchdog.ts'
 

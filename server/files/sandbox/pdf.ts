@@ -1,6 +1,5 @@
 import { getDocumentProxy } from 'unpdf'
-import type { Collector } from './collector.ts'
-import { Unreadable } from './unreadable.ts'
+import { type Collector, Unreadable } from './collector.ts'
 
 const MAX_PAGES = 5000
 

@@ -1,5 +1,4 @@
-import type { Collector } from './collector.ts'
-import { Unreadable } from './unreadable.ts'
+import { type Collector, Unreadable } from './collector.ts'
 
 /** Text in any encoding that is told by a mark or by its characters. */
 export async function readPlain(bytes: Buffer, text: Collector): Promise<void> {

@@ -1,6 +1,6 @@
 import { finished } from 'node:stream/promises'
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
-import { Unreadable } from './unreadable.ts'
+import { Unreadable } from './collector.ts'
 
 const MAX_ENTRIES = 10_000
 const MAX_NAME_LENGTH = 512

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
-import { Guard } from '../../../server/ai/failures/circuit.ts'
-import { Refusal } from '../../../server/ai/failures/refusal.ts'
+import { Guard } from '../../../server/ai/circuit.ts'
+import { Refusal } from '../../../server/ai/provider-errors.ts'
 import {
   answers,
   type Behaviour,

@@ -1,4 +1,4 @@
-import type { TextKind } from '../../../server/files/sandbox/text-kind.ts'
+import type { TextKind } from '../../../server/files/sandbox/content-kinds.ts'
 import { odf, ooxml, relations, rels, types, xml } from './documents.ts'
 import { encode } from './encodings.ts'
 import { pdf } from './pdf.ts'

@@ -1,8 +1,8 @@
 import type { LanguageModelV4ToolResult, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { MAX_PAGE_TOKENS } from '../../../routers/ports/ai/adapters.ts'
-import { tokensIn, tokensOfPages } from '../../../routers/ports/ai/token-estimate.ts'
-import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
-import type { ReportedTokens, UsageMeter } from '../../../routers/ports/ai/usage-meter.ts'
+import { MAX_PAGE_TOKENS } from '../../routers/ports/ai/adapters.ts'
+import { tokensIn, tokensOfPages } from '../../routers/ports/ai/token-estimate.ts'
+import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 
 /** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined

@@ -1,5 +1,11 @@
+/** Kinds of files that have text in them. */
+export type TextKind = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf' | 'html' | 'plain'
+
 /** What services that convert files answer with: an archive of Markdown files, or JSON in one of two shapes. */
 const answerKinds = ['markdown-zip', 'docling-json', 'kreuzberg-json'] as const
 export type AnswerKind = (typeof answerKinds)[number]
 
 export const isAnswer = (kind: string): kind is AnswerKind => (answerKinds as readonly string[]).includes(kind)
+
+/** A file, or the response of a converter for one. */
+export type ContentKind = TextKind | AnswerKind

@@ -1,5 +1,5 @@
 import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import type { FinishReason } from '../../../routers/ports/ai/models.ts'
+import type { FinishReason } from '../../routers/ports/ai/models.ts'
 
 type Unified = LanguageModelV4FinishReason['unified']
 

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { type StoredBytes, UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
-import type { OutboundRequest } from '../../net/http-client.ts'
+import { type StoredBytes, UnreadFile } from '../../routers/ports/ai/stored-bytes.ts'
+import type { OutboundRequest } from '../net/http-client.ts'
 
 const DIGITS = 8
 

@@ -1,5 +1,5 @@
-import type { Log } from '../../../routers/ports/log.ts'
-import type { Metrics } from '../../../routers/ports/metrics.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import type { Metrics } from '../../routers/ports/metrics.ts'
 
 /** What the calls of this process find out about providers. */
 export interface OutageListener {

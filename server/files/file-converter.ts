@@ -3,13 +3,22 @@ import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import mime from 'mime'
 import { z } from 'zod'
-import type { FileToRead } from '../../../routers/ports/files/text-extractor.ts'
-import { chosenConverter } from '../../config/settings/files.ts'
-import type { Env } from '../../config/settings.ts'
-import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
-import type { HttpResponse } from '../../net/response-stream.ts'
-import type { AnswerKind } from '../sandbox/answer-kinds.ts'
-import type { Converter } from './converter.ts'
+import type { FileToRead } from '../../routers/ports/files/text-extractor.ts'
+import { chosenConverter } from '../config/settings/files.ts'
+import type { Env } from '../config/settings.ts'
+import { createHttpClient, type HttpClient } from '../net/http-client.ts'
+import type { HttpResponse } from '../net/response-stream.ts'
+import type { AnswerKind } from './sandbox/content-kinds.ts'
+
+/** A service elsewhere that turns files into text. */
+export interface Converter {
+  /** Whether it takes files of a media type; throws where it cannot be asked. */
+  accepts(mime: string): Promise<boolean>
+  /** What it makes of a file, not read yet; throws where it answers with an error. */
+  convert(file: FileToRead, signal?: AbortSignal): Promise<Readable>
+  readonly answers: AnswerKind
+  close(): Promise<void>
+}
 
 const FORMATS_LIFETIME_MS = 24 * 60 * 60 * 1000
 

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
-import { parsed } from '../../../routers/ports/ai/tool-calls.ts'
-import type { EndWatch } from '../../net/response-text.ts'
-import { noStream, toUnparsable } from '../failures/unparsable-response.ts'
+import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import type { EndWatch } from '../net/response-text.ts'
+import { noStream, toUnparsable } from './provider-errors.ts'
 
 /** A server-sent event that carries JSON. */
 export interface Frame {
@@ -16,7 +16,7 @@ export interface Frame {
 export type Progress = 'running' | 'ended' | 'complete' | 'over'
 
 /** Says how far an answer has come with the data of an event. */
-export type ProgressReader = (data: string) => Progress
+type ProgressReader = (data: string) => Progress
 
 /** How long more may come after an answer is complete. */
 const SILENCE_MS = 1000
@@ -175,3 +175,49 @@ const isJson = (text: string) => text === DONE || parsed(text) !== undefined
 
 /** What chat completions end with. */
 export const DONE = '[DONE]'
+
+/** How the streams of a protocol end. */
+export interface StreamEnd {
+  progressAt: ProgressReader
+  /** The event without which the library does not read the end. */
+  lastEvent?: Frame
+}
+
+type Event = Readonly<Record<string, unknown>>
+
+/** An event is parsed only where it has the words of an end in it. */
+const reader =
+  (words: RegExp, progressOf: (event: Event) => Progress): ProgressReader =>
+  (data) => {
+    if (data === DONE) return 'over'
+    const event = words.test(data) ? parsed(data) : undefined
+    return typeof event === 'object' && event !== null ? progressOf(event as Event) : 'running'
+  }
+
+const responseEnds = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
+
+/** OpenAI's responses end with one of several events. */
+export const responseEnd: StreamEnd = {
+  progressAt: reader(/"response\.(completed|incomplete|failed)"/, ({ type }) =>
+    responseEnds.has(type) ? 'over' : 'running',
+  ),
+}
+
+/** Anthropic tells the reason and the usage before its last event. */
+export const messageEnd: StreamEnd = {
+  progressAt: reader(/"(message_stop|stop_reason)"/, ({ type, delta }) => {
+    if (type === 'message_stop') return 'over'
+    const { stop_reason: reason } = (delta ?? {}) as { stop_reason?: unknown }
+    return type === 'message_delta' && reason ? 'complete' : 'running'
+  }),
+  lastEvent: { event: 'message_stop', data: '{"type":"message_stop"}' },
+}
+
+/** Google has no last event. */
+export const contentEnd: StreamEnd = {
+  progressAt: reader(/"finishReason"/, ({ candidates, usageMetadata }) => {
+    const [candidate] = Array.isArray(candidates) ? candidates : []
+    if (!candidate?.finishReason) return 'running'
+    return usageMetadata ? 'complete' : 'ended'
+  }),
+}

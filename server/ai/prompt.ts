@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
-import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
+import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type {
   AssistantPart,
   FilePart,
@@ -9,7 +9,7 @@ import type {
   TextPart,
   ToolResult,
   UserPart,
-} from '../../../routers/ports/ai/messages.ts'
+} from '../../routers/ports/ai/messages.ts'
 import { inlineFile, preamble, sanitizeParts, toProviderOptions, withoutMarks, writeSkipped } from './sanitize-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 

@@ -10,10 +10,10 @@ import {
   type IRetryBackoffContext,
   retry,
 } from 'cockatiel'
-import type { ProviderSettings } from '../../../entities/catalogue/ai-provider.ts'
-import type { ProviderReason, RefusalReason } from '../../../routers/ports/ai/models.ts'
-import { findPhase } from '../../net/exchange.ts'
-import { ProviderError, Refusal } from './refusal.ts'
+import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
+import type { ProviderReason, RefusalReason } from '../../routers/ports/ai/models.ts'
+import { findPhase } from '../net/exchange.ts'
+import { ProviderError, Refusal } from './provider-errors.ts'
 
 export interface Attempting {
   userId: number

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, SharedV4ProviderMetadata, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import { argumentsIn, INVALID_ARGUMENTS, parsed } from '../../../routers/ports/ai/tool-calls.ts'
-import type { OutboundRequest } from '../../net/http-client.ts'
+import { argumentsIn, INVALID_ARGUMENTS, parsed } from '../../routers/ports/ai/tool-calls.ts'
+import type { OutboundRequest } from '../net/http-client.ts'
 
 type SaidPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
 

@@ -1,9 +1,8 @@
 import { buffer } from 'node:stream/consumers'
 import { fromBufferPromise } from 'yauzl'
 import { z } from 'zod'
-import type { AnswerKind } from './answer-kinds.ts'
-import type { Collector } from './collector.ts'
-import { Unreadable } from './unreadable.ts'
+import { type Collector, Unreadable } from './collector.ts'
+import type { AnswerKind } from './content-kinds.ts'
 import { guardZip } from './zip-guard.ts'
 
 /** The text in what a service made of a file; the pictures that may come with it are left out. */

@@ -1,0 +1,233 @@
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { appAbilities } from '../../entities/apps/ext-app.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { readExtApps } from '../../server/config/ext-apps.ts'
+import { type CommandContext, json } from '../command-context.ts'
+import { UsageError } from '../errors.ts'
+import { lifetime, optionalFlag, typedNumber } from '../flag-values.ts'
+import { properties, table } from '../output.ts'
+import type { Prompts } from '../prompts.ts'
+
+/** Off works for apps of the file, too: it holds until somebody switches them on. */
+const switchApp = (context: CommandContext, active: boolean) =>
+  defineCommand({
+    meta: {
+      description: active
+        ? 'Switch an external app on again, with its credentials and links'
+        : 'Switch an external app off at once: neither its credentials nor its links work, and what it has under way stops',
+    },
+    args: { id: appId, json },
+    async run({ args: { id } }) {
+      const { name } = await context.open(({ host }) => host.extApps.update({ id, active }))
+      context.print({ record: { id, name, active }, text: `App ${id}, ${name}, is ${active ? 'on' : 'off'}.` })
+    },
+  })
+
+export const app = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'The external apps that people can link to their account' },
+    subCommands: {
+      create: createApp(context),
+      list: listApps(context),
+      show: showApp(context),
+      rotate: rotateApp(context),
+      off: switchApp(context, false),
+      on: switchApp(context, true),
+      remove: removeApp(context),
+      sync: syncApps(context),
+    },
+  })
+
+const syncApps = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Bring external apps to what EXT_APPS says' },
+    args: { json },
+    async run() {
+      const { EXT_APPS, variables } = readEnv(context.env)
+      if (!EXT_APPS)
+        throw new UsageError('EXT_APPS is not set: nothing was changed. Run this with the settings of the service.')
+      const file = await readExtApps(EXT_APPS, variables)
+      const record = await context.open(({ host }) => host.extApps.sync(file))
+      const { apps, switchedOff, stayedOff } = record
+      const off = switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
+      const stayed = stayedOff.length > 0 ? ` Off by an administrator: ${stayedOff.join(', ')}.` : ''
+      context.print({ record, text: `Apps of the file: ${apps}.${off}${stayed}` })
+    },
+  })
+
+export const listApps = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the external apps' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.extApps.overview())
+      context.print({ record, text: table(record, 'There are no external apps.') })
+    },
+  })
+
+const showApp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show an external app, and when its credentials were used' },
+    args: { id: appId, json },
+    async run({ args: { id } }) {
+      const record = await context.open(({ host }) => host.extApps.show({ id }))
+      const { credentials, ...app } = record
+      const text = [properties(app), '', 'Credentials:', table(credentials, 'There are none.')].join('\n')
+      context.print({ record, text })
+    },
+  })
+
+export const removeApp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Remove an external app with all its links; what it has under way stops' },
+    args: { id: appId, yes: { type: 'boolean', description: 'Do not ask' }, json },
+    async run({ args: { id, yes } }) {
+      if (!yes) {
+        context.prompts.expect('--yes')
+        const { name, links } = await context.open(({ host }) => host.extApps.show({ id }))
+        await context.prompts.consent('--yes', `Remove ${name} with ${links} links?`)
+      }
+      const record = await context.open(({ host }) => host.extApps.delete({ id }))
+      context.print({ record, text: `App ${record.id} is removed.` })
+    },
+  })
+
+const words = z.string().transform((text) => text.split(',').map((part) => part.trim()))
+const abilities = words.pipe(z.array(z.enum(appAbilities)))
+const days = typedNumber.pipe(z.int('must be a whole number').min(1).max(365))
+const said = z.string().trim().min(1, 'must not be empty')
+
+export const createApp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Make an external app, and show its credential and its private key once' },
+    args: {
+      name: { type: 'string', description: 'The name that people see, unique' },
+      url: { type: 'string', description: 'Where the app is' },
+      redirect: {
+        type: 'string',
+        description: 'Where browsers may be sent back, with commas between; --url when absent',
+      },
+      description: { type: 'string', description: 'What the app is for' },
+      logo: { type: 'string', description: 'Address of its picture' },
+      abilities: {
+        type: 'string',
+        description: `What it may ask for, of ${appAbilities.join(',')}; ai,user when absent`,
+      },
+      'public-key': { type: 'string', description: 'Its RSA key, as SPKI in base64; a pair is made when absent' },
+      'with-keys': {
+        type: 'boolean',
+        description: 'It gets the passkey of people, and can read all that is encrypted for them',
+      },
+      'without-keys': {
+        type: 'boolean',
+        description: 'Changes nothing: it gets no passkey unless --with-keys is given',
+      },
+      days: { type: 'string', description: 'How many days a link holds; 90 when absent' },
+      expires: credentialExpires,
+      json,
+    },
+    async run({ args }) {
+      const { prompts } = context
+      if (args['with-keys'] && args['without-keys'])
+        throw new UsageError('--with-keys does not go with --without-keys.')
+      const { name, url, options } = await prompts.readAll({
+        name: () => prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said }),
+        url: () => prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said }),
+        options: () => readOptions(prompts, args),
+      })
+      const given = { name, url, redirectUrls: [url], ...options }
+      const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(given))
+      const key = privateKey ? `\n\nPrivate key:\n\n${toPem(privateKey)}` : ''
+      const text = `App ${id} is made. Copy this now, it is not shown again.\n\nCredential:\n\n${credential}${key}`
+      context.print({ record: { id, name, credential, ...(privateKey && { privateKey }) }, text })
+    },
+  })
+
+interface AppFlags {
+  redirect?: string | undefined
+  description?: string | undefined
+  logo?: string | undefined
+  abilities?: string | undefined
+  'public-key'?: string | undefined
+  'with-keys'?: boolean | undefined
+  'without-keys'?: boolean | undefined
+  days?: string | undefined
+  expires?: string | undefined
+}
+
+async function readOptions(prompts: Prompts, { redirect, description, logo, ...args }: AppFlags) {
+  const { asked, held, until } = await prompts.readAll({
+    asked: () => optionalFlag('abilities', abilities, args.abilities, '--abilities'),
+    held: () => optionalFlag('linkDays', days, args.days, '--days'),
+    until: () => optionalFlag('credentialExpiresAt', lifetime, args.expires, '--expires').credentialExpiresAt,
+  })
+  return {
+    ...(redirect !== undefined && { redirectUrls: words.parse(redirect) }),
+    ...(description !== undefined && { description }),
+    ...(logo !== undefined && { logoUrl: logo }),
+    ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
+    ...(args['with-keys'] && { needsKeys: true }),
+    ...asked,
+    ...held,
+    ...(until && { credentialExpiresAt: until.toISOString() }),
+  }
+}
+
+const appId = { type: 'positional', required: true, description: 'Id of the app' } as const
+
+const credentialExpires = {
+  type: 'string',
+  description: 'How long the credential works, such as 90d or 1y; for ever when absent',
+} as const
+
+const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_080))
+
+/** A key as people keep it, of the text that apps read: its first part is the PEM in base64. */
+const toPem = (key: string) =>
+  Buffer.from(key.split('|', 1)[0] ?? '', 'base64')
+    .toString()
+    .trimEnd()
+
+const rotateApp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Give an external app another credential, or another key for which secrets are sealed' },
+    args: {
+      id: appId,
+      overlap: {
+        type: 'string',
+        description: 'How many minutes credentials before still work; 60 when absent, 0 where one has leaked',
+      },
+      expires: credentialExpires,
+      key: { type: 'string', description: 'Its other RSA key, as SPKI in base64, or `new` for a pair; ends all links' },
+      yes: { type: 'boolean', description: 'Do not ask before links end' },
+      json,
+    },
+    async run({ args: { id, overlap, expires, key, yes } }) {
+      const stray = Object.entries({ overlap, expires }).filter(([, value]) => key !== undefined && value !== undefined)
+      if (stray.length > 0) throw new UsageError(stray.map(([name]) => `--${name} does not go with --key.`).join('\n'))
+      if (key !== undefined) return rotateKey(context, { id, key, yes })
+      const { more, until } = await context.prompts.readAll({
+        more: () => optionalFlag('overlapMinutes', minutes, overlap, '--overlap'),
+        until: () => optionalFlag('expiresAt', lifetime, expires, '--expires').expiresAt,
+      })
+      const given = { ...more, ...(until && { expiresAt: until.toISOString() }) }
+      const { meta } = await context.open(({ host }) => host.extApps.rotateCredential({ id, ...given }))
+      context.print({ record: meta, text: `Copy it now, it is not shown again:\n\n${meta.credential}` })
+    },
+  })
+
+interface KeyChange {
+  id: string
+  key: string
+  yes: boolean | undefined
+}
+
+async function rotateKey(context: CommandContext, { id, key, yes }: KeyChange): Promise<void> {
+  if (!yes) await context.prompts.consent('--yes', `End all links of app ${id}, so that it asks people again?`)
+  const publicKey = key === 'new' ? null : key
+  const { privateKey } = await context.open(({ host }) => host.extApps.update({ id, publicKey }))
+  const told = privateKey ? ` Copy its private key now, it is not shown again:\n\n${toPem(privateKey)}` : ''
+  const text = `App ${id} has another key, and no links.${told}`
+  context.print({ record: { id, ...(privateKey && { privateKey }) }, text })
+}

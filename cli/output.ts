@@ -1,0 +1,162 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
+
+interface TableOptions {
+  /** How wide it may be: the longest texts of these columns are cut. */
+  width: number
+  cuttable: readonly string[]
+}
+
+/** Records as columns under the names of their members. */
+export function table(records: readonly object[], none: string, options?: TableOptions): string {
+  const [first] = records
+  if (!first) return none
+  const rows = [Object.keys(first), ...records.map((record) => Object.values(record).map(cell))]
+  const names = Object.keys(first)
+  const full = names.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const widths = options ? shrink(full, names, options) : full
+  return rows
+    .map((row) =>
+      row
+        .map((text, column) => cut(text, widths[column] ?? 0).padEnd(widths[column] ?? 0))
+        .join(GAP)
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+const GAP = '  '
+
+/** Takes from the widest column that may be cut, down to its name, until all have room. */
+function shrink(
+  full: readonly number[],
+  names: readonly string[],
+  { width, cuttable }: TableOptions,
+): readonly number[] {
+  const widths = [...full]
+  const columns = [...names.keys()].filter((column) => cuttable.includes(names[column] ?? ''))
+  const total = () => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length)
+  while (total() > width) {
+    const [widest] = columns
+      .filter((column) => (widths[column] ?? 0) > (names[column]?.length ?? 0))
+      .toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
+    if (widest === undefined) break
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  return widths
+}
+
+const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text)
+
+/** One record, a line for each member. */
+export function properties(record: object): string {
+  const width = Math.max(...Object.keys(record).map((name) => name.length))
+  return Object.entries(record)
+    .map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`)
+    .join('\n')
+}
+
+/** A point in time, of which the minute is enough. */
+const moment = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z$/
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return Array.isArray(value) ? value.join(',') || '-' : String(value).replace(moment, '$1 $2')
+}
+
+const WIDTH = 80
+
+/** The text in lines that fit a terminal, the first behind `lead` and the others below it. */
+export function wrap(lead: string, text: string): string {
+  const lines = [lead]
+  let isEmpty = true
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? ''
+    const longer = `${line}${isEmpty ? '' : ' '}${word}`
+    if (isEmpty || longer.length <= WIDTH) lines[lines.length - 1] = longer
+    else lines.push(' '.repeat(lead.length) + word)
+    isEmpty = false
+  }
+  return lines.join('\n')
+}
+
+interface Measured {
+  unit: string
+  currency: string | null
+}
+
+const number = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGrouping: false })
+
+/** Millionths of a currency in the currency; exact, whatever their number. */
+export const inCurrency = (micros: number) => number.format(`${micros}E-6` as `${number}`)
+
+/** For people: `1.234567 EUR`; nothing where no price is known. */
+export const money = (micros: number | null, currency: string | null) =>
+  micros === null || currency === null ? null : `${inCurrency(micros)} ${currency}`
+
+/** For people: these members of a record in the currency where it is one of money, and as they are elsewhere. */
+export function readable<Row extends Measured>(row: Row, names: readonly (keyof Row)[]): object {
+  if (row.unit !== 'money') return row
+  return { ...row, ...Object.fromEntries(names.map((name) => [name, inCurrency(row[name] as number)])) }
+}
+
+/** For people: `50 EUR`, `3 requests`. */
+export const formatAmount = (amount: number, { unit, currency }: Measured) =>
+  unit === 'money' ? `${inCurrency(amount)} ${currency}` : `${amount} ${unit}`
+
+type Batches = AsyncIterable<readonly object[]>
+
+/** One JSON array, a record a line. */
+export async function* jsonRows(batches: Batches): AsyncGenerator<string, void> {
+  let before = '['
+  for await (const records of batches) {
+    for (const record of records) {
+      yield `${before}\n${JSON.stringify(record)}`
+      before = ','
+    }
+  }
+  yield before === '[' ? '[]\n' : '\n]\n'
+}
+
+/** By what values and decimals are separated. */
+interface CsvForm {
+  separator: string
+  decimal: string
+}
+
+const plainForm: CsvForm = { separator: ',', decimal: '.' }
+
+/** Chooses what spreadsheets of a country read: a semicolon between values where a comma stands before decimals. */
+export function chooseCsvForm(locale: string): CsvForm {
+  const parts = new Intl.NumberFormat(locale.replace('_', '-')).formatToParts(0.5)
+  const decimal = parts.find(({ type }) => type === 'decimal')?.value ?? '.'
+  return decimal === ',' ? { separator: ';', decimal } : plainForm
+}
+
+/** Comma separated values as RFC 4180 has them, under the names of the members. */
+export async function* csvRows(
+  batches: Batches,
+  names: readonly string[],
+  { separator, decimal }: CsvForm = plainForm,
+): AsyncGenerator<string, void> {
+  yield `${names.join(separator)}\r\n`
+  for await (const records of batches) {
+    for (const record of records) {
+      const values = record as Record<string, unknown>
+      yield `${names.map((name) => csvValue(values[name], { separator, decimal })).join(separator)}\r\n`
+    }
+  }
+}
+
+function csvValue(value: unknown, { separator, decimal }: CsvForm): string {
+  const text = typeof value === 'number' ? String(value).replace('.', decimal) : String(value ?? '')
+  // Escapes what a spreadsheet would run as a formula.
+  const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return plain.includes(separator) || /["\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+}
+
+/** Writes chunks with backpressure. */
+export async function writeAll(out: Writable, chunks: AsyncIterable<string>): Promise<void> {
+  for await (const chunk of chunks) if (!out.write(chunk)) await once(out, 'drain')
+}
