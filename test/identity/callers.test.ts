@@ -17,7 +17,7 @@ afterAll(() => Promise.all([svc, atHttps].map((one) => one[Symbol.asyncDispose](
 const BASE_URL = 'https://svc.localhost'
 const jsonApi = { 'content-type': 'application/vnd.api+json' }
 
-/** A change on each surface, and where its refusal names the problem. */
+/** A change on each surface, and the member of its refusal that names the problem. */
 const surfaces = {
   tRPC: {
     path: () => ['POST', '/trpc/tokens.create'],
@@ -46,7 +46,7 @@ const change = (browser: TestBrowser, id: number, name: keyof typeof surfaces, h
   return browser.send(method, address, { body: body(id), headers: { ...type, ...headers } })
 }
 
-/** What a request says of where it comes from, and whether that is enough. */
+/** Headers that tell a request's origin, and if a session may make a change with them. */
 const origins: [string, Record<string, string>, boolean][] = [
   ['nothing at all', {}, false],
   ['the same origin', { 'sec-fetch-site': 'same-origin' }, true],
@@ -106,11 +106,11 @@ test('a cross-origin request may read by session or change by token, not sign in
   const credentials = { account: ada, password: PASSWORD }
   expect((await stranger.send('POST', '/req/login', { body: credentials, headers })).status).toBe(403)
   expect(stranger.session).toBeUndefined()
-  // A program says nothing of where it comes from.
+  // A program sends no header about its origin.
   expect((await stranger.send('POST', '/req/login', { body: credentials, headers: {} })).status).toBe(200)
 })
 
-/** Who is meant by a request with the session of Ada and the token of Bob. */
+/** The caller of a request that has both the session of Ada and the token of Bob. */
 const both: [string, Record<string, string>, 'ada' | 'bob'][] = [
   ['the same origin', { 'sec-fetch-site': 'same-origin' }, 'ada'],
   ['the origin of the base URL', { origin: BASE_URL }, 'ada'],

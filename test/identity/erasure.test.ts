@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(() => removeEverybody(svc))
 
-/** Foreign keys to users wherever they point from, and columns that by their name hold somebody and refer to no other table. */
+/** Selects the foreign keys to users, and columns without a foreign key whose name suggests a person. */
 const referring = `
   select t.relname || '.' || a.attname as name
     from pg_constraint c
@@ -36,7 +36,7 @@ const referring = `
      and c.column_name ~ '(^|_)(user|username|owner|author|creator|editor|member|person|people|account|inviter|invitee|sender|recipient|email)(_?id|_?name)?$|_by(_id)?$'
    order by name`
 
-/** Keys to rows that go with a person which would stop them from going. */
+/** Selects the foreign keys that would prevent the deletion of a person's rows. */
 const hindering = `
   select t.relname || ' -> ' || f.relname as name
     from pg_constraint c
@@ -48,7 +48,7 @@ const rules = eraseRules(metadata)
 const ruled = rules.map(({ table, column }) => `${table}.${column}`)
 const deleted = ['users', ...rules.filter(({ rows }) => rows === 'delete').map(({ table }) => table)]
 
-/** A call under way: its record is written without a person who is gone by then. */
+/** A reservation is short-lived: its usage record is written without a removed person. */
 const shortLived = ['usage_holds.user_id']
 
 const without = async (database: Database) =>

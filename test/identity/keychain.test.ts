@@ -19,7 +19,7 @@ afterAll(() => Promise.all([svc, small].map((one) => one[Symbol.asyncDispose]())
 let people = 0
 const newName = () => `person${++people}`
 
-/** A browser of somebody new who has made their keys. */
+/** Registers a new person with keys; returns their browser. */
 async function withKeys(svc: TestApp) {
   const username = newName()
   const { browser, id } = await signIn(svc, username, { keys: false })
@@ -279,7 +279,7 @@ test('a keychain of thousands comes whole, in the list and after a change', asyn
   expect((await browser.send('GET', `${base}/${last?.id}`)).body['data']).toEqual(last)
 })
 
-/** An RSA key has no such modulus, and browsers take none. */
+/** Makes a key with an even modulus, which no RSA key has and browsers refuse. */
 function evenKey() {
   const der = Buffer.from(publicKeyOf(), 'base64')
   der[der.length - 6] = 2
@@ -288,7 +288,7 @@ function evenKey() {
 
 const slot = ({ key, keyType }: { key: string; keyType: string }) => ({ key, keyType })
 
-/** Gives somebody entries past the service. */
+/** Inserts entries for a person directly into the database. */
 const fill = (svc: TestApp, userId: number, count: number) =>
   svc.rows(
     `insert into user_keychain_values (user_id, key, key_type, value)

@@ -23,7 +23,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 const seal = (canary: string) => ['iv', 'tag', canary].map((part) => Buffer.from(part).toString('base64')).join('|')
 
-/** Somebody in a browser, who also calls by a token, and has written and uploaded something that names them. */
+/** Creates a person with a browser and a token whose messages and uploads contain their name. */
 async function personWithData(name: string) {
   const { browser, id } = await signIn(svc, name)
   const abilities = ['ai', 'user', 'read', 'write', 'keychain'] as const

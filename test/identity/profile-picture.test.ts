@@ -14,7 +14,7 @@ beforeAll(async () => {
   svc = await startApp()
   await mkdir(join(svc.folder, 'files'), { recursive: true })
 })
-// The next test finds nobody and no picture, the AI user's included.
+// Removes all people and pictures for the next test, the AI user's included.
 afterEach(async () => {
   await removeEverybody(svc)
   await svc.changeCatalogue('update users set avatar = null where id = 1')
@@ -27,7 +27,7 @@ const picture = (colour: string) =>
     .png()
     .toBuffer()
 
-/** Gives somebody a picture, or none, as their profile page does; returns the status. */
+/** Sets or removes a person's picture as their profile page does; returns the status. */
 async function change(browser: TestBrowser, id: number, image: Buffer | null): Promise<number> {
   const attributes = { avatar: image?.toString('base64') ?? null }
   const { status } = await browser.send('PATCH', `/api/svc/v1/users/${id}`, {
@@ -42,14 +42,14 @@ const attributesOf = (document: unknown) =>
 
 const pathOf = (id: unknown) => `/req/profile/picture/${id}`
 
-/** The bytes that a browser is sent. */
+/** Downloads a person's picture as a browser. */
 async function look(svc: TestApp, id: unknown, browser?: TestBrowser, more: { query?: string; known?: string } = {}) {
   const headers = { cookie: `svc_session=${browser?.session}`, ...(more.known && { 'if-none-match': more.known }) }
   const answer = await svc.send('GET', `${pathOf(id)}${more.query ?? ''}`, browser && { headers })
   return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) }
 }
 
-/** The colour in the middle, as red, green and blue. */
+/** Returns red, green and blue of the middle pixel. */
 async function colourOf(bytes: Buffer): Promise<number[]> {
   const { data } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true })
   const middle = 3 * (128 * 256 + 128)
@@ -125,7 +125,7 @@ test('the picture of a person is downloaded by its identifier only by acquaintan
   }
 })
 
-/** As many files as are left when the service is two hours older. */
+/** Makes the files two hours older and sweeps; counts the swept and the remaining files. */
 async function leftAfterSweep(svc: TestApp) {
   const earlier = new Date(Date.now() - 2 * 60 * 60_000)
   for (const path of await filesOf(svc)) await utimes(path, earlier, earlier)
@@ -182,7 +182,7 @@ test('the picture of a person is encrypted on the disk, and removed with them', 
   )
   expect((await look(svc, ada.id, ada.browser)).status).toBe(500)
 
-  // They change it at the same moment.
+  // The person changes the picture at the same moment.
   const newer = `avatars/${randomUUID()}.webp`
   for (const path of stored) await rename(path, path.replace(/[^/]{36}(?=(-small)?\.webp$)/, basename(newer, '.webp')))
   await whileChanging(svc, `update users set avatar = '${newer}' where id = ${ada.id}`, () =>

@@ -19,7 +19,7 @@ const revoke = (browser: TestBrowser, tokenId: unknown) =>
   browser.send('POST', '/req/profile/revoke-token', { body: { tokenId } })
 const tokensOf = (svc: TestApp) => svc.rows('select id, name from access_tokens order by id')
 
-/** Somebody in a browser, without the token that tests usually get. */
+/** Signs a person in and deletes the token that tests usually get. */
 async function withoutToken(svc: TestApp, username = 'ada') {
   const signedIn = await signIn(svc, username)
   await svc.rows(`delete from access_tokens where user_id = ${signedIn.id}`)
@@ -189,7 +189,7 @@ describe('the tokens of a person', () => {
 
 const redisUrl = inject('redisUrl')
 
-/** Addresses of every surface that a token opens. */
+/** One path of each surface that accepts tokens. */
 const surfaces = ['/api/user', '/api/svc/v1/users/me', '/trpc/users.me']
 
 describeWith('redis')('on another replica', () => {

@@ -103,7 +103,7 @@ test('the first keys of two windows at once are those of one', async () => {
   expect(await people(svc)).toEqual([expect.objectContaining({ public_key: firstKeys(winner.name).publicKey })])
   expect(await entries(svc)).toHaveLength(3)
   expect(await backups(svc)).toEqual([expect.objectContaining(firstKeys(winner.name).passkeyBackup)])
-  // Whoever came late, or not at all, signs in again and finds their keys.
+  // The request that came late, or got no answer, signs in again and finds the keys.
   expect((await complete(browser, firstKeys('late'))).body['code']).toBe('registered_already')
   expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
 })

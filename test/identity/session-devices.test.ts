@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CHROME, come, FIREFOX, handleOf, list, start } from '../kit/identity/own-sessions.ts'
 
-/** What browsers call themselves, and by which names their people know them. */
+/** User agents of browsers, and the common name of each. */
 const agents: [name: string, userAgent: string][] = [
   ['Firefox on Linux', FIREFOX],
   ['Firefox on Android', 'Mozilla/5.0 (Android 15; Mobile; rv:142.0) Gecko/142.0 Firefox/142.0'],

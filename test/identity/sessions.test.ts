@@ -142,7 +142,7 @@ test('the time of a session runs anew with every use, and out without any', asyn
   for (let use = 0; use < 3; use++) {
     later(80 * MINUTE)
     expect(await browser.standing()).toBe(user)
-    // The row is written behind the answer.
+    // The row is written after the answer was sent.
     await expect.poll(lastRenewal).toBeGreaterThan(Date.now() - MINUTE)
   }
   later(121 * MINUTE)

@@ -11,7 +11,7 @@ import { publicKeyOf } from '../kit/identity/public-key.ts'
 const APP_KEY = randomBytes(32).toString('base64')
 
 let svc: TestApp
-/** Another installation, which answers one question of each person in a minute. */
+/** Second installation, which allows each person one question a minute. */
 let hurried: TestApp
 beforeAll(async () => {
   svc = await startApp({ APP_KEY })

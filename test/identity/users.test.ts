@@ -113,7 +113,7 @@ describe('users', () => {
       const refused = await svc.ada.update('users', ada.id, attributes)
       expect([refused.status, refused.errors[0]?.code]).toEqual([403, 'read_only'])
     }
-    // Whether somebody is there makes no difference.
+    // Existing and missing people are treated alike.
     for (const id of [bob.id, 99999, AI_USER_ID])
       expect((await svc.ada.update('users', id, { displayName: 'x' })).status).toBe(403)
     for (const id of [bob.id, 99999]) expect((await svc.ada.update('users', id, {})).status).toBe(404)

@@ -20,8 +20,8 @@ const kinds = [
 type Kind = (typeof kinds)[number]
 
 /**
- * What each kind of caller is told, by the kind of procedure. Tokens have all abilities here, and somebody on the host is
- * nobody in particular.
+ * Result for each kind of caller, by the kind of procedure. Tokens have all abilities here, and calls of the host come
+ * from no particular person.
  */
 const [columns = [], ...lines] = `
                           | guest      | registering     | user         | administrator | token of a user | token of an admin | external app    | host
@@ -48,7 +48,7 @@ const answersTo = (open: string): Record<string, string> => {
   return Object.fromEntries(kinds.map((kind) => [kind, line[columns.indexOf(kind)] ?? 'not in the table']))
 }
 
-/** Which procedures are open to whom, and by a token with which ability. */
+/** Procedures by their permitted callers, and the ability that a token needs for them. */
 const table: { open: string; by?: Ability; fresh?: true; to: string }[] = [
   { open: 'anyone or an app', to: 'connections.get' },
   { open: 'an external app', to: 'connections.delete' },
@@ -204,7 +204,7 @@ const rows = table.flatMap(({ to, ...row }) => to.split(' ').map((name) => ({ na
 const declared = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>)
 const typeOf = new Map(declared.map(([name, { _def }]) => [name, _def.type]))
 
-/** The words for being kept out; with everything else a caller was let in. */
+/** Problems that mean a refusal; any other result means that the caller was let in. */
 const refusals = [
   'signed_out',
   'wrong_user_type',
@@ -216,12 +216,12 @@ const refusals = [
   'fresh_login_needed',
 ]
 
-/** An input that fits nothing, so that who is let in changes nothing. */
+/** Input that no procedure accepts, so that a permitted caller changes nothing. */
 const NONSENSE = 'nonsense'
 
 const told = (problem: unknown) => (refusals.includes(String(problem)) ? String(problem) : LET_IN)
 
-/** What a procedure says over HTTP. */
+/** Calls a procedure over HTTP; returns the refusal or `let in`. */
 async function overHttp(send: TestBrowser['send'], name: string): Promise<string> {
   const input = JSON.stringify(NONSENSE)
   const isQuery = typeOf.get(name) === 'query'
@@ -230,7 +230,7 @@ async function overHttp(send: TestBrowser['send'], name: string): Promise<string
   return told((body as { error?: { data: { problem?: string } } } | undefined)?.error?.data.problem)
 }
 
-/** What a procedure says to callers whom no request can be yet. */
+/** Calls a procedure in process, for callers that a test cannot be by HTTP. */
 async function inProcess(svc: TestApp, name: string, call: Partial<Call>): Promise<string> {
   const api = createCaller(() => createContext(svc.services, { ...call, requestId: 'test' }))
   const [part = '', verb = ''] = name.split('.')
@@ -249,7 +249,7 @@ const bearer =
   (method, path, sending) =>
     openBrowser(url).send(method, path, { ...sending, headers: { authorization: `Bearer ${token}` } })
 
-/** Callers of every kind, each of whom can be asked about a procedure again and again. */
+/** Creates callers of every kind; each can call any procedure repeatedly. */
 async function everybody(svc: TestApp) {
   await addAccount(svc, 'newcomer', { known: false })
   const { token } = await addAccount(svc, 'ada')
@@ -260,7 +260,7 @@ async function everybody(svc: TestApp) {
   const signedIn = (account: string) => {
     const browser = openBrowser(svc.url)
     return async (name: string) => {
-      // One of the procedures throws the caller's keys away, and they would be registering from then on.
+      // One of the procedures deletes the caller's keys, which would make them a registering person.
       await svc.rows('update users set public_key = $1 where public_key is null and id > 1', [publicKeyOf()])
       if (!browser.session) await browser.login(account)
       return overHttp(browser.send, name)

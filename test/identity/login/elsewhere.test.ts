@@ -14,7 +14,7 @@ const returns = [
   '?error=access_denied&state=x',
 ]
 
-/** A service whose people sign in at a provider of their own. */
+/** Starts a service whose people sign in at an OpenID provider. */
 async function withProvider() {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`

@@ -65,7 +65,7 @@ describeWith('slapd')('LDAP servers', () => {
     await using relay = await startRelay(directory.slapd.securePort)
     await using spare = await startRelay(directory.slapd.securePort)
     const hosts = [await freePort(), silent.port, relay.port, spare.port].map((port) => `ldaps://localhost:${port}`)
-    // The one that works has as long for an answer as the silent one, however busy the machine is.
+    // The timeout is long enough for the working server on a busy machine, too.
     const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '5s' })
 
     const found = await Promise.all(["Ann's password", 'wrong'].map((password) => source.verify('ann', password)))
@@ -172,7 +172,7 @@ describeWith('slapd')('LDAP servers', () => {
   })
 })
 
-/** The answer of a server that agrees to StartTLS, in the protocol's bytes. */
+/** Builds the bytes of an answer that agrees to StartTLS. */
 function startTlsAccepted(request: Buffer): Buffer {
   const messageId = request[4]!
   return Buffer.from([0x30, 12, 2, 1, messageId, 0x78, 7, 10, 1, 0, 4, 0, 4, 0])

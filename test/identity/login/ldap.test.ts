@@ -38,7 +38,7 @@ describeWith('slapd')('LDAP', () => {
     await source.verify('ann', 'wrong')
     await source.verify('nobody', 'wrong')
 
-    // Each step waits for the answer to the one before: bind, search, bind, unbind.
+    // The four messages are bind, search, bind and unbind; each waits for the answer to the one before.
     await expect.poll(() => relay.connections.map(({ sent }) => sent.length)).toEqual([4, 4])
   })
 

@@ -76,7 +76,7 @@ describe('local accounts', () => {
     await putAccount(t.file, ann, 'correct horse')
     const source = await t.open()
     await source.verify('nobody', 'wrong')
-    /** Few passwords are checked at a time, and few may wait for that: of more at once some are refused. */
+    /** Counts the refusals of concurrent logins, as few passwords are checked at a time and few may wait. */
     const countRefused = async (account: string) => {
       const checks = await Promise.allSettled(Array.from({ length: 60 }, () => source.verify(account, 'wrong')))
       return checks.filter(({ status }) => status === 'rejected').length

@@ -36,7 +36,7 @@ async function open(more: Record<string, string> = {}) {
   return { source: redirect!, log }
 }
 
-/** Goes to the provider and comes back as somebody. */
+/** Signs in at the provider as a person; returns the query of the redirect back. */
 async function goAs(source: RedirectSource, login: string): Promise<{ query: string; pending: AuthorizationState }> {
   const { url, pending } = await source.begin()
   return { query: new URL(await openBrowser().signIn(url, SVC, login)).search, pending }
@@ -92,7 +92,7 @@ test('an OpenID provider is not asked for anything where the state is not ours',
 
   expect(log.lines).toHaveLength(7)
   expect(log.lines.join()).not.toContain(pending.state)
-  // The code was never sent: it is still good.
+  // The code was never sent to the provider, so it is still valid.
   expect(await source.finish(query, pending)).toEqual(ann)
 })
 

@@ -25,7 +25,7 @@ async function open(more: Record<string, string> = {}) {
   return { source: header!, log }
 }
 
-/** What is read from a request that comes over a connection; values are sent byte by byte. */
+/** Sends a request with these headers over a connection, and returns the login that is read from it. */
 async function overTheWire(headers: Record<string, string | string[]>, more: Record<string, string> = {}) {
   const { source, log } = await open(more)
   let read: Identity | undefined

@@ -19,7 +19,7 @@ interface Person {
   name?: string
 }
 
-/** Comes as whom the proxy says; returns the browser and where it is sent. */
+/** Signs in as the proxy's person; returns the browser and its redirect. */
 async function comeAs(svc: TestApp, { id, user, email = `${id}@example.org`, name = `The ${user}` }: Person) {
   const browser = openBrowser(svc.url)
   const bytes = (text: string) => Buffer.from(text).toString('latin1')
@@ -48,7 +48,7 @@ test('people are who their subject says, whatever they are called', async () => 
   const former = await register(svc, { id: 'A-1', user: 'ada' })
   const { id } = (await userNamed(svc, 'ada')) ?? {}
 
-  // The username is given to somebody else at the source, while its former owner stays here.
+  // The source gives the username to another person, while its former owner still has it here.
   const other = await comeAs(svc, { id: 'B-2', user: 'ada' })
   expect(other.to).toBe('/login?error=username_taken')
   expect(await other.browser.standing()).toBe('internal')
@@ -56,7 +56,7 @@ test('people are who their subject says, whatever they are called', async () => 
   expect(svc.log.join('')).toMatch(/"userId":2.*svc bind-user.*svc rename-user/)
   expect(svc.log.join('')).not.toMatch(/B-2|ada@|b-2@/)
 
-  // Whoever is called something else by now is still the same, with their keys and what was derived with the name before.
+  // A renamed person is still the same, with their keys and everything derived from the former name.
   const renamed = await comeAs(svc, { id: 'A-1', user: 'lovelace', email: 'king@example.org', name: 'Ada King' })
   expect(renamed.to).toBe('/handshake')
   expect(await userNamed(svc, 'lovelace')).toMatchObject({ id, subject: 'proxy:A-1', email: 'king@example.org' })
@@ -66,11 +66,11 @@ test('people are who their subject says, whatever they are called', async () => 
   await renamed.browser.send('POST', '/trpc/passkey.renewBackup', { body: firstKeys('second').passkeyBackup })
   expect(await backup()).toEqual(firstKeys('second').passkeyBackup)
 
-  // Now the name is free.
+  // The username is free now.
   await register(svc, { id: 'B-2', user: 'ada' })
   expect((await userNamed(svc, 'ada'))?.['id']).not.toBe(id)
 
-  // A name that another subject holds is no name for somebody who is known, either.
+  // A known person cannot take a name that another subject has, either.
   expect((await comeAs(svc, { id: 'A-1', user: 'ada' })).to).toBe('/login?error=username_taken')
 })
 
@@ -167,7 +167,7 @@ test('several sources bind nobody from before unless a setting names one', async
   await using later = await startApp(named)
   expect((await comeAs(later, { id: 'B-2', user: 'bob' })).to).toBe('/handshake')
 
-  // A person of one source and one of the other that have one name are two people.
+  // People of two sources with the same name are two people.
   await later.host.admin.addUser({ username: 'cyd', email: 'cyd@example.org', name: 'Cyd', password: 'correct horse' })
   expect((await comeAs(later, { id: 'C-3', user: 'cyd', email: 'other@example.org' })).to).toBe(
     '/login?error=username_taken',

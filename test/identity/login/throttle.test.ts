@@ -15,7 +15,7 @@ const urlOf = (store: (typeof stores)[number]) => (store === 'Redis' ? inject('r
 describe.for(stores)('the login throttle, %s', (store) => {
   const run = store === 'Redis' ? testWith('redis') : test
 
-  /** Accounts and addresses that no other test counts. */
+  /** Opens a throttle with accounts and addresses that no other test uses. */
   async function open(more: Partial<LoginLimits> = {}) {
     const { limiter, close } = await createKeyValue({ url: urlOf(store) })
     const throttle = createLoginThrottle(limiter, { ...limits, ...more })

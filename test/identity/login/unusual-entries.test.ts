@@ -12,7 +12,7 @@ describeWith('slapd')('a directory with legal and unusual entries', () => {
   })
   afterAll(() => svc[Symbol.asyncDispose]())
 
-  /** What the page is told of who signed in. */
+  /** Signs in and returns the user information that the page gets. */
   async function userinfoOf(account: string, password: string) {
     const browser = openBrowser(svc.url)
     const { status, body } = await browser.login(account, password)
