@@ -43,7 +43,7 @@ const idOfPortal = async () => {
   const [row] = await svc.rows<{ id: string }>(`select id::text from ext_apps where name = 'Portal'`)
   return String(row?.id)
 }
-/** What an administrator changes of an app, as a program of theirs does. */
+/** Changes an app with an administrator's token; returns the status. */
 const patch = async (id: string, attributes: object) => {
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
   const read = await svc.send('GET', `${APPS}/${id}`, { token })

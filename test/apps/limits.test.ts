@@ -19,14 +19,14 @@ const command = (...argv: string[]) => {
   return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
 }
 
-/** What a call is answered with: its status and, where it was refused, the code and the reason. */
+/** Asks a question; returns the status and, for a refusal, its code and reason. */
 async function ask(token: string) {
   const answer = await svc.send('POST', '/api/ai-req', { token, body: question() })
   const { code, message } = (await answer.json()) as { code?: string; message?: string }
   return { status: answer.status, ...(code && { code, message }) }
 }
 
-/** Somebody with a token of their own and one in the hand of each app, which may also read what is used. */
+/** Creates a person with a token of their own and one for each app; the tokens may also read the usage. */
 async function person(username: string, apps: string[]) {
   const signedIn = await signIn(svc, username)
   const tokens = []

@@ -9,7 +9,7 @@ import { SLOW } from '../kit/started.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
-/** Another replica, where people are. */
+/** Second replica, at which people sign in. */
 let there: TestApp
 beforeAll(async () => {
   const upstream = resources.use(await startProvider(neverEnds))
@@ -30,7 +30,7 @@ const someone = () => signIn(there, `person${++counter}`)
 const someApp = (more: object = {}) => addApp(svc, { name: `App ${++counter}`, needsKeys: false, ...more })
 const NARROW = {}
 
-/** A person and an app with a narrow link between them. */
+/** Links a new person to a new app without keys. */
 async function linked(more: object = {}) {
   const [app, person] = [await someApp(more), await someone()]
   expect((await agree(person.browser, await app.connectRequest('learner'), NARROW)).status).toBe(200)
@@ -208,7 +208,7 @@ interface Document {
 }
 type Linked = Awaited<ReturnType<typeof linked>>
 
-/** What ends a link, at another replica than the one where the app calls. */
+/** Ways to end a link at another replica than the one that the app calls. */
 const endings: [by: string, end: (link: Linked) => Promise<unknown>, isLinkedAgain?: false][] = [
   [
     'the person, with the app',

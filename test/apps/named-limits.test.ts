@@ -38,7 +38,7 @@ const askTwice = async (token: string) => [await ask(token), await ask(token)]
 const holder = async (name: string) =>
   (await svc.rows<{ of: string }>('select subject_id as of from usage_limits where name = $1', [name]))[0]?.of
 
-/** An app that has a token of somebody. */
+/** Creates an app that is linked to a person, and so has a token of theirs. */
 async function linkedApp(browser: TestBrowser, name: string) {
   const app = await addApp(svc, { name, needsKeys: false })
   await agree(browser, await app.connectRequest('learner'), {})

@@ -17,10 +17,10 @@ const statusOf = async (method: string, path: string, token?: string) => {
   return answer.status
 }
 
-/** What guests may read of these, a credential must not. */
+/** Tells routes of resources, which an app's credential must not read even where guests may. */
 const isResource = (route: string) => route.startsWith('/api/svc/v1/') && !route.endsWith('/openapi.json')
 
-/** What a client can send; others are refused before anything is known of the caller. */
+/** Methods that clients can send; others are refused before the caller is known. */
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE']
 
 test("an app's credential opens only its identity and users' connections beyond guest access", async () => {
@@ -50,7 +50,7 @@ test('an app reads about itself what its registration has, and has no account', 
 })
 
 test.for([
-  // The master switch is looked at before any token.
+  // The master switch is checked before any token.
   ['ALLOW_EXTERNAL_COMMUNICATION', { forged: 403, own: 403 }],
   ['ALLOW_EXTERNAL_APPS', { forged: 401, own: 200 }],
 ] as const)('while %s is off, no credential, token or link of an app works', async ([setting, statuses]) => {

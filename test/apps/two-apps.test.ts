@@ -12,7 +12,7 @@ const patient = { timeout: 20_000 }
 
 type SampleApp = Awaited<ReturnType<typeof startSampleApp>>
 
-/** Somebody comes to an app, and agrees when they are asked; returns who they are there, and what they read at the end. */
+/** Opens the app in the browser and agrees to the link; returns the app's user and the final page's text. */
 async function link(page: Page, app: SampleApp) {
   await page.goto(app.url)
   await page.waitForURL(/\/connect\//)
@@ -22,7 +22,7 @@ async function link(page: Page, app: SampleApp) {
   return { user: cookies.find(({ name }) => name === app.cookie)?.value ?? '', read: await page.textContent('body') }
 }
 
-/** What a user of an app reads of an endless answer, until it ends. */
+/** Starts to read an endless answer as a user of the app; `done` resolves when it ends. */
 function readEndless(app: SampleApp, user: string) {
   const read = { text: '', ended: false }
   const done = (async () => {
@@ -57,7 +57,7 @@ describeWith('chromium')('two apps and two people', () => {
     const [adaAtA, adaAtB, bobAtB] = [await link(ada.page, a), await link(ada.page, b), await link(bob.page, b)]
     for (const { read } of [adaAtA, adaAtB, bobAtB]) expect(read).toContain('Good')
 
-    // B has nothing of what is A's: neither its users, nor its requests, nor its secrets, nor its row.
+    // App B cannot use the users, the requests, the secrets or the row of app A.
     expect(await b.connection(adaAtA.user)).toMatchObject({ connectionType: 'external_app' })
     expect(await b.tokenFor(adaAtA.user)).toBeUndefined()
     const { extAppSecrets } = (await a.connection(adaAtA.user)) as unknown as { extAppSecrets: { apiToken: string } }
@@ -81,7 +81,7 @@ describeWith('chromium')('two apps and two people', () => {
     expect(forB.body['data']).toMatchObject([{ id: a.id }])
     expect(await b.tokenFor('nobody yet')).toBeUndefined()
 
-    // The person ends the link with A while A reads an answer for them; B goes on.
+    // The person ends the link with A while A reads an answer for them; the answer for B continues.
     const [atA, atB] = [readEndless(a, adaAtA.user), readEndless(b, adaAtB.user)]
     await vi.waitFor(
       () => expect([atA, atB].map(({ read }) => read.text.includes('more'))).toEqual([true, true]),
@@ -102,7 +102,7 @@ describeWith('chromium')('two apps and two people', () => {
     }, patient)
     expect(await a.connection(adaAtA.user)).toMatchObject({ connectionType: 'external_app' })
 
-    // B ends its own from its side.
+    // App B ends its own link itself.
     await svc.send('DELETE', `/api/svc/v1/connections/${adaAtB.user}`, { token: b.credential })
     await atB.done
     expect(await b.tokenFor(bobAtB.user), 'that of somebody else stays').toBeDefined()
