@@ -26,7 +26,7 @@ const replace = (machine: Machine, path: string) => machine.run(['hawki:update-a
 
 const avatar = async (machine: Machine) => (await machine.rows('select avatar from users where id = 1'))[0]?.['avatar']
 
-/** The large pictures; beside each stands a small one. */
+/** Lists the large pictures; each has a small one beside it. */
 const stored = async (machine: Machine) => {
   const names = await readdir(join(machine.folder, 'files', 'avatars')).catch(() => [])
   return names.filter((name) => !name.endsWith('-small.webp'))

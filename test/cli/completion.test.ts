@@ -7,7 +7,7 @@ import { isMissing } from '../kit/parts/installed.ts'
 
 const execute = promisify(execFile)
 
-/** What a shell offers after what is typed. */
+/** Returns the completions that a shell offers for a typed command line. */
 type Complete = (script: string, typed: string) => Promise<string[]>
 
 const offered = async (shell: string, program: string) =>
@@ -21,7 +21,7 @@ const inBash: Complete = async (script, typed) => {
   )
 }
 
-/** zsh narrows what a function adds to what goes on from the word at the cursor. */
+/** zsh filters the added completions by the word at the cursor. */
 const inZsh: Complete = async (script, typed) => {
   const words = typed.split(' ')
   const name = /^(\w+)\(\)/m.exec(script)?.[1]

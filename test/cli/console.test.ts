@@ -4,7 +4,7 @@ import { consoleCommands, replacedCommands, sameCommands } from '../../cli/conso
 import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { host, run } from '../kit/command-line.ts'
 
-/** All names that front ends' operators may have in their scripts. */
+/** All command names of older versions that operators may use in scripts. */
 const older = `app:token app:removeuser hawki:update-avatar svc:update-avatar app:fetch-user-records usage:top-users
   usage:summarize-monthly app:list-gwdg announcement:make announcement:publish check:storage filestorage:cleanup
   filestorage:converter:types:list migrate:avatars ai:check-status check:model-status ai:models:check-status

@@ -6,7 +6,7 @@ import { host } from '../kit/command-line.ts'
 
 const set = (...more: string[]) => ['limits', 'set', 'lecture', '--for', 'installation', '--per', 'month', ...more]
 
-/** What a table has in its lines. */
+/** Splits a printed table into the cells of its lines. */
 const cells = (stdout: string) =>
   stdout
     .trimEnd()
@@ -17,7 +17,7 @@ let machine: Awaited<ReturnType<typeof host>>
 beforeAll(async () => {
   machine = await host()
 })
-// The next test finds no limit, and nobody for whom one could be.
+// Removes all limits and their possible subjects for the next test.
 afterEach(async () => {
   for (const table of ['usage_limits', 'ext_apps', 'users where id > 1']) await machine.rows(`delete from ${table}`)
 })
@@ -265,7 +265,7 @@ describe('the file that LIMITS names', () => {
     await file(machine.folder, 'limits: []\n')
     await (await start())[Symbol.asyncDispose]()
     expect(await machine.json('limits', 'list')).toEqual([expect.objectContaining({ name: 'lecture', active: false })])
-    // Then it is theirs.
+    // A limit that left the file belongs to the administrators.
     expect((await machine.run(set('--cap', '9', '--unit', 'tokens'))).exitCode).toBe(0)
     await (await start())[Symbol.asyncDispose]()
     expect(await machine.json('limits', 'list')).toEqual([

@@ -44,7 +44,7 @@ test('while the service is stopped, concurrent commands succeed before a startin
   const add = (name: string) =>
     machine.svc('add-user', '--username', name, '--email', `${name}@example.org`, '--name', name, '--json')
 
-  // The folder is empty: whichever comes first makes the database.
+  // The folder is empty, so the first of the two commands creates the database.
   const added = await Promise.all(['ada', 'bob'].map(add))
 
   expect(added).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }])
@@ -95,7 +95,7 @@ test('the programs run by their files as under npx, and never prompt there', asy
   })
 })
 
-/** A data folder with an embedded database, in memory like that of the run, and processes on it that see no other setting. */
+/** Creates a data folder with an embedded database, and runs processes on it without any other setting. */
 async function dataFolder() {
   const folder = await mkdtemp(join(inject('runFolder'), 'process-'))
   const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data'), PORT: '0' }
@@ -106,7 +106,7 @@ async function dataFolder() {
     dataDir: env.DATA_DIR,
     execute,
     svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
-    /** The same in the process of the test, where that makes no difference and takes a second less. */
+    /** Runs a command in the process of the test, which saves a second where that makes no difference. */
     inProcess: (...argv: string[]) => run(argv, { env: { DATA_DIR: env.DATA_DIR, PORT: env.PORT } }),
     start: () => listening(launch(process.execPath, [file('server/start.js')])),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),

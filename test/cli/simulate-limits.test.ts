@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { host } from '../kit/command-line.ts'
 
 interface Call {
-  /** When it ended. */
+  /** Time at which the call ended. */
   at: string
   by?: 'ada' | 'bob' | null
   tokens?: number
@@ -29,7 +29,7 @@ async function machineWith(calls: Call[]) {
   const march = ['--from', '2026-03-01', '--to', '2026-03-31']
   return {
     ...machine,
-    /** What these limits, in the words of the file, would have refused in March. */
+    /** Simulates the limits of a YAML file over March; returns the refusals. */
     async simulate(yaml: string, days = march) {
       await writeFile(file, yaml)
       return machine.json('limits', 'simulate', '--file', file, ...days)
@@ -95,9 +95,9 @@ test('svc limits simulate counts money by cost, and unpriced calls by the limit'
 
   const [strict, lenient] = [await machine.simulate(limit()), await machine.simulate(limit(', unpriced: 0.1'))]
 
-  // Without a price there is no room for the second and the fourth.
+  // Without a price for unpriced calls, the second and the fourth call are refused.
   expect(strict).toMatchObject([{ cap: 1_000_000, calls: 5, refused: 2, refusedAmount: 0, used: 900_001 }])
-  // With one, the second takes what the third would need, and the fourth fits.
+  // With a price, the second call uses the room that the third would need, and the fourth fits.
   expect(lenient).toMatchObject([{ calls: 5, refused: 1, refusedAmount: 300_001, used: 800_000 }])
 })
 
@@ -134,7 +134,7 @@ test('svc limits simulate knows earlier usage, and counts a call by its beginnin
   const calls = [
     ada('2026-03-05T01:00Z'),
     ada('2026-03-10T01:00Z'),
-    // Begun on the tenth, at two minutes before midnight.
+    // This call began on the tenth, two minutes before midnight.
     ada('2026-03-11T00:01Z', { seconds: 180 }),
     ada('2026-03-11T02:00Z'),
   ]
