@@ -84,7 +84,7 @@ describe('models', () => {
 
     const written = await write(model.external, [main, main])
     expect([written.status, written.one.attributes['fallback']]).toEqual([200, [main]])
-    // Each of two may stand in for the other one: that of a stand-in does not count.
+    // Two models may be each other's fallback, as the fallback of a fallback is not followed.
     expect((await write(model.main, [external])).status).toBe(200)
     expect((await svc.ada.get(`/ai-models/${model.external}`)).one.attributes).not.toHaveProperty('fallback')
 

@@ -91,7 +91,7 @@ describe('providers', () => {
 
     await admin.update('ai-providers', provider, { active: false })
     expect(await ask()).toBe(422)
-    // Its models are not shown any more.
+    // The provider's models are no longer listed.
     expect(
       await svc.rows(`select kind, subject from change_log where stream = 'all' order by seq desc limit 2`),
     ).toEqual([

@@ -53,7 +53,7 @@ describe('tools', () => {
       serverCapabilityKey: 'web_search',
       mappedCapabilityKey: null,
     })
-    // Asking for it by name gives nothing.
+    // A sparse fieldset that names the hidden attribute does not reveal it.
     const asked = await svc.ada.get(`/ai-tools/${tool.fetch}?fields[ai-tools]=active,name`)
     expect([asked.status, asked.one.attributes]).toEqual([200, { name: 'fetch' }])
   })
@@ -68,7 +68,7 @@ describe('tools', () => {
     }
     const all = [search, fetch, loose]
     await expectIds(svc.ada, `filter[assigned]=${model.external}`, [search])
-    // Models that the caller may not see are as good as none.
+    // Models that the caller may not see are treated like missing ones.
     for (const hidden of [model.main, model.inactive, model.orphan, model.innerOnly, '99999'])
       await expectIds(svc.ada, `filter[assigned]=${hidden}`, [])
     await expectIds(svc.ada, 'filter[assigned]=true', [search])
@@ -193,7 +193,7 @@ describe('the models of a tool', () => {
     }
     const { main, external, orphan } = model
     expect(await change('POST', [external])).toEqual([external, main])
-    // Adding what is there and removing what is not changes nothing.
+    // Adding an existing member and removing a missing one change nothing.
     expect(await change('POST', [external, external, main])).toEqual([external, main])
     expect(await change('DELETE', [orphan, '99999'])).toEqual([external, main])
     expect(await change('DELETE', [main, '99999'])).toEqual([external])

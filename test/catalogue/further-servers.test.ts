@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(() => emptyCatalogue(svc))
 
-/** One provider of an administrator, and a way to set its servers. */
+/** Creates a provider as an administrator, with functions that set and read its servers. */
 async function prepareProvider() {
   const id = await addProvider(svc)
   const set = (servers: unknown, who = svc.admin) => who.update('ai-providers', id, { servers })
@@ -37,7 +37,7 @@ async function prepareProvider() {
     provider: id,
     set,
     stored,
-    /** The keys as they were given, by their order. */
+    /** Reads the opened keys of the servers in their order. */
     keys: async () =>
       (await stored()).map(({ key }) => (key === null ? null : svc.services.vault.open(key, FURTHER_API_KEY))),
   }

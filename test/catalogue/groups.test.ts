@@ -10,7 +10,7 @@ import { ask as askInRoom, roomWithAi } from '../kit/rooms/ai.ts'
 const resources = new AsyncDisposableStack()
 let svc: TestApp
 let config: Awaited<ReturnType<typeof configFor>>
-/** `ada` is in the group, `bob` in another one, and `root` administers and is in none. */
+/** `ada` is in the group and `bob` in another one; the administrator `root` is in none. */
 let ada: Awaited<ReturnType<typeof signIn>>
 let bob: Awaited<ReturnType<typeof signIn>>
 let root: Awaited<ReturnType<typeof signIn>>
@@ -59,7 +59,7 @@ async function get(path: string, token?: string) {
 
 const namesOf = (list: { id: string }[]) => list.map(({ id }) => id)
 
-/** The names of models in the list of a document. */
+/** Lists the names of the models in a document. */
 async function listed(browser: TestBrowser, path = '/api/svc/v1/ai-models') {
   const { body } = await browser.send('GET', path)
   const { data } = body as { data: { attributes: { modelId: string } }[] }
@@ -167,7 +167,7 @@ test('an app asks for its person the models that are for them', async () => {
   }
   expect(await statuses(ada, 'Portal of Ada')).toEqual([200, 200])
   expect(await statuses(bob, 'Portal of Bob')).toEqual([422, 200])
-  // No app administers for a person who may.
+  // An app has no administrator's rights, even for a person who is an administrator.
   expect(await statuses(root, 'Portal of root')).toEqual([422, 200])
 })
 

@@ -66,7 +66,7 @@ test('a status check reads status and demand, and sends the key nowhere else', a
       expect.objectContaining({ attributes: expect.objectContaining({ modelId: 'busy', demand: 'high' }) }),
     ]),
   })
-  // Each model that changed is an event, and no other one.
+  // Exactly the models that changed are published as events.
   expect((await position()) - before).toBe(5)
   await svc.host.models.check()
   expect((await position()) - before).toBe(5)
@@ -128,7 +128,7 @@ const lists: [name: string, listing: object, expected: object[]][] = [
     { models: [{ name: 'llama3:8b', model: 'llama3:8b', size: 1 }, { name: 'acme/one' }] },
     [
       { modelId: 'llama3:8b', name: 'llama3:8b', does: 'add', members: '' },
-      // Another provider has the name already.
+      // The name is already taken by another provider's model.
       { modelId: 'told/acme/one', name: 'acme/one', does: 'add', members: '' },
     ],
   ],

@@ -49,7 +49,7 @@ describe("a provider's key", () => {
       providers: [provider('p', [model('mock-1')], { apiUrl, apiKey, ...more })],
     })
 
-    /** Two providers, the first of which the service knows by its file. */
+    /** Starts two providers, of which the configuration file names the first. */
     async function startTwo(more: object = {}, behave?: Behaviour) {
       await using resources = new AsyncDisposableStack()
       const [first, second] = [resources.use(await startProvider(behave)), resources.use(await startProvider(behave))]
@@ -61,7 +61,7 @@ describe("a provider's key", () => {
       return {
         first,
         second,
-        /** What an administrator does. */
+        /** Changes the provider as an administrator. */
         async change(attributes: object) {
           const data = { type: 'ai-providers', id: String(id), attributes }
           const { token } = admin
@@ -69,7 +69,7 @@ describe("a provider's key", () => {
           const path = `/api/svc/v1/ai-providers/${id}`
           expect((await app.svc.send('PATCH', path, { token, headers, body: { data } })).status).toBe(200)
         },
-        /** Which keys the two were sent. */
+        /** Asks a question and returns the keys that each provider was sent. */
         async keys() {
           await app.svc.send('POST', '/api/ai-req', { token: ada.token, body: question() })
           const sentTo = ({ asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
@@ -162,7 +162,7 @@ describe("a provider's key", () => {
     {
       await using svc = await start({ APP_KEY: first })
       ;({ token } = await svc.user())
-      // One that no file names must be sealed anew as well.
+      // A provider that no file names must be sealed anew as well.
       await svc.rows(
         `insert into ai_providers (provider_id, adapter, name, api_key) values ('own', 'openai', 'Own', $1)`,
         [svc.services.vault.seal('own-key', 'ai_providers.api_key')],

@@ -11,7 +11,7 @@ const apiUrl = 'https://ai.example.org/v1'
 const apiKey = 'SECRET-OF-THE-PROVIDER'
 let counter = 0
 
-/** A provider with a key. */
+/** Creates a provider with a key; returns its id. */
 async function addProvider(attributes: object = {}): Promise<string> {
   const providerId = `provider-${++counter}`
   const given = { providerId, name: 'P', adapter: 'openai-compatible', apiUrl, apiKey, ...attributes }

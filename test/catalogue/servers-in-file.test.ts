@@ -74,7 +74,7 @@ describe('servers in the file', () => {
     for (const servers of [[third, {}, { apiUrl }], [third]]) {
       await app.svc.rows('delete from change_log')
       for (let turn = 0; turn < 2; turn++) await app.sync(file(...servers))
-      // Of the provider everybody is told, once.
+      // The change of the provider is published to everybody exactly once.
       expect(await app.svc.rows("select stream, kind, subject from change_log where stream <> 'admins'")).toEqual([
         { stream: 'all', kind: 'ai-providers.updated', subject: app.provider },
       ])

@@ -237,7 +237,7 @@ test('a synchronisation by command reaches a running service, each row exactly o
   using client = openPusher(svc.url, { token })
   await client.subscribe('private-AllUsers')
   const toolIds = (await svc.rows<{ id: number }>('select id from ai_tools')).map(({ id }) => id)
-  // The command is given no extension: its functions are gone.
+  // The command runs without the extension, so its functions are missing.
   const sync = (providers: object[]) => {
     const env = { AI_CONFIG: app.file, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder }
     return app.write({ providers }).then(() => run(['models', 'sync'], { env }))

@@ -20,7 +20,7 @@ async function assign({ admin }: JsonApiApp, tasks: [modelType: string, usageTyp
   return ids
 }
 
-/** Tasks for the front end alone, for programs alone, for both, and with a model that programs may not use. */
+/** Tasks only for the front end, only for programs, for both, and with a model that programs may not use. */
 const tasks = ({ model }: Catalogue): [string, string, string][] => [
   ['default', 'main', model.main],
   ['default', 'external', model.external],

@@ -11,7 +11,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 type Row = [promptType: string, usageType: string, locale: string]
 
-/** In place of what a fresh service has. */
+/** Replaces the prompts of a fresh service by the given ones. */
 async function writePrompts({ admin, rows }: JsonApiApp, wanted: Row[]) {
   await rows('delete from system_prompts')
   for (const [promptType, usageType, locale] of wanted) {
@@ -77,7 +77,7 @@ describe('system prompts', () => {
     expect(await localeOf('', { 'accept-language': 'de;q=0.1, en;q=0.5' })).toBe('en_US')
     expect(await localeOf('', { 'accept-language': 'de;q=0, fr' })).toBe('en_US')
     expect(await localeOf('', { 'accept-language': 'de-AT' })).toBe('de_DE')
-    // A wish for a language that we do not speak is none.
+    // An unsupported language is ignored, and the next source decides.
     expect(await localeOf('?locale=xx', { 'x-app-locale': 'fr_FR', cookie: 'locale=de_DE' })).toBe('de_DE')
     expect(await localeOf('', { 'x-app-locale': "de_DE' or true --", 'accept-language': ';;;q=' })).toBe('en_US')
   })

@@ -46,7 +46,7 @@ async function change(attributes: object) {
   expect((await admin.update('mcp-servers', row?.id ?? 0, attributes)).status).toBe(200)
 }
 
-/** Which secrets the two servers are sent. */
+/** Checks the servers; returns the secrets that each of them was sent. */
 async function sentSecrets() {
   sent.first.clear()
   sent.second.clear()
@@ -151,7 +151,7 @@ test('everybody is told what becomes of servers and their tools, whoever changes
   expect(await told()).toEqual(['mcp-servers.updated'])
   await app.svc.changeCatalogue(`update mcp_servers set status = 'offline'`)
   await app.svc.host.mcp.check()
-  // A tool shows whether its server can be reached.
+  // A tool has its server's status, so it changes with the server.
   expect(await told()).toEqual(['mcp-servers.updated', 'ai-tools.updated'])
   await app.svc.host.mcp.check()
   expect(await told()).toEqual([])
@@ -166,7 +166,7 @@ test('everybody is told what becomes of servers and their tools, whoever changes
   await told()
   const [server] = await app.svc.rows<{ id: number }>('select id from mcp_servers')
   await admin.delete(`/mcp-servers/${server?.id}`)
-  // The tools of a server stay without it.
+  // The tools of a deleted server remain and are updated.
   expect(await told()).toEqual(['mcp-servers.deleted', 'ai-tools.updated'])
   const { one } = await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first) })
   await change({ description: 'Other' })
