@@ -92,7 +92,7 @@ const named = failure instanceof SvcError ? [failure.status, typeof failure.requ
 console.log(JSON.stringify({ whole, streamed, username, days: days.length > 0, names, codes, named, locale: seen.at(-1) }))
 `
 
-/** Each is one line that must not compile. */
+/** Each of these lines must not compile. */
 const mistakes = [
   `client.ai.ask.mutate({ model: 'mock-1', messages: [{ role: 'parrot', content: { text: 'Hello' } }] })`,
   `client.ai.ask.mutate({ model: 7, messages: [] })`,
@@ -108,7 +108,7 @@ const mistakes = [
   `client.aiTools.list.query({ filter: { status: 'broken' } })`,
   `client.aiModels.list.query({ page: { limit: 5 } })`,
   `client.aiModels.related.query({ id: '1', relation: 'owner' })`,
-  // Nobody can call these with a token.
+  // These procedures cannot be called with a token.
   `client.admin.addUser.mutate({ username: 'a', email: 'a@example.org', name: 'A' })`,
   `client.users.find.query({ user: { id: 1 } })`,
   `client.passkey.state.query()`,

@@ -6,13 +6,13 @@ import { type Change, type Changes, follow, type Listener, StreamEnded } from '.
 class Unreliable {
   epoch = 0
   log: Change[] = []
-  /** The log begins behind this number. */
+  /** Number of the last change that the log has forgotten. */
   forgotten = 0
   state = new Map<string, number>()
   #saved = { state: new Map<string, number>(), seq: 0 }
   #listener: Listener | undefined
   #underWay: [position: string, change: Change][] = []
-  /** How many of the next calls fail. */
+  /** Number of the next calls that fail. */
   failing = 0
 
   readonly transport = {
@@ -64,7 +64,7 @@ class Unreliable {
     this.#saved = { state: new Map(this.state), seq: this.seq }
   }
 
-  /** The service is what it was when it was saved, and gives its numbers a second time. */
+  /** Restores the saved state, after which the service assigns the same sequence numbers again. */
   restore(): void {
     this.state = new Map(this.#saved.state)
     this.log = []
@@ -72,7 +72,7 @@ class Unreliable {
     this.epoch += 1
   }
 
-  /** Every call takes a moment, at the end of which it may fail. */
+  /** Answers a call after a moment, or fails it. */
   async answer<T>(find: () => T): Promise<T> {
     await moment()
     const found = find()
@@ -97,7 +97,7 @@ class Unreliable {
 
 const moment = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** Follows a service as a front end does, and notes in which order changes were applied. */
+/** Follows a service as a front end does, and records the order in which changes were applied. */
 function followed(service: Unreliable) {
   let known = new Map<string, number>()
   const applied: (number | 'read')[] = []
@@ -143,7 +143,7 @@ async function play(service: Unreliable, { write, deliver, repeat, lose, wait = 
   for (let turn = 0; turn < wait; turn++) await moment()
 }
 
-/** Between two reads each change is applied once, and none is left out. */
+/** Expects that between two reads each change was applied exactly once and in order. */
 function expectInOrder(applied: readonly (number | 'read')[]): void {
   expect(applied[0]).toBe('read')
   applied.forEach((one, index) => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, MINUTES)
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** The program with the package in place of its sources. */
+/** Copies the program so that it imports the published package instead of the sources. */
 async function copyProgram(to: string): Promise<void> {
   for (const name of ['rooms.ts', 'surface.ts', 'curl.ts']) {
     const source = await readFile(join(root, 'test/client/program', name), 'utf8')

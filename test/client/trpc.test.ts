@@ -36,7 +36,7 @@ interface Shape {
   }
 }
 
-/** What a call says that is not made by the client. */
+/** Sends a request without the client; returns its status and body. */
 async function raw(svc: TestApp, method: string, path: string, options = {}) {
   const response = await svc.send(method, path, options)
   const body = (await response.json()) as { error: Shape } | { error?: Shape }[]

@@ -7,7 +7,7 @@ interface Document {
   meta: Record<string, never>
 }
 
-/** Over the JSON:API, each request a run of `curl`. */
+/** Implements the surface over the JSON:API, with one run of `curl` for each request. */
 export function overCurl(url: string, token: string): Surface {
   async function ask(method: string, path: string, body?: object): Promise<Document> {
     const given = ['-H', 'content-type: application/vnd.api+json', '--data-binary', '@-']

@@ -10,7 +10,7 @@ type Admin = ReturnType<typeof createClient>
 const overCurlOrClient = (token: string) =>
   cydBy === 'curl' ? overCurl(`${url}/api/svc/v1`, token) : overClient(createClient({ url, token }))
 
-/** Somebody with keys of their own, and with those of the room that they have. */
+/** Signs a person in with their own keys and the keys of the rooms that they are in. */
 async function enter(surface: Surface, passkey: string) {
   const key = await web.passkeyKey(passkey, salts)
   const { publicKey, keychain } = await web.makeKeychain(key)
@@ -36,7 +36,7 @@ const ada = await enter(overClient(adaClient), 'Passkey_ada')
 const bob = await enter(overClient(bobClient), 'Passkey_bob')
 const cyd = await enter(overCurlOrClient(cydToken), 'Passkey_cyd')
 
-// Ada makes a room, whose new members read nothing of before, and invites Bob by his key.
+// Ada creates a room without history for new members, and invites Bob by his public key.
 const first = web.makeKey()
 const roomDescription = await web.sealRoomText(first, 'About chess')
 const { id: room } = await adaClient.rooms.create.mutate({ name: 'Chess', roomDescription, sharesEarlierKeys: false })
@@ -47,7 +47,7 @@ const forBob = web.writeSealedRoomKey(await web.inviteByPublicKey(bob.publicKey,
 const { meta, data } = await bobClient.roomMembers.accept.mutate({ id: await invite(forBob, { user: bobId }) })
 bob.keys.set(meta.keyEpoch, await web.openByPrivateKey(bob.privateKey, web.readSealedRoomKey(meta.wrappedKey)))
 
-// Cyd comes by a link, whose secret the service never learns.
+// Cyd joins by a link, the secret of which the service never learns.
 const { secret, proofHash } = await web.makeInvitationSecret()
 const forLink = web.writeSealedRoomKey(await web.inviteByHash(secret, first, salts))
 const invitation = await invite(forLink, { proofHash })
@@ -74,7 +74,7 @@ ada.keys = await keysFor(ada)
 await write(ada, 'Nf3', 1)
 const refused = await write(bob, 'Nc6', 0).catch(({ code }: { code: string }) => code)
 
-// Cyd catches up from the position that was kept.
+// Cyd catches up from the stored position.
 const { changes } = await cyd.changes(room, position)
 cyd.keys = await keysFor(cyd)
 const created = changes.filter(({ kind }) => kind === 'room-messages.created')

@@ -14,7 +14,7 @@ export interface Changes {
   position: string
 }
 
-/** What a member does who was invited by a link, by whichever protocol. */
+/** Calls that a member makes who was invited by a link, over either protocol. */
 export interface Surface {
   storeKeys(publicKey: string, set: KeychainEntry[]): Promise<unknown>
   /** The name of the room to which a link leads. */
@@ -30,7 +30,7 @@ export interface Surface {
   storedKeys(room: string): Promise<StoredRoomKey[]>
 }
 
-/** Over the client. */
+/** Implements the surface over the typed client. */
 export const overClient = (client: Client): Surface => ({
   storeKeys: (publicKey, set) => client.userKeychainValues.batchUpdate.mutate({ publicKey, set }),
   preview: async (id, proof) => (await client.roomMembers.preview.mutate({ id, proof })).meta.roomName,
