@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { extract } from '../../server/files/sandbox/extract.ts'
 import { samples } from '../kit/sample-files/corpus.ts'
 
-/** What of a reference text is missing, when its lines are looked for in their order. */
+/** Returns the lines of a reference that the text does not contain in their order. */
 function missingIn(text: string, reference: readonly string[]): string[] {
   let at = 0
   return reference.filter((line) => {
@@ -19,7 +19,7 @@ test.for(Object.entries(samples))('%s gives all of its reference text, in its or
   expect(missingIn('text' in found ? found.text : '', sample.reference)).toEqual([])
 })
 
-/** Nobody reads what is there for machines, or was deleted. */
+/** These words stand in deleted or machine-readable parts of the samples. */
 test.for(['Streichung', 'steal', 'FORMCHECKBOX', 'Alt'])('the text of no sample has %s in it', async (word) => {
   for (const { bytes, kind } of Object.values(samples))
     expect(await extract(bytes, kind, 100_000)).toMatchObject({

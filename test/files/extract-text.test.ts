@@ -18,7 +18,7 @@ const bounds = { workers: 2, memory: 512 * MB, timeout: 30_000, maxCharacters: 1
 const sandboxes = createSandboxPool(bounds)
 const read = (bytes: Buffer, kind: TextKind, by = sandboxes) => by.read(Readable.from([bytes]), kind)
 
-/** As the process of a file does it, for files that do not endanger this one. */
+/** Extracts within this process, for files that cannot endanger it. */
 const extractHere = (bytes: Buffer, kind: TextKind) => extract(bytes, kind, bounds.maxCharacters)
 
 const bomb = (claimedSize: number) =>
@@ -113,7 +113,7 @@ test('an extraction that is not wanted any more ends at once', async () => {
   await expect(extraction).rejects.toThrow('abort')
 })
 
-/** A server that nothing should call. */
+/** Starts a server that records calls, of which there should be none. */
 async function listener() {
   const requests: string[] = []
   const server = createServer(({ url = '' }, answer) => {

@@ -12,7 +12,7 @@ import { deflatedZeros, zip } from '../kit/sample-files/zip.ts'
 const MB = 1024 * 1024
 const sandboxes = createSandboxPool({ workers: 1, memory: 512 * MB, timeout: 30_000, maxCharacters: 10_000 })
 
-/** Reads a file with the converter of these settings, or our parsers where there is none. */
+/** Extracts a file's text by the converter of the settings, or else by our own parsers. */
 async function extract(
   settings: Record<string, string>,
   mime = 'application/pdf',

@@ -51,7 +51,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   const keyOf = ({ name }: StoredFile) => `sealed/${name.slice(0, 2)}/${name}`
   const sealedOf = (file: StoredFile) => buffer(blobs.get(keyOf(file)))
 
-  /** Puts other bytes in the place of a file. */
+  /** Overwrites the stored bytes of a file. */
   async function replace(file: StoredFile, bytes: Buffer) {
     await blobs.remove(keyOf(file))
     await blobs.put(keyOf(file), inParts(bytes, 100_000))
@@ -250,7 +250,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 test('a picture that the disk cannot read is not taken for a missing one', async () => {
   const { folder, blobs, close } = await openStore({})
   const pictures = sealedStorage(createVault(KEY), blobs)
-  // To read a folder fails for everybody, also for who may read all files.
+  // Reading a directory fails for every user, even for root.
   await mkdir(join(folder, 'files/avatars/one.webp'), { recursive: true })
 
   expect([await pictures.check('avatars/one.webp'), await pictures.renew('avatars/one.webp')]).toEqual([

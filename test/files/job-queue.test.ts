@@ -12,7 +12,7 @@ import { silentLog } from '../kit/log.ts'
 const log = silentLog()
 const SOON = { timeout: 20_000, interval: 20 }
 
-/** A replica that notes which jobs it carried out and which it gave up. */
+/** Starts a replica that records the jobs that it completed and those that it gave up. */
 async function replica(url: string, run: JobHandlers['extract-text']['run'] = async () => {}) {
   const database = await connect({ url, poolSize: 4 })
   const queue = new DatabaseJobQueue({ pool: database.pool, log, heartbeat: 10, retryLimit: 1, retryDelay: 0 })
@@ -52,14 +52,14 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
   }
 }
 
-/** Somebody who owns nothing. */
+/** Creates a database role that owns nothing. */
 async function ordinaryRole() {
   const name = `svc_role_${randomUUID().replaceAll('-', '')}`
   await administer(`create role ${name} login password 'secret'`)
   return { name, [Symbol.asyncDispose]: () => administer(`drop role ${name}`) }
 }
 
-// Side by side, because one of them waits until a replica is taken for dead.
+// These run concurrently, as one of them waits until a replica is considered dead.
 describe.concurrent('the job queue', () => {
   test('a job of a transaction that is rolled back is never carried out', async () => {
     await using database = await cloneDatabase()

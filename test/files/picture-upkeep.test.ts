@@ -18,7 +18,7 @@ afterAll(() => upkeep[Symbol.asyncDispose]())
 
 const square = PNG.toString('base64')
 
-/** A person and a room with a picture each, and where the large ones are stored. */
+/** Creates a person and a room with a picture each; returns the paths of the large ones. */
 async function withPictures() {
   const { svc } = upkeep
   const room = await newRoom(svc, ['editor'])
@@ -45,7 +45,7 @@ test('svc files rotate seals the keys of pictures with the new application key',
   const { svc, clear, command } = upkeep
   await clear()
   const { look, ofPerson } = await withPictures()
-  // As one was stored before pictures were encrypted.
+  // This is the format of pictures before they were encrypted.
   const plain = await sharp(PNG).webp().toBuffer()
   await writeFile(join(svc.folder, 'files', ofPerson), plain)
   const both = { APP_KEY: `${NEWER}`, APP_PREVIOUS_KEYS: `${KEY}` }
@@ -109,7 +109,7 @@ test('svc files rotate counts the pictures that cannot be read, and renews the o
   for (const name of [ofRoom, ofPerson]) await writeFile(join(svc.folder, 'files', name), plain)
   const { storage } = svc.services
   const { renew } = storage
-  // No file on a disk is unreadable to every user that a test may run as.
+  // The result is simulated, as root can read every file on a disk.
   Object.assign(storage, { renew: async (key: string) => (key === ofRoom ? 'unreadable' : renew(key)) })
   const rotation = await svc.host.files.rotate()
   Object.assign(storage, { renew })

@@ -52,7 +52,7 @@ testWith('chromium')(
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')
 
-    // As text: the test runner has made other code of an import that is written here.
+    // The script is a text, as the test runner would transform an import in the code.
     const script = `import('/assets/crypto.js').then((web) => (${playFile})(web, ${JSON.stringify(given)}))`
     expect(await chromium.page.evaluate(script)).toEqual(played)
   },
@@ -75,7 +75,10 @@ test.for([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK])(
   },
 )
 
-/** `svcfile1`, the number of the key, a salt; then chunks of AES-256-GCM, whose nonce is their number and whether one is the last. */
+/**
+ * Decrypts the format `svcfile1`: the key's number, a salt, then chunks of AES-256-GCM. A nonce has the number of its
+ * chunk and a flag for the last one.
+ */
 function openedByNode(sealed: Buffer): Buffer {
   expect([sealed.toString('latin1', 0, 8), sealed.readUInt32BE(8)]).toEqual(['svcfile1', 7])
   const ofRoom = Buffer.from(roomKey, 'base64')

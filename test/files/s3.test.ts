@@ -86,7 +86,7 @@ test('each request to a bucket is signed with the secret, its body included', as
 
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
-/** Signature version 4, from what came over the wire. */
+/** Computes the signature (version 4) of a received request. */
 function signatureOf({ method, url = '', headers }: IncomingMessage, secret: string): string {
   const [, scope = '', signed = ''] =
     /Credential=[^/]+\/([^,]+), ?SignedHeaders=([^,]+)/.exec(headers.authorization ?? '') ?? []
@@ -99,7 +99,7 @@ function signatureOf({ method, url = '', headers }: IncomingMessage, secret: str
   return hmac(key as Buffer, ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, hash].join('\n')).toString('hex')
 }
 
-/** A server that takes connections and nothing else. */
+/** Starts a server that accepts connections and never answers. */
 const startSilent = () => listening(createServer((socket) => void socket.pause().on('error', () => {})))
 
 async function listening(server: Server) {
