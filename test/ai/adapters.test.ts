@@ -7,7 +7,7 @@ import { signIn } from '../kit/browser.ts'
 
 const streaming = { accept: 'text/event-stream' }
 
-/** A provider that speaks the protocol under a path of its own; `cut` ends its stream early, in whichever way. */
+/** Answers in the protocol of a provider; `cut` says how its stream ends early, if it does. */
 function speaks(protocol: Protocol, cut?: 'end' | 'reset' | 'error'): Behaviour {
   const [start, end] = protocol.events
   return ({ path, body }, response) => {
@@ -36,12 +36,12 @@ async function startWith(protocol: Protocol) {
     upstream,
     ask: (headers: Record<string, string> = {}) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do?') }),
-    /** Has the provider answer the next question so. */
+    /** Sets the provider's behaviour for the next question. */
     answerBy(next: Behaviour) {
       upstream.behave = next
       upstream.asked.length = 0
     },
-    /** What was recorded since the last time. */
+    /** Returns the usage records since the last time, and deletes them. */
     async takeRecords() {
       await svc.services.usageLedger.flush()
       return svc.rows(
@@ -89,7 +89,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       expect(await app.takeRecords()).toEqual([whole])
     })
 
-    // Others end such an answer as any that they refuse.
+    // The other providers end such an answer like any refusal.
     const whereBlocked = protocol.adapter === 'google' ? test : undefined
     whereBlocked?.('a question that its provider blocks is refused and recorded on every surface', async () => {
       const blocked = {
@@ -122,7 +122,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       expect(await app.takeRecords()).toEqual(Array.from({ length: 10 }, () => record))
     })
 
-    // Others say what they cite in ways of their own, which their libraries read.
+    // The other providers have their own formats of citations, which their libraries read.
     const onlyHere = protocol.adapter === 'openai' ? test : undefined
     onlyHere?.('a cited page is reported without the tracking part of its address', async () => {
       const cited = [

@@ -21,7 +21,7 @@ const upstreamIds = {
   mistral: 'mistral-large-latest',
 }
 
-/** A service whose models of all kinds of providers are one that a test chooses. */
+/** Starts a service with a model of each kind of provider, all of which behave as the test says. */
 async function startService() {
   await using starting = new AsyncDisposableStack()
   const upstream = starting.use(await startProvider(refuses(500)))

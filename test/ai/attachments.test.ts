@@ -46,7 +46,7 @@ const askWith = async (token: string | undefined, model: string, ...parts: objec
   return { status: response.status, ...((await response.json()) as { error?: { param: string; message: string } }) }
 }
 
-/** A file of Ada's, the text of which is read. */
+/** Uploads a file, by default as Ada, and waits until its text has been read. */
 async function file(bytes: string | Uint8Array, name = 'notes.txt', token = svc.people.ada.token) {
   const { one } = await upload(svc, token, bytes, { name })
   const state = async () => (await stateOf(one.id))?.text_state
@@ -219,7 +219,7 @@ test('all files of a request share a bound, and are released after it', async ()
 test('texts whose stored size is too large are refused before any is read', async () => {
   const { token } = svc.people.ada
   const files = await Promise.all(['a', 'b'].map((letter) => file(letter, `${letter}.txt`)))
-  // Whoever reads these fails.
+  // Any attempt to read these texts fails.
   const ids = files.map(({ id }) => Number(id))
   const noise = Buffer.alloc(1600, 7)
   await svc.rows('update attachment_texts set sealed = $2 where attachment_id = any($1::int[])', [ids, noise])

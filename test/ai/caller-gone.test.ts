@@ -36,7 +36,7 @@ describe('a caller who goes away', () => {
       async () => expect(await recordsOf(app.svc)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }]),
       SLOW,
     )
-    // Whatever the first call still had to do is done before a second one is.
+    // A second call is recorded only after all work of the first one.
     await app.answerBy((_, response) => json(response, completion('Hello')))
     expect((await app.ask({})).status).toBe(200)
     await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'completed' }]), SLOW)
@@ -136,7 +136,7 @@ describe('a caller who goes away', () => {
     await asking
 
     await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
-    // Somebody who comes later waits as long for the second try.
+    // A later caller waits just as long for the second attempt.
     let tries = 0
     await app.answerBy((asked, response) =>
       ++tries === 1 ? soon(asked, response) : json(response, completion('Hello')),
@@ -165,7 +165,7 @@ describe('a caller who goes away', () => {
     const response = await app.ask(streaming, gone.signal)
     const reader = response.body?.getReader()
     for (let count = 0; count < 300; count++) await reader?.read()
-    // What lies between the two is full after a while, which takes longer on a busy machine.
+    // The buffers between provider and caller are full after a while, which takes longer on a busy machine.
     const isHeldUp = async () => {
       const before = sent
       await pause(300)

@@ -7,7 +7,7 @@ import { clientOf } from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const resources = new AsyncDisposableStack()
-/** Two replicas: one changes the catalogue, the other one is asked, and has seen each model before. */
+/** Two replicas: one changes the catalogue; the other one gets the calls, and has cached each model. */
 let changing: TestApp
 let asked: TestApp
 let token: string
@@ -143,7 +143,7 @@ describe('what is looked up', () => {
   test('for a question is only the caller, as the model is cached', async () => {
     await add('seen')
     const seen: string[][] = []
-    // Of several, as a model is looked up anew now and then.
+    // Several calls are made, as a model is occasionally looked up again.
     for (let turn = 0; turn < 5; turn++) {
       await ask('seen')
       await asked.services.usageLedger.flush()

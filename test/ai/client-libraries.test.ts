@@ -68,7 +68,7 @@ test.for(clientNames)('%s repeats no question that its provider refuses for good
   }
 })
 
-/** How often each client asks the service where what fails may pass, of which each time the provider is asked three times. */
+/** Number of requests by each client after passing failures; for each of them the provider is called three times. */
 const times: Record<ClientName, number> = {
   'the client of OpenAI': 1,
   'the client of Anthropic': 1,

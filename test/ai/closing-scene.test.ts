@@ -12,7 +12,7 @@ import { salts } from '../kit/web/crypto.ts'
 
 const QUESTION = 'What is planned for the evening?'
 
-/** A service with a model that has a tool of a tool server, which an administrator has approved. */
+/** Starts a service with a model that has a tool server's tool, approved by an administrator. */
 async function startHouse() {
   await using resources = new AsyncDisposableStack()
   const [tools, provider] = [resources.use(await startEverything('http')), resources.use(await startProvider())]
@@ -29,7 +29,7 @@ async function startHouse() {
 
 type House = Awaited<ReturnType<typeof startHouse>>
 
-/** A plan as PDF, of which the text has been read. */
+/** Uploads a plan as PDF and waits until its text has been read. */
 async function uploadPlan({ svc }: House, token: string) {
   const { one } = await upload(svc, token, pdf({ lines: ['A game of chess at eight.'] }), { name: 'plan.pdf' })
   const state = async () =>

@@ -64,7 +64,7 @@ test('no question or answer remains in memory once all calls are over', async ()
   ])
 })
 
-/** The file of the only snapshot in a folder, once nothing is added to it. */
+/** Returns the only heap snapshot in a folder once it is complete. */
 async function snapshotIn(folder: string): Promise<string> {
   const named = async () => (await readdir(folder)).find((name) => name.endsWith('.heapsnapshot'))
   const file = join(folder, await vi.waitUntil(named, SLOW))

@@ -13,13 +13,13 @@ afterAll(() => app[Symbol.asyncDispose]())
 
 const tools = [clock, weather]
 
-/** What is asked, where the plain answer to the same question is known, and what is to come of it. */
+/** A request with parameters, built from the plain answer to the same question, and its expected result. */
 interface Case {
   name: string
   text?: string
   wish(plain: Heard): Wish
   heard(plain: Heard): object
-  /** The models, or kinds of providers, that have no word for a part of it, which are not asked. */
+  /** Models or kinds of providers that do not support a parameter, which must be refused. */
   refused?: Partial<Record<string, keyof Wish>>
 }
 
@@ -100,7 +100,7 @@ const nameOf = ({ face, model, stream }: Way) => `${face.name}${stream ? ' as a 
 
 const hasWords = ({ face: { words } }: Way, wish: Wish) => Object.keys(wish).every((name) => name in words)
 
-/** Asks, and holds that the record has what the model counted, and the face tells it. */
+/** Asks, and expects the model's counts in the record and on the surface. */
 async function ask({ face, model, stream }: Way, text: string, wish: Wish): Promise<Heard> {
   const { tokens, ...heard } = await face.ask(app.asker, { model, text, wish, stream })
   const { said, records } = await app.take()
@@ -113,7 +113,7 @@ async function ask({ face, model, stream }: Way, text: string, wish: Wish): Prom
 
 const plainAnswers = new Map<string, Heard>()
 
-/** The same question is answered in the same way. */
+/** Asks without parameters; the answer is cached, as the same question has the same answer. */
 async function askPlainly(way: Way, text: string): Promise<Heard> {
   const key = `${nameOf(way)}: ${text}`
   const known = plainAnswers.get(key) ?? (await ask(way, text, {}))
@@ -121,7 +121,7 @@ async function askPlainly(way: Way, text: string): Promise<Heard> {
   return known
 }
 
-/** Every case of every face and model is asked whole or as a stream, in turns; the soak asks both. */
+/** Chooses for each case, surface and model either the whole or the streamed answer; the soak test runs both. */
 const isAsked = (way: number, one: number) => inject('soak') || (Math.floor(way / 2) + way + one) % 2 === 0
 
 const asked = every.flatMap((way, at) =>
@@ -148,7 +148,7 @@ test.for(asked)('%s: a model that is asked for %s obeys, and is billed as counte
   const { end, ...heard } = await ask(way, text, wish)
 
   const { end: wanted, ...expected } = one.heard(plain) as Heard & { end: 'stop' }
-  // Anthropic's models alone say that they ended before a text.
+  // Only Anthropic's models report that they ended before a stop sequence.
   const isTold = wish.stop && way.adapter === 'anthropic' && way.face.name === 'message'
   expect({ ...heard, end }).toEqual({ ...expected, end: isTold ? 'stop_sequence' : way.face.ends?.[wanted] })
 })

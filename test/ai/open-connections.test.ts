@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** A service with a model behind each adapter. */
+/** Starts a service with a model behind each adapter. */
 async function startProtocols() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(stalls))
@@ -26,7 +26,7 @@ async function startProtocols() {
   return { svc, upstream, token, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-/** The stream of each adapter, with its last word and without; some have none. */
+/** The stream of each adapter with and without its final event, which some do not have. */
 const streams = protocols.flatMap(({ adapter, events }) => {
   const text = events.join('')
   const cut = text.replace(/data: \[DONE\]\n\n|event: message_stop\n.*\n\n/, '')
@@ -34,11 +34,11 @@ const streams = protocols.flatMap(({ adapter, events }) => {
   return cut === text ? [whole] : [whole, { adapter, text: cut, last: 'without' }]
 })
 
-/** Answers with a stream whose connection stays open, or breaks off behind it. */
+/** Answers with a stream whose connection stays open or breaks after it. */
 function answerWith(text: string, breaks: boolean): void {
   app.upstream.behave = async (_, response) => {
     beginStream(response)
-    // What is sent apart arrives before the connection breaks.
+    // The stream is written before the connection breaks.
     await new Promise<void>((sent) => response.write(text, () => sent()))
     if (breaks) setTimeout(() => response.destroy(), 20)
   }

@@ -13,7 +13,7 @@ const messages = [{ role: 'user', content: 'Hello' }]
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider())
-  // As it is copied from Open WebUI's own documents.
+  // Open WebUI's documentation gives the address in this form.
   const apiUrl = `${upstream.url.replace(/\/v1$/, '')}/api/chat/completions`
   const models = [
     { id: 'llama', upstreamId: 'llama3.1:latest', external: true },

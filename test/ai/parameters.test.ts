@@ -24,7 +24,7 @@ beforeEach(() => {
 
 let count = 0
 
-/** A model of its own for a test, at a provider of its own. */
+/** Creates a model with a provider of its own for one test. */
 async function addModel(model: object, provider: object = {}): Promise<string> {
   const id = `model-${++count}`
   const [own] = config.config.providers
@@ -48,7 +48,7 @@ const speaks =
     response.end(events.join(''))
   }
 
-/** What a provider of this kind is asked for a model, whole and streamed. */
+/** Returns the bodies that a provider gets for a model, whole and streamed. */
 async function bodiesAsked(protocol: Protocol, model: object) {
   upstream.behave = speaks(protocol)
   const provider = { adapter: protocol.adapter, apiKey: key }
@@ -72,7 +72,7 @@ const thinks = { temperature: 0.5, topP: 0.75, maxTokens: 6000, maxThinkingToken
 const completions = { temperature: 0.5, top_p: 0.75, max_tokens: 5000 }
 const extra = { seed: 7, nested: { one: [1], two: { three: null } } }
 
-/** What each kind of provider is told about a model that may answer with 5000 tokens. */
+/** The body that each kind of provider gets for a model with answers of at most 5000 tokens. */
 const told: [Protocol['adapter'], parameters: object, body: object][] = [
   ['openai-compatible', { ...thinks, ...extra }, { ...completions, ...extra }],
   ['mistral', { ...thinks, ...extra }, { ...completions, ...extra }],
@@ -176,7 +176,7 @@ async function rounds(settings: object, accept: string) {
     const { body } = asked
     const isTold = body['tool_choice'] === 'none' || !body.tools
     const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
-    // Whatever it was told by the tool, it asks again.
+    // The model calls the tool again, whatever the result was.
     const messages = body.messages.filter(({ role }) => role !== 'tool')
     return behave({ ...asked, body: { ...body, messages } }, response)
   }

@@ -15,7 +15,7 @@ const citation = {
   ...{ cited_text: 'e4 is best.', encrypted_index: 'sealed' },
 }
 const cited = { type: 'text', text: 'Most say ', citations: [citation] }
-/** Its result comes with the rest of the answer. */
+/** A search whose result comes with the rest of the answer. */
 const pending = { ...use, id: 'srvtoolu_2', input: { query: 'openings' } }
 const told = [thought, announced, use, result, cited, pending]
 const rest = [

@@ -42,7 +42,7 @@ test('a question waits on each replica until its file is read', { timeout: 60_00
   const body = JSON.stringify({ model: 'mock-1', messages: [{ role: 'user', content }] })
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const questions = urls.map((url) => fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body }))
-  // Who has found the file unread is counted as having asked.
+  // A question that found the file unread counts for the rate limit.
   const { limiter, settings } = svc.services
   const limit = settings.aiRequestsPerMinute
   const counted = () => limiter.take(`ai:user:${svc.people.ada.id}`, limit, 60, 0)

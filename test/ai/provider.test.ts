@@ -23,7 +23,7 @@ import { later } from '../kit/clock.ts'
 import { freePort } from '../kit/free-port.ts'
 import { SLOW } from '../kit/started.ts'
 
-/** Who hears nothing until the time is up has had the question worked on, as has who gets an answer that cannot be read. */
+/** Returns the record of a failure: a timeout and an unreadable answer are billed, as the provider worked on them. */
 const paidFor = (name: string, behave: Behaviour) => ({
   outcome: 'failed',
   input: behave === stalls || (name.startsWith('answers') && !name.includes('502')) ? 2 : 0,
@@ -32,12 +32,12 @@ const paidFor = (name: string, behave: Behaviour) => ({
 
 const timeouts = { connect: '1s', firstByte: '1500ms', total: '10s' }
 
-/** One for all tests but those in which it is left alone. */
+/** Shared by all tests except those of the circuit breaker. */
 const app = await startWith(stalls, { timeouts, circuit: { failures: 1000 } })
 afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => vi.useRealTimers())
 
-/** Whose fault it is, as far as the provider says so. */
+/** Returns the code for the cause that the provider reports. */
 function codeOf(name: string): string {
   if (/refuses with 40[14]/.test(name)) return 'provider_misconfigured'
   return name.includes('429') ? 'provider_rate_limited' : 'provider_failed'
@@ -261,7 +261,7 @@ test.for(['openai-compatible', 'openai'])(
       sent = 0
       expect((await app.ask(headers)).status).toBe(500)
       await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
-      // What lies on the way is far less than the longest answer.
+      // The buffers on the way hold far less than the longest answer.
       expect(sent).toBeLessThan(32 * 1024 * 1024)
     }
   },

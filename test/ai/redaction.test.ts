@@ -47,7 +47,7 @@ describe('nothing that a person said and no secret is written down', () => {
       await send('POST', '/api/ai-req', { token, body })
       await send('POST', '/api/ai-req', { token, body, headers: streaming })
     }
-    // Some servers tell an error as a text, which may quote the question.
+    // Some servers report an error as a plain text, which may quote the question.
     provider.behave = replies(`data: {"error":"${canary}"}\n\n`)
     const others = {
       ...{ model: 'mock-1', stream: true, max_tokens: 9 },
@@ -110,7 +110,7 @@ describe('nothing that a person said and no secret is written down', () => {
     for (const response of await Promise.all(requests)) {
       const { requestId } = (await response.json()) as { requestId: string }
       expect(requestId).toBe(response.headers.get('x-request-id'))
-      // It is written behind the answer.
+      // The line is written after the answer was sent.
       const isLine = (text: string) => text.includes(requestId) && text.includes('"msg":"request"')
       const line = await vi.waitUntil(() => svc.log.find(isLine), SLOW)
       expect(JSON.parse(line)).toMatchObject({ requestId, status: response.status })

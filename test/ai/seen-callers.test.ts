@@ -7,7 +7,7 @@ import { signIn } from '../kit/browser.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const resources = new AsyncDisposableStack()
-/** Two replicas: one changes who may call, the other one is asked, and has seen each caller before. */
+/** Two replicas: one changes permissions; the other one gets the calls, and has cached each caller. */
 let changing: TestApp
 let asked: TestApp
 let upstream: Awaited<ReturnType<typeof startProvider>>
@@ -27,7 +27,7 @@ afterAll(() => resources.disposeAsync())
 const ask = (token: string, body: object = question()) => asked.send('POST', '/api/ai-req', { token, body })
 const idOf = (token: string) => Number(token.split('_')[1])
 
-/** A person whom the asked replica has just answered. */
+/** Creates a person whom the called replica has just answered. */
 async function seen() {
   const person = await changing.user()
   expect((await ask(person.token)).status).toBe(200)

@@ -23,13 +23,13 @@ interface Row {
   note: string
 }
 
-/** The rows of the table that the documentation of the service has. */
+/** Reads the table of members from the service's documentation. */
 function tableOf({ path }: StandardApi): Map<string, Row> {
   const lines = operations[path]?.post?.description.matchAll(/^\| `(.+?)` \| (.+?) \| (.*) \|$/gm) ?? []
   return new Map([...lines].map(([, name = '', handling = '', note = '']) => [name, { handling, note }]))
 }
 
-/** The members of an interface, as the types of an SDK declare them. */
+/** Reads the members of an interface from the types of an SDK. */
 async function declaredMembers(module: string, name: string): Promise<string[]> {
   const file = fileURLToPath(import.meta.resolve(module)).replace(/\.m?js$/, '.d.ts')
   const source = ts.createSourceFile(file, await readFile(file, 'utf8'), ts.ScriptTarget.Latest)
@@ -39,7 +39,7 @@ async function declaredMembers(module: string, name: string): Promise<string[]> 
   )
 }
 
-/** Refused members are named and ask nobody; of ignored ones the provider is told nothing. */
+/** Expects that refused members are named without a call, and that ignored ones do not reach the provider. */
 async function expectHandling(api: StandardApi, name: string, handling: string): Promise<void> {
   await app.answerBy(answers('Good day.'))
   const body = { ...api.body, [name]: api.examples[name] }

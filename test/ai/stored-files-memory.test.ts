@@ -9,7 +9,7 @@ import { startProcess } from '../kit/service-process.ts'
 const MB = 1_000_000
 const CALLS = 8
 
-/** Megabytes that a process held at most since it was last asked, as Linux counts them. */
+/** Returns the peak memory of a process in megabytes since the last call, by Linux's count. */
 async function takePeak(pid: number | undefined): Promise<number> {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
   await writeFile(`/proc/${pid}/clear_refs`, '5')
@@ -55,6 +55,6 @@ test('eight calls at once with ten files of nine megabytes each take little memo
 
   const growth = (await takePeak(service.child.pid)) - before
   expect(received / MB).toBeGreaterThan(CALLS * 120)
-  // Pieces that wait to be collected; whole files would be a thousand at least.
+  // The growth is garbage of single pieces; whole files would be at least a thousand megabytes.
   expect(growth).toBeLessThan(400)
 })

@@ -25,11 +25,11 @@ let svc: JsonApiApp
 let token: string | undefined
 let upstream: Awaited<ReturnType<typeof startProvider>>
 let secure: Awaited<ReturnType<typeof startTlsServer>>
-/** A stored picture that no buffer on the way holds whole. */
+/** Stored picture that is larger than all buffers on the way. */
 let large: { bytes: Buffer; id: string }
 const kept = new AsyncDisposableStack()
 
-/** What each test begins with: a provider that reads all and answers at once. */
+/** Default behaviour of the provider: it reads the request and answers at once. */
 const answers: typeof upstream.behave = ({ path }, response) =>
   json(response, protocols.find((one) => path.endsWith(one.path))?.answer)
 
@@ -93,7 +93,7 @@ const inline = (filename: string, bytes: Buffer, mime = 'image/png'): Part => ({
   file_data: `data:${mime};base64,${bytes.toString('base64')}`,
 })
 
-/** The files of the store that this process has open. */
+/** Lists the store's files that this process has open. */
 async function openFiles(): Promise<string[]> {
   const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))
   return (await Promise.all(links)).filter((path) => path.startsWith(join(svc.folder, 'files')))
@@ -101,11 +101,11 @@ async function openFiles(): Promise<string[]> {
 
 test.for([
   ...protocols.map(({ adapter }): [string, object] => [adapter, {}]),
-  // Asks by OpenAI's older interface.
+  // A seed makes the adapter use OpenAI's Chat Completions.
   ['openai', { seed: 7 }],
   ['adds-members', {}],
 ] as const)('%s gets stored files byte for byte as if sent inline: %j', async ([model, more]) => {
-  // At the borders of sealed chunks, and with each remainder of a third.
+  // The sizes lie at the borders of encrypted chunks, and have each remainder modulo three.
   const files = [0, 65_536, 131_073].map((bytes, at) => [`${at}.png`, picture(bytes)] as const)
   const stored = await Promise.all(files.map(([name, bytes]) => store(bytes, name)))
   const document = Buffer.concat([Buffer.from('%PDF-1.7 '), randomBytes(70_001)])

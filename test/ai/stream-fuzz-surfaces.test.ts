@@ -26,7 +26,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 const names = ['find', 'now']
 const tools: NonNullable<Wish['tools']> = names.map((name) => ({ name, schema: { type: 'object' } }))
 
-/** What a face tells of an answer, in its own words. */
+/** Returns the expected result of an answer on a surface. */
 function rightFor({ ends }: Face, { text, calls, end, tokens: [input, output] }: Reading) {
   const word = end === 'length' ? ends?.length : calls.length > 0 ? ends?.calls : ends?.stop
   return {
@@ -37,7 +37,7 @@ function rightFor({ ends }: Face, { text, calls, end, tokens: [input, output] }:
   }
 }
 
-/** Answers that a face has words for. */
+/** Tells if a surface can express an answer. */
 const tellable = ({ words }: Face, { end, calls, text }: Reading) =>
   end !== 'error' && end !== 'content-filter' && text !== '' && (calls.length === 0 || Boolean(words.tools))
 

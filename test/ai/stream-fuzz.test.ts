@@ -13,7 +13,7 @@ const RUNS = rounds(200, 10_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 const head = { statusCode: 200, headers: {} }
 
-/** The address of a provider that answers with these bytes. */
+/** Builds a connection to a provider that answers with these bytes. */
 function connectionTo(pieces: readonly Uint8Array[]): ModelConnection {
   const unused = async () => {
     throw new Error('it is not used')
@@ -54,7 +54,7 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
   }
 }
 
-/** However the bytes come, and whatever was asked for. */
+/** Expects the same reading for any pieces, both streamed and whole. */
 async function holds(adapter: string, { pieces, expected }: Streamed): Promise<void> {
   const right = expected.end === 'error' ? { end: 'error' } : expected
   expect(await read(adapter, pieces, true)).toEqual(right)

@@ -60,7 +60,7 @@ beforeEach(() => {
   service.upstream.asked.length = 0
 })
 
-/** Sends what must be taken, and returns what came back, and what the provider was sent. */
+/** Sends a request that must be accepted; returns the answer and the body that the provider got. */
 async function ask(path: string, body: object) {
   const response = await service.send(path, body)
   const text = await response.text()
@@ -172,7 +172,7 @@ test('an inline document for a model that reads none is read as text', async () 
 const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
 const sheet = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 
-/** A document as each face takes it within a request. */
+/** Builds a request with a document for each surface. */
 const carriers: Record<string, (mime: string, data: string, name: string) => object> = {
   '/v1/chat/completions': (mime, data, filename) => ({
     messages: [user([{ type: 'file', file: { file_data: `data:${mime};base64,${data}`, filename } }])],

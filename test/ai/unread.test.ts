@@ -8,7 +8,7 @@ import { type Behaviour, beginStream, chunk, configFor, question, startProvider 
 import { startApp, type TestApp } from '../kit/app.ts'
 import { SLOW } from '../kit/started.ts'
 
-/** More than all buffers on the way hold. */
+/** Sends more than all buffers on the way hold. */
 const flood: Behaviour = async (_, response) => {
   const piece = chunk({ delta: { content: 'x'.repeat(65_536) } })
   beginStream(response)
@@ -18,7 +18,7 @@ const flood: Behaviour = async (_, response) => {
   await pipeline(pieces, response).catch(() => undefined)
 }
 
-/** The connections that services of this process have taken, by the port at their other end. */
+/** Connections that services of this process have accepted, by the remote port. */
 const taken = new Map<number | undefined, Socket>()
 const note = (message: unknown) => {
   const { socket } = message as { socket: Socket }
@@ -27,11 +27,11 @@ const note = (message: unknown) => {
 
 const isStuck = () => [...taken.values()].some(({ writableLength }) => writableLength > 0)
 
-/** Sends until a part of it stays in the service, too little to make it wait, and nothing after that. */
+/** Sends until the service buffers a little, not enough for backpressure, and then stops. */
 const fallsSilent: Behaviour = async (_, response) => {
   beginStream(response)
   while (!response.destroyed) {
-    // What the system takes up to the next look has left the service.
+    // Bytes that the system takes until the next check have left the service.
     if (isStuck()) await pause(50)
     if (isStuck()) return
     response.write(chunk({ delta: { content: 'x'.repeat(30_000) } }))
@@ -52,7 +52,7 @@ async function postUnread({ url }: TestApp, path: string, token: string, accept:
     `authorization: Bearer ${token}`,
     `content-type: application/json`,
     `content-length: ${Buffer.byteLength(json)}`,
-    // An answer that the buffers on the way hold whole is over for the service.
+    // An answer that fits in the buffers on the way is complete for the service.
     'connection: close',
     accept,
   ]
@@ -105,7 +105,7 @@ test.for(surfaces.flatMap(([surface, ...how]) => sends.map((sent) => [surface, .
 
     await vi.waitFor(async () => expect(await outcomes(id)).toEqual(['failed']), SLOW)
     await vi.waitFor(() => expect(upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
-    // Who does not read learns by writing that the service has hung up.
+    // A client that does not read notices only by writing that the service has closed the connection.
     await vi.waitFor(() => {
       socket.write('\r\n')
       expect(socket.destroyed).toBe(true)

@@ -69,7 +69,7 @@ const ask = async (model: string, more: object, path = '/v1/chat/completions') =
 
 const jsonOf = (schema: object) => ({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } })
 const closed = { type: 'object', properties: {}, additionalProperties: false }
-/** Models of Anthropic have no word of their own for it. */
+/** An open schema, which Anthropic's models do not support natively. */
 const open = { type: 'object', additionalProperties: { type: 'string' } }
 
 const forced = { max_tokens: 8000, tools: [tool], tool_choice: 'required' }
@@ -135,7 +135,7 @@ test('each surface names an unsupported parameter in its own way', async () => {
   expect(asked).toEqual([])
 })
 
-/** JSON is a tool that must be called, as no model does that thinks. */
+/** JSON by a forced tool call, which thinking models cannot make. */
 const byTool = { tools: [{ name: 'json' }], tool_choice: { type: 'any' } }
 
 test.for<[model: string, parameters: object, body: object]>([

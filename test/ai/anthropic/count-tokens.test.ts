@@ -22,7 +22,7 @@ let client: Anthropic
 
 const adapters = ['anthropic', 'google', 'openai', 'openai-compatible', 'mistral']
 
-/** Counts as the provider of each kind does. */
+/** Counts tokens in the format of each kind of provider. */
 const counts: Behaviour = ({ path }, response) =>
   path.includes(':countTokens') ? json(response, { totalTokens: 42 }) : json(response, { input_tokens: 42 })
 
@@ -134,7 +134,7 @@ test('files are estimated at the most that providers may count for them', async 
     messages: [{ role: 'user', content: [document] }],
   })
   expect(told).toEqual(estimate)
-  // Of each page a text of 3000 tokens and an image of 4160.
+  // Each page counts as a text of 3000 tokens and an image of 4160.
   expect(told.input_tokens).toBeGreaterThanOrEqual(30 * (3000 + 4160))
 })
 

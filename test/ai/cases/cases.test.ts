@@ -37,7 +37,7 @@ test.for(Object.entries(caseTable))(
     const bytes = await readFile(join(import.meta.dirname, file))
     app.answerWith(async (response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
-      // Cut at an odd place, which may be within a character.
+      // The bytes are cut at an odd offset, which may be within a character.
       response.write(bytes.subarray(0, 57))
       await pause(2)
       response.write(bytes.subarray(57))

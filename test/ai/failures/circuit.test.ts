@@ -41,7 +41,7 @@ afterAll(() => resources.disposeAsync())
 
 let count = 0
 
-/** A provider of a test's own that behaves so, and two people who ask it. */
+/** Sets up a provider for one test, and two people who call it. */
 async function startWith(behave: Behaviour, provider: { circuit: object; timeouts?: object; apiUrl?: string }) {
   const id = `model-${++count}`
   const [own] = config.config.providers
@@ -144,7 +144,7 @@ test('the circuit of a provider lets one probe through while other calls fail', 
   const probe = app.askAs(app.ada)
   await vi.waitFor(() => expect(upstream.asked).toHaveLength(4), SLOW)
 
-  // Only then may the probe be answered: who waited for it would wait for ever.
+  // The probe is answered only afterwards, so a call that waited for it would never end.
   const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
 
   expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
@@ -196,7 +196,7 @@ test('the circuit of a provider stays open when its probe fails early', async ()
   expect(guard.isBroken).toBe(true)
 })
 
-/** Refuses, and says when to come again. */
+/** Refuses with a `Retry-After` header. */
 const refusesUntil =
   (retryAfter: () => string, status = 429): Behaviour =>
   (_, response) =>
@@ -227,7 +227,7 @@ test.for<[string, Behaviour, code: string]>([
 test('a provider that sends a short Retry-After is asked again after that time', async () => {
   let notBefore = Number.POSITIVE_INFINITY
   const first: Behaviour = (asked, response) => {
-    // A timer may be a few milliseconds early.
+    // Timers may fire a few milliseconds early.
     notBefore = Date.now() + 990
     return refusesUntil(() => '1')(asked, response)
   }

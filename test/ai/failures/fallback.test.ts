@@ -94,7 +94,7 @@ test.for<[string, object]>([
   expect(answer.status).toBe(200)
   expect(await answer.text()).toContain(headers === streaming ? '"second."' : 'From second.')
   expect(answer.headers.get('x-answered-by')).toBe('second')
-  // Programs may not use the first, the price of the next is in another currency, and the third takes less.
+  // Three fallbacks are skipped: one is not for programs, one has another currency, and one has smaller limits.
   expect(askedKeys()).toEqual(['first', 'second'])
   expect(await newest()).toEqual([{ provider: 'second', model: 'second', outcome: 'completed', cost: 25 }])
   expect(await svc.rows('select id from usage_holds')).toEqual([])
@@ -111,7 +111,7 @@ test.for<[string, Behaviour, number]>([
   expect(askedKeys()).toEqual([...Array(tries).fill('first'), 'second'])
 })
 
-/** Says so in its stream, before any of an answer. */
+/** Sends an event at the beginning of its stream, before any answer. */
 const saysInStream = (data: string) => replies(`data: ${data}\n\n`, { type: 'text/event-stream' })
 const refusesInStream = (code: number) => saysInStream(`{"error": {"message": "no", "code": ${code}}}`)
 
@@ -204,7 +204,7 @@ test.for<[string, object, Behaviour]>([
   expect(await newest()).toMatchObject([{ model: 'first', outcome: 'refused' }])
 })
 
-/** Sends the head of an answer, and nothing more. */
+/** Sends only the headers of a stream, and breaks off. */
 const breaksOffAtOnce: Behaviour = (_, response) => {
   beginStream(response)
   response.flushHeaders()
@@ -244,7 +244,7 @@ test('fallbacks named by an administrator survive synchronisation, for those who
 })
 
 describe('where the database fails between a model and the one in its place', () => {
-  /** Fails once where the second model is reserved for. */
+  /** Makes the first reservation for the second model fail. */
   async function failOnce() {
     await svc.rows(`create sequence failures;
       create function fail_once() returns trigger language plpgsql as $$ begin

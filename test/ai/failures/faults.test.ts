@@ -10,7 +10,7 @@ import { SLOW } from '../../kit/started.ts'
 type Asking = Awaited<ReturnType<typeof startAsking>>
 type Outcome = Awaited<ReturnType<Asking['ask']>>
 
-/** So many are asked at once. */
+/** Number of concurrent calls. */
 const AT_ONCE = 24
 
 const hasPlace = (face: Face, fault: Fault) => face.streams || !fault.afterText
@@ -20,7 +20,7 @@ const all = (faces: readonly Face[], faults: readonly Fault[], protocols: readon
     faults.flatMap((fault) => faces.filter((face) => hasPlace(face, fault)).map((face) => ({ face, protocol, fault }))),
   )
 
-/** Each fault by one face, and each face with three: faces and dialects take turns. */
+/** Samples each fault on one surface, and each surface with three faults; surfaces and dialects take turns. */
 function sample(): Case[] {
   const turn = <T>(list: readonly T[], at: number) => list[at % list.length] as T
   const streaming = faces.filter(({ streams }) => streams)

@@ -20,7 +20,7 @@ const keyOf = ({ headers }: Asked) => String(headers.authorization).replace('Bea
 
 const resources = new AsyncDisposableStack()
 let settings: Record<string, string>
-/** Two replicas: one is asked, what the other one shows is looked at. */
+/** Two replicas: one gets the calls, and the tests look at the models on the other one. */
 let asked: TestApp
 let shown: TestApp
 let token: string
@@ -81,7 +81,7 @@ test("a failing provider's models go offline on every replica by a single change
   await client.until('change', 1)
   const version = await versionOf('patient')
   expect((await ask('patient')).status).toBe(500)
-  // The provider's list still has the model.
+  // The provider's list of models still has the model.
   const checked = await shown.host.models.check()
   expect(checked.find(({ modelId }) => modelId === 'patient')).toMatchObject({ status: 'offline' })
   expect(await versionOf('patient')).toEqual(version)
@@ -191,7 +191,7 @@ test('an answer ends an outage at once without any list of models', async () => 
   await svc.host.models.beginOutage({ provider: 'demo', retryAfter: 60_000 })
   expect(await statuses()).toEqual(['offline'])
   await svc.rows('alter table provider_outages alter until type timestamptz(0)')
-  // The rest of the second is longer than the check takes.
+  // Waits until the rest of the second is longer than the check takes.
   await svc.rows('select pg_sleep(mod(1.5 - mod(extract(second from clock_timestamp()), 1), 1))')
 
   await svc.host.models.endOutage({ provider: 'demo' })

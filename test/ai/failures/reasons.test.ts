@@ -16,11 +16,11 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** What a provider says, and what becomes of it on each surface. */
+/** An error of a provider, and its form on each surface. */
 interface Reason {
   name: string
   behave: Behaviour
-  /** Beside 422 of the input, `/api/ai-req` knows 500 alone. */
+  /** Code at `/api/ai-req`, the status of which is 500 for everything except invalid input. */
   code: string
   openAi: [status: number, code: string]
   anthropic: [status: number, type: string]

@@ -9,7 +9,7 @@ import { SLOW } from '../../kit/started.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 1, cachedInputPerMillion: 0.5, outputPerMillion: 2 }
 
-/** Tells with each piece what it counted, and never ends. */
+/** Reports its counts with each piece, and never ends. */
 const countsAndWaits: Behaviour = (_, response) => {
   beginStream(response)
   for (let completion_tokens = 10; completion_tokens <= 40; completion_tokens++) {
@@ -34,7 +34,7 @@ const streamed = { accept: 'text/event-stream' }
 async function readEndless(world: World, usageAfter: (words: number) => object | undefined = () => undefined) {
   let text = ''
   const read = () => text.split('event: delta').length - 1
-  // Each word once the one before it was read, as what comes at once is counted at once.
+  // Each word is sent after the one before was read, as words that arrive together are counted together.
   world.provider.behave = async (asked, response) => {
     beginStream(response)
     for (let words = 1; !asked.abortedAt; words++) {
@@ -66,7 +66,7 @@ describe('a limit', () => {
 
     expect([first.status, second.status]).toEqual([200, 200])
     expect(world.provider.asked.map(({ body }) => body['max_tokens'])).toEqual([100, 100])
-    // The provider counts 7 and 3 a call.
+    // The provider counts 7 tokens of input and 3 of output for each call.
     expect(await stateOf(world.svc, 'all')).toEqual({ cap: 200, used: 20, held: 0, refused: 0 })
     expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
@@ -153,7 +153,7 @@ describe('a limit', () => {
   })
 })
 
-/** Has a process of its own make a call, kills it once this is so, and waits until the call is committed. */
+/** Makes a call in a process of its own, kills that when the condition holds, and waits for the commit. */
 async function killAmid(world: World, path: string, body: object, isTold: string) {
   const { svc } = world
   const { token } = await svc.user()
@@ -226,7 +226,7 @@ describe('a call whose process died', () => {
     )
     const { input = 0, output = 0, cost } = record ?? {}
     expect(record).toMatchObject({ outcome: 'lost', fetches: 2 })
-    // What is on the pages is read, too.
+    // The input includes the content of the pages.
     expect(input).toBeGreaterThan(70)
     expect(cost).toBe(input + 2 * output + 2 * 500)
     expect(after).toMatchObject({ used: input + output, held: 0 })

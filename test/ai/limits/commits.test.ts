@@ -8,7 +8,7 @@ import { openClient } from '../../kit/postgres-client.ts'
 import { SLOW } from '../../kit/started.ts'
 import { untilWaiting } from '../../kit/while-changing.ts'
 
-/** Answers, and says that it took so many tokens. */
+/** Answers with these counts of tokens. */
 const takes =
   (input: number, output: number): Behaviour =>
   (_, response) =>
@@ -29,7 +29,7 @@ async function started(behave: Behaviour) {
     admin: clientOf(svc, admin.token),
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]()
-      // Of a record that was dropped its reservation is left.
+      // A dropped record leaves its reservation behind.
       await svc.rows('delete from usage_holds')
       for (const name of ['refuse', 'wait_for_test']) await svc.rows(`drop function if exists ${name} cascade`)
       await emptyCatalogue(svc)
@@ -57,7 +57,7 @@ test("a provider that counts impossibly many tokens does not block others' commi
   )
   expect(second).toEqual({ input: 7, output: 3 })
   expect(state).toEqual({ used: Number(first?.input) + Number(first?.output) + 10, held: 0 })
-  // Cut to what was sent and asked for, with room for what nobody here can count.
+  // The counts are cut to what was sent and requested, with a margin for hidden tokens.
   expect(state?.used).toBeLessThan(50_000)
 })
 
@@ -72,7 +72,7 @@ test('a call beyond the range of its known price uses its whole reservation', as
 
   expect((await world.ask()).status).toBe(200)
 
-  // Two tokens of input, and as long an answer as the settings allow.
+  // The reservation is two tokens of input and the longest answer that the settings allow.
   expect(await stateOf(world.svc)).toEqual({ used: 2 + 2 * 4096, held: 0 })
   expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
 })

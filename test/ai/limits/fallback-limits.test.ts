@@ -5,7 +5,7 @@ import { startApp } from '../../kit/app.ts'
 
 const price = (outputPerMillion: number) => ({ currency: 'EUR', inputPerMillion: 1, outputPerMillion })
 
-/** A service whose first model cannot answer, so that the second one does. */
+/** Starts a service whose first model cannot answer, so its fallback does. */
 async function startWith(limits: object[]) {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(

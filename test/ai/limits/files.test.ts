@@ -12,7 +12,7 @@ import { SLOW } from '../../kit/started.ts'
 const limited = shareLimited()
 
 const PAGES = 30
-/** What Anthropic counts for them, of which each is 3000 tokens of text and 1600 of an image at most. */
+/** Tokens that Anthropic counts for the pages; each has at most 3000 of text and 1600 of an image. */
 const COUNTED = 70_000
 const MOST = PAGES * 4600
 const OUTPUT = 100
@@ -20,15 +20,15 @@ const OUTPUT = 100
 const tokens = { ...requests, unit: 'tokens' }
 const linesOf = (pages: number) => Array<string>(pages).fill('Short.')
 const plain = pdf({ lines: linesOf(PAGES) })
-/** Of these the first, which is open, says how many there are below it. */
+/** Bookmarks of a PDF, the first of which is open and so has the number of those below it. */
 const bookmarks = ['Next >> \\( /Kids [ \\\\', ...Array<string>(40).fill('(1) << >> Text')]
-/** Of more than is unpacked. */
+/** A PDF that unpacks to more than the service reads. */
 const bomb = packedPdf({ pages: 100_000 })
 
 const counts = (input_tokens: number): Behaviour =>
   says([{ type: 'text', text: 'Read.' }], { stop_reason: 'end_turn', usage: { input_tokens, output_tokens: 3 } })
 
-/** A service whose provider counts as Anthropic does, under a limit of so much. */
+/** Starts a service under a limit whose provider counts as Anthropic does. */
 async function startWith(limit: object, counted = COUNTED, model: object = {}) {
   const world = await limited([limit], {
     provider: { adapter: 'anthropic' },
@@ -65,14 +65,14 @@ const heldOf = async (svc: TestApp) => (await stateOf(svc, 'all'))?.held ?? 0
 const leases = ({ rows }: TestApp) => rows<{ until: string }>('select lease_until::text as until from usage_holds')
 
 test('a call with a many-page document reserves what its provider may count', async () => {
-  // The estimate of a page for each 50 KB would let both through.
+  // An estimate of one page for each 50 KB would admit both calls.
   await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
   const first = ask(world, inline(plain))
   await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
   const [before] = await leases(world.svc)
 
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
-  // Nor is less reserved when its lease is renewed, before its provider has counted.
+  // The renewal of the lease does not shrink the reservation before the provider has counted.
   await vi.waitUntil(async () => (await leases(world.svc))[0]?.until !== before?.until, SLOW)
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
   world.go()

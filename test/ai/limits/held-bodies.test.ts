@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** Announces a body of so many bytes, or of none, and sends none of it until it is ended. */
+/** Sends a request's headers with or without a body length, and none of the body until the end. */
 async function announce(token: string, path: string, bytes?: number) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const length = bytes === undefined ? {} : { 'content-length': bytes }

@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 3 * 60_000 })
 
 const env = { APP_KEY: randomBytes(32).toString('base64') }
 
-/** A service under a limit whose provider answers when it is told to. */
+/** Starts a service under a limit whose provider answers when the test says so. */
 async function startWaiting() {
   const world = await limited([requests], { env })
   const go = Promise.withResolvers<void>()
@@ -18,7 +18,7 @@ async function startWaiting() {
     await go.promise
     await answers('Good day.')(asked, response)
   }
-  // One without the configuration would take the models away.
+  // A replica without the configuration would remove the models.
   const settings = { ...env, DATABASE_URL: world.svc.env.DATABASE_URL as string, AI_CONFIG: world.config.file }
   return Object.assign(world, { go: go.resolve, settings })
 }
@@ -35,7 +35,7 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   const asking = ask(world.svc, token)
   await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), { timeout: 20_000 })
 
-  // A lease of half a minute would be over, and the other replica would have looked twice since.
+  // A lease of 30 seconds would have expired, and the other replica would have checked twice since.
   await pause(52_000)
   const holds = await other.rows('select provider from usage_holds')
   const before = await recordsOf(other)

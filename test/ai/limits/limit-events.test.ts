@@ -8,7 +8,7 @@ import { SLOW } from '../../kit/started.ts'
 
 const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'month' } as const
 
-/** Two replicas, and what both were told of limits. */
+/** Starts two replicas and collects the events and log lines about limits. */
 async function startTwo() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider())
@@ -41,11 +41,11 @@ afterAll(() => world[Symbol.asyncDispose]())
 
 const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
 
-/** So many calls, half of them at each replica. */
+/** Makes the calls concurrently, half of them at each replica. */
 const askOften = ({ one, two }: { one: TestApp; two: TestApp }, token: string, often: number) =>
   Promise.all(Array.from({ length: often }, (_, index) => ask(index % 2 ? one : two, token)))
 
-/** Until both replicas have looked at what has ended: they tell of what ends last after all that ended before. */
+/** Waits until both replicas have reported earlier calls, which come before the one that this makes. */
 async function lookAt({ one, two, toldOf }: World): Promise<void> {
   for (const svc of [one, two]) {
     const probe = await one.user()

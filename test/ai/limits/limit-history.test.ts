@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 15 * 60_000 })
 const SLOW = { timeout: 60_000, interval: 200 }
 const limit = { name: 'budget', for: 'installation', cap: 100, unit: 'requests', per: 'month' } as const
 
-/** Of each unit, what a call reserves and a usual answer takes of it; `one` is one of those in which its caps are set. */
+/** By unit: the amount that a call reserves (`most`) and a usual answer uses (`least`); `one` is 1 of a cap. */
 const units = [
   { unit: 'requests', one: 1, most: 1, least: 1, rounds: 20 },
   { unit: 'tokens', one: 1, most: 2 + 100, least: 10, rounds: 6 },
@@ -23,11 +23,11 @@ const units = [
 
 type RecordedSums = RecordedCall & { cost: number; tokens: number }
 
-/** What calls took of a limit in this unit. */
+/** Sums the usage of calls in the unit of a limit. */
 const takenOf = (unit: (typeof units)[number]['unit'], records: readonly RecordedSums[]) =>
   records.reduce((sum, { cost, tokens }) => sum + { requests: 1, tokens, EUR: cost }[unit], 0)
 
-/** Several calls at once, by all replicas in turn. */
+/** Makes concurrent calls at all replicas in turn. */
 const askTogether = ({ replicas }: Replicas, tokens: readonly string[], count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, index) =>
@@ -41,14 +41,14 @@ const recordsOf = ({ svc }: Replicas) =>
        from usage_records`,
   )
 
-/** As if the lease of all calls had ended that no process makes any more. */
+/** Ends the leases of all remaining reservations, and waits until they are settled. */
 async function settleLost({ svc }: Replicas): Promise<void> {
   await svc.services.usageLedger.flush()
   await svc.rows(`update usage_holds set lease_until = now() - interval '1 s'`)
   await vi.waitFor(async () => expect(await svc.rows('select id from usage_holds')).toEqual([]), SLOW)
 }
 
-/** Looks at the limit again and again until it is told to stop; while the database is away it sees nothing. */
+/** Samples the limit until it is stopped; there are no samples while the database is down. */
 function watch(world: Replicas): () => Promise<Sample[]> {
   const samples: Sample[] = []
   let isOver = false
@@ -66,7 +66,7 @@ function watch(world: Replicas): () => Promise<Sample[]> {
   }
 }
 
-/** What goes wrong while calls are under way, and how it is set right. */
+/** Faults during calls; each returns a function that repairs it. */
 const faults: ((world: Replicas, victim: number) => Promise<(() => Promise<void>) | undefined>)[] = [
   async (world, victim) => {
     await world.kill(victim)
@@ -127,7 +127,7 @@ describe('a budget for 100 answers', () => {
       const last = await sampleOf(world, limit.name)
       expect(problemsIn({ operations, samples: await stop(), records, caps, most, least })).toEqual([])
       expect(last).toMatchObject({ used: takenOf(unit, records), held: 0 })
-      // What the provider says it took, 7 and 3 tokens an answer, is what the records of answers say.
+      // The records have the provider's counts, which are 7 and 3 tokens for each answer.
       for (const { tokens } of records.filter(({ outcome }) => outcome === 'completed')) expect(tokens).toBe(10)
       expect(records.length).toBeGreaterThanOrEqual(world.provider.asked.length)
     },
@@ -175,7 +175,7 @@ test('a lecture of 200 people with one killed replica leaves 100 paid answers', 
   await vi.waitUntil(() => world.provider.asked.length >= 40, { timeout: 60_000, interval: 1 })
   await world.kill(0)
   const operations = (await lecture).flat()
-  // The calls of the replica that lives have ended, and what is still reserved was so by the other one.
+  // The live replica's calls have ended, so the remaining reservations are the killed replica's.
   await pause(2000)
   await settleLost(world)
 
@@ -188,7 +188,7 @@ test('a lecture of 200 people with one killed replica leaves 100 paid answers', 
   expect(report.reduce((sum, { requests }) => sum + requests, 0)).toBe(100)
   const cents = records.reduce((sum, { cost }) => sum + cost, 0)
   expect(report.reduce((sum, { costMicros }) => sum + (costMicros ?? 0), 0)).toBe(cents)
-  // An answer took 7 tokens in and 3 out; what the killed replica reserved counts at what it had sent.
+  // An answer has 7 tokens of input and 3 of output; the killed replica's calls count what they had delivered.
   for (const { cost } of byOutcome['completed'] ?? []) expect(cost).toBe(7 * 1000 + 3 * 2000)
   for (const { cost } of byOutcome['lost'] ?? []) expect(cost).toBe(2 * 1000)
 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { periodAt } from '../../../entities/ai/usage-counter.sql.ts'
 import { limitPeriods } from '../../../entities/ai/usage-limit.ts'
 
-/** Clocks of every kind: shifts of an hour, of half an hour, at midnight, on Sundays and Fridays, a day that was left out. */
+/** Zones with shifts of an hour, of half an hour, at midnight, on Sundays and Fridays, and with a skipped day. */
 const zones = [
   'UTC',
   'Europe/Berlin',
@@ -44,7 +44,7 @@ async function periodOf(moment: number, period: string, zone: string): Promise<P
   return rows[0]
 }
 
-/** What the clocks of a zone show, by the rules that Node.js knows. */
+/** Returns the local time of a zone by the rules of Node.js. */
 function clockAt(moment: number, zone: string) {
   const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' })
   const parts = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, value]))
@@ -52,7 +52,7 @@ function clockAt(moment: number, zone: string) {
   return { date: `${year}-${month}-${day}`, time: `${hour}:${minute}:${second}` }
 }
 
-/** The first day of the period in which a day lies. */
+/** Returns the first day of the period that has a day. */
 const firstDayOf = {
   day: (date: string) => date,
   week: (date: string) => {
@@ -63,7 +63,7 @@ const firstDayOf = {
   month: (date: string) => `${date.slice(0, 7)}-01`,
 }
 
-/** The moments at which the clocks of a zone are changed, to the minute. */
+/** Finds the moments at which a zone changes its clocks, to the minute. */
 function changesOf(zone: string): number[] {
   const offsetAt = (moment: number) => {
     const { date, time } = clockAt(moment, zone)
@@ -87,7 +87,7 @@ function changesOf(zone: string): number[] {
 const changes = new Map(zones.map((zone) => [zone, changesOf(zone)]))
 const lastDays = [31, 59, 60, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365].map((day) => day * 86_400_000)
 
-/** Any moment, and more often one near a change of the clocks or the end of a month. */
+/** Generates moments, preferably near a change of the clocks or the end of a month. */
 const moments = (zone: string) => {
   const shifts = changes.get(zone) ?? []
   const nearby = fc.integer({ min: -36 * 3_600_000, max: 36 * 3_600_000 })
@@ -136,7 +136,7 @@ test('days, weeks and months begin by the clocks of the zone', async () => {
       expect(clockAt(starts, zone).date).toBe(first(starts))
       expect(clockAt(ends, zone).date).toBe(first(ends))
       expect(first(ends) > first(starts)).toBe(true)
-      // Where midnight strikes twice, the hour between belongs to the day before.
+      // If midnight comes twice, the hour between belongs to the day before.
       expect(first(ends - 3_600_001)).toBe(first(starts))
     }),
     options,

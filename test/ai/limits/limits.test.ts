@@ -9,7 +9,7 @@ import { SLOW } from '../../kit/started.ts'
 
 const limited = shareLimited()
 
-/** Of services with replicas. */
+/** Settings that all replicas of a service share. */
 const env = { APP_KEY: randomBytes(32).toString('base64') }
 
 describe('a limit', () => {
@@ -41,7 +41,7 @@ describe('a limit', () => {
     await using other = await startApp({ AI_CONFIG: config.file, DATABASE_URL, APP_KEY })
     const { token } = await svc.user()
     const replicas = [svc, other, svc, other]
-    // The first call of a process looks up that there is no limit, the second one is reserved for by what it knows.
+    // The first call of a process finds that there is no limit; the second one uses the cached result.
     for (const replica of replicas) expect((await ask(replica, token)).status).toBe(200)
 
     await svc.host.limits.set({ ...requests, cap: 2 } as never)

@@ -10,13 +10,13 @@ const env = { APP_KEY: randomBytes(32).toString('base64') }
 const month = { for: 'installation', cap: 1_000_000, per: 'month' }
 const limits = ['requests', 'tokens', 'EUR'].map((unit) => ({ ...month, name: unit, unit }))
 
-/** Lets leases end at once, as if their process had been silent for so long. */
+/** Makes leases expire at once, as if their process had been silent. */
 const endLeases = ({ rows }: TestApp) =>
   rows(`create function end_lease() returns trigger language plpgsql as $$
       begin new.lease_until = now() - interval '1 s'; return new; end $$;
     create trigger ends before insert or update on usage_holds for each row execute function end_lease()`)
 
-/** Calls of a process that is gone. */
+/** Inserts expired reservations of a process that no longer exists. */
 const leaveHolds = ({ rows }: TestApp, count: number) =>
   rows(
     `insert into usage_holds (id, lease_until, context, provider, model, request_id, input_tokens, counters, amounts, measures)
@@ -33,7 +33,7 @@ const recordsOf = async ({ rows, services }: TestApp) => {
   )
 }
 
-/** A service under limits in each unit whose provider answers when it is told to. */
+/** Starts a service under limits in each unit whose provider answers when the test says so. */
 async function startWaiting() {
   const world = await limited(limits, { env, model: { pricing } })
   const go = Promise.withResolvers<void>()

@@ -25,7 +25,7 @@ test("a limit's name may have letters of two code units each", async () => {
   expect([status, headers.get('ratelimit-policy')]).toEqual([200, '"%F0%A0%AE%B7";q=2;w=86400'])
 })
 
-/** A zone in which the hour and the day began at different times, and another hour does not begin soon. */
+/** Finds a zone in which hour and day began at different times and the next hour is not near. */
 function zoneAmidAnHour(now = new Date()): string | undefined {
   const clockIn = (timeZone: string) => {
     const clock = new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'short' }).format(now)

@@ -29,7 +29,7 @@ test.for<[string, object[]]>([
   const holds = () => rowsOf(database.url, 'select provider from usage_holds')
   await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
 
-  // The database may read what was sent some time after its connection broke.
+  // The database may read a statement some time after its connection broke.
   await rowsOf(database.url, `alter table usage_holds alter created_at set default now() + interval '200 ms'`)
   isArmed = true
   expect((await ask(world.svc, token)).status).toBe(503)

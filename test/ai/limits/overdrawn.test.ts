@@ -9,7 +9,7 @@ test('a limit overdrawn by a single call refuses further calls by every counter'
   world.provider.behave = inTurn(answers('Much was read.', undefined, huge), answers('Good day.'))
   const { token } = await world.svc.user()
 
-  // A provider counts no more tokens than it is sent bytes.
+  // The question is that long, as counts above the number of sent bytes are cut.
   const first = await ask(world.svc, token, 'word '.repeat(10_000))
   await world.svc.services.usageLedger.flush()
   const others: number[] = []

@@ -6,7 +6,7 @@ import { testWith } from '../../kit/parts/with-parts.ts'
 
 let provider: Awaited<ReturnType<typeof startProvider>>
 let config: Awaited<ReturnType<typeof configFor>>
-/** A service that answers each person five times in a minute. */
+/** Service with a rate limit of five questions a minute for each person. */
 let svc: TestApp
 beforeAll(async () => {
   provider = await startProvider()
@@ -96,7 +96,7 @@ describe('a rate limit', () => {
     }
     await using one = await startApp(shared)
     await using two = await startApp({ ...shared, DATABASE_URL: one.env.DATABASE_URL ?? '' })
-    // Tests share the Redis, and ids of a fresh database are the same in all: this one's is its own.
+    // Tests share the Redis and fresh databases assign the same ids, so this test uses ids of its own.
     await one.rows(`select setval('users_id_seq', $1)`, [Math.floor(Math.random() * 1e9) + 1000])
     await one.rows(`select setval('access_tokens_id_seq', $1)`, [Math.floor(Math.random() * 1e9) + 1000])
     const { token } = await one.user()

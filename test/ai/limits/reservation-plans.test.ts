@@ -6,7 +6,7 @@ import type { Statement } from '../../../entities/sql/statement.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 
-/** A node of a plan that was followed, as PostgreSQL explains it. */
+/** A node of an executed plan in the format of `explain`. */
 interface PlanNode {
   'Actual Loops': number
   'Actual Rows': number
@@ -25,12 +25,12 @@ const holds = (count: number, parts = `'{}', '{}', '{}'`) => `
   select nextval('usage_records_id_seq'), now() + interval '1 hour', 'api', 'p', 'm', 'r' || lastval(), 1, ${parts}
     from generate_series(1, ${count}) n`
 
-/** Parts of five limits that each person has. */
+/** SQL of the arrays that have the shares of five limits for each person. */
 const parts = ['id', '100', `'tokens'::text`].map(
   (what) => `(select array_agg(${what} order by id) from usage_counters where subject_id = n::text)`,
 )
 
-/** What happens to the table before PostgreSQL plans. */
+/** States of the table at the time of planning. */
 const states = {
   'is new': [],
   'is empty again': [holds(500), 'delete from usage_holds', 'vacuum (analyze) usage_holds'],
@@ -43,7 +43,7 @@ const states = {
 
 const list = (values: readonly unknown[]) => `'{${values.map(String).join()}}'`
 
-/** The ids of reservations, and the same values for each. */
+/** Builds the parameters for reservations with these ids and the same values for each. */
 const columns = (ids: readonly string[], ...values: unknown[]) => [
   list(ids),
   ...values.map((value) => list(ids.map(() => value))),
@@ -82,7 +82,7 @@ async function addCounters(client: Client) {
   await client.query('analyze usage_counters')
 }
 
-/** How many rows all steps of a plan look at. */
+/** Sums the rows that all nodes of a plan read. */
 function rowsOf(node: PlanNode): number {
   const { 'Rows Removed by Filter': filtered = 0, 'Rows Removed by Join Filter': unjoined = 0 } = node
   const own = node['Actual Loops'] * (node['Actual Rows'] + filtered + unjoined)

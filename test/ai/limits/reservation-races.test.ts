@@ -23,7 +23,7 @@ test('a process without cached counters does not deadlock with one that has them
   await svc.host.limits.set({ ...limit, name: 'first', for: 'user' } as never)
   await svc.host.limits.set({ ...limit, name: 'second', for: 'user' } as never)
   await ask()
-  // As when a period of the first limit begins: its counter is a newer row than that of the second.
+  // The first limit's counter becomes a newer row than the second's, as when a new period begins.
   await svc.rows('delete from usage_counters where limit_id = (select min(id) from usage_limits)')
   await ask()
   const [second, first] = await svc.rows<{ id: string }>('select id from usage_counters order by id')
@@ -62,7 +62,7 @@ test('of concurrent calls those that fit are answered, whatever others take', as
   const statuses = answers.map(({ status }) => status)
   const [first, , third, fourth] = statuses
   expect([first, third, fourth]).toEqual([429, 200, 429])
-  // There is room for two of them at once.
+  // Two of these calls fit at once.
   expect([1, 4, 5].filter((at) => statuses[at] === 200).length).toBeGreaterThanOrEqual(2)
   expect(await stateOf(svc, 'each')).toMatchObject({ held: 0 })
 })

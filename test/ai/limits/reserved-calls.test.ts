@@ -20,14 +20,14 @@ import { untilWaiting } from '../../kit/while-changing.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
-/** What the model is told of its tool `weather`. */
+/** Tokens of the definition of the tool `weather`. */
 const TOOL = 60
 
 const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
 
 const limited = shareLimited()
 
-/** A service whose model answers with at most 100 tokens, under a limit. */
+/** Starts a service under a limit whose model answers with at most 100 tokens. */
 async function startWith(behave: Behaviour, more: object = {}, model: object = {}, models?: object[]) {
   const world = await limited([{ ...limit, ...more }], {
     provider: { continuousUsage: true, ...(models && { models }) },
@@ -68,7 +68,7 @@ describe('a further round of a call', () => {
     resolve()
     await (await asking).text()
 
-    // Seven and three of the first round, the prompt of the second, and the longest answer.
+    // The reservation has the 7 and 3 tokens of the first round, the second prompt, and the longest answer.
     expect(held).toBeGreaterThan(10 + 15 + TOOL + 100)
     expect(held).toBeLessThan(10 + 60 + TOOL + 100)
     expect(await world.record()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
@@ -134,7 +134,7 @@ describe('a further round of a call', () => {
 })
 
 describe('what is reserved for a stream', () => {
-  /** Waits before it says a word, tells what it counted with each piece, and waits before the end. */
+  /** Waits before its first word, reports its counts with each piece, and waits before the end. */
   const tells = (input: number, more: object = {}) => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     const { promise: mayCount, resolve: count } = Promise.withResolvers<void>()
@@ -196,7 +196,7 @@ test('what is reserved for a fallback model is kept until it is asked', async ()
   const lock = Promise.withResolvers<Client>()
   const behave: Behaviour = async (asked, response) => {
     if (asked.body.model === 'mock-1') {
-      // So that its reservation cannot be replaced before leases are renewed.
+      // The lock keeps the reservation from being replaced before leases are renewed.
       await (await lock.promise).query('begin; select from usage_holds for update')
       return refuses(401)(asked, response)
     }
@@ -255,7 +255,7 @@ test("a provider that counts impossibly much blocks no other call's usage update
 })
 
 describe('an answer whose question its provider counts as longer than we did', () => {
-  /** All in one packet, as a near provider sends it. */
+  /** Sends the whole stream in one packet, as a nearby provider does. */
   const shortly: Behaviour = (_, response) => {
     beginStream(response)
     const usage = { prompt_tokens: 500, completion_tokens: 1, total_tokens: 501 }

@@ -9,7 +9,7 @@ const small = { ...requests, unit: 'tokens', cap: 4000 }
 
 const chat = { model: 'mock-1', messages: [{ role: 'user', content: 'Hello' }] }
 
-/** A moment, however it is written. */
+/** Matches any mention of a time at which the limit frees. */
 const MOMENT = /frees|\d{4}-\d\d-\d\d/
 
 const headersOf = ({ headers }: Response) => ({
@@ -23,7 +23,7 @@ describe('a call that may take more than all of a limit', () => {
   let app: RoomAiApp
   beforeAll(async () => {
     app = await startRoomAi()
-    // Of each person, so that no test takes from another's.
+    // The limit is for each person, so tests do not share it.
     await app.svc.host.limits.set({ ...small, for: 'user' } as never)
   })
   afterAll(() => app[Symbol.asyncDispose]())

@@ -17,7 +17,7 @@ async function withLimit(more: object = {}) {
   return {
     svc,
     set: (values: object) => svc.host.limits.set({ ...limit, ...values } as never),
-    /** How many of so many calls at once are answered. */
+    /** Makes concurrent calls; returns the number of those that are answered. */
     async answered(count: number) {
       const statuses = await Promise.all(Array.from({ length: count }, ask))
       await svc.services.usageLedger.flush()

@@ -23,7 +23,7 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 const kept = new AsyncDisposableStack()
 const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 1000 }
 
-/** Two embeddings as Google gives them. */
+/** Answers with embeddings in Google's format. */
 const likeGoogle: Behaviour = ({ body }, response) => {
   const requests = body['requests'] as { outputDimensionality?: number }[]
   json(response, {
@@ -170,7 +170,7 @@ test('a provider that fails or omits an embedding is reported without its words'
   expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))).toMatchObject({ status: 500 })
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 1, output: 0 })
 
-  // An answer that nobody can read may be paid, too.
+  // An unreadable answer may have a cost, too.
   upstream.behave = (_, response) => json(response, { data: 'none' })
   upstream.asked.length = 0
   expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'abcd' }))).toMatchObject({ status: 500 })

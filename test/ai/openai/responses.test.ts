@@ -51,7 +51,7 @@ test('the client of OpenAI reads a whole response with its usage', async () => {
   })
 })
 
-/** The members that the types of the SDK require of an interface. */
+/** Reads the members that an interface of the SDK requires. */
 async function requiredMembers(name: string): Promise<string[]> {
   const file = fileURLToPath(import.meta.resolve('openai/resources/responses/responses')).replace(/\.m?js$/, '.d.ts')
   const declared = await readFile(file, 'utf8')
@@ -59,7 +59,7 @@ async function requiredMembers(name: string): Promise<string[]> {
   return [...body.matchAll(/^ {4}(\w+): /gm)].map(([, member = '']) => member)
 }
 
-/** What clients expect of each response by the open specification of them, beside what the SDK requires. */
+/** Members that the Open Responses specification requires in addition to the SDK. */
 const alsoExpected = [
   ...['background', 'completed_at', 'frequency_penalty', 'max_output_tokens', 'max_tool_calls', 'presence_penalty'],
   ...['previous_response_id', 'prompt_cache_key', 'reasoning', 'safety_identifier', 'service_tier', 'status', 'store'],
@@ -73,7 +73,7 @@ test('each response has all members that clients expect, from its beginning to i
   const streamed = await app.svc.send('POST', '/v1/responses', { token: app.token, body: { ...body, stream: true } })
   const events = [...(await streamed.text()).matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data))
   const responses = [await whole.json(), ...events.flatMap(({ response }) => response ?? [])]
-  // The client adds the text itself.
+  // The client computes `output_text` itself.
   const required = (await requiredMembers('Response')).filter((member) => member !== 'output_text')
 
   expect(required.length).toBeGreaterThan(10)

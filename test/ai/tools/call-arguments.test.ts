@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => app[Symbol.asyncDispose]())
 
-/** A service with a model behind each adapter, whose requests are kept; and a tool without parameters. */
+/** Starts a service with a model behind each adapter and a tool without parameters; records the requests. */
 async function startTools() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(answers('Fine.')))
@@ -49,7 +49,7 @@ async function startTools() {
 
 const tool = { type: 'function', function: { name: 'find', parameters: { type: 'object' } } }
 
-/** Wherever a dialect has them. */
+/** Finds the arguments of a call in the body of any dialect. */
 function argumentsIn(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   const members = value as Record<string, unknown>

@@ -51,7 +51,7 @@ const openai: Behaviour = ({ body }, reply) => {
   reply.end(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
 }
 
-/** Says this and calls a tool before it answers as ever. */
+/** Text before a tool call, which the usual answer follows. */
 const before = 'I look: '
 const afterTool: Behaviour = (asked, reply) => {
   if (JSON.stringify(asked.body).includes('function_call_output')) return openai(asked, reply)
@@ -92,7 +92,7 @@ const citing = (piece: string, url: string) => {
   const citation = { type: 'web_search_result_location', url, title: 'Chess', cited_text: 'So.', encrypted_index: 'x' }
   return { type: 'text', text: piece, citations: [citation] }
 }
-/** All of a text that has a citation cites the page. */
+/** Blocks of text; a block with a citation cites its page as a whole. */
 const texts = [
   ...[{ type: 'text', text: '♟️ é: ' }, citing('e4', pages.e4), { type: 'text', text: ' ' }],
   ...[citing('is best', pages.e4), { type: 'text', text: ', ' }, citing('😀 and so is d4.', pages.d4)],
@@ -105,7 +105,7 @@ const dialects = [
   ['anthropic', anthropic],
 ] as const
 const none = { start: 0, end: 0 }
-/** By page, in the order in which the pages are told of. */
+/** Citations by page, in the order in which the pages are reported. */
 const cited = [
   ...[e4, best].map((place) => annotationOf(pages.e4, place)),
   ...[annotationOf(pages.d4, d4), annotationOf(pages.none, none)],
@@ -160,7 +160,7 @@ test("Anthropic's clients learn where an answer cites a page by text block", asy
     { text: ', ' },
     last,
   ])
-  // They come after the text, which cannot be cut any more.
+  // The citations come after the text, which is already sent as one block.
   const deltas = dataIn(events).flatMap(({ delta }) => delta ?? [])
   expect(deltas.flatMap(({ citation }) => citation ?? [])).toEqual(citations(...Object.values(pages)))
 

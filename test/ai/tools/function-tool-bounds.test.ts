@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-/** What the model is told of its call, in an answer and in a stream. */
+/** Returns the results that the model gets for its call, whole and streamed. */
 async function toldOf(name: string, input: string): Promise<string[]> {
   const told: string[] = []
   for (const accept of ['application/json', 'text/event-stream']) {

@@ -40,7 +40,7 @@ test('a search is stored while the answer runs, and billed after a break', async
   breakOff()
   await streamed.text()
 
-  // Nine are our count of what it found.
+  // Nine tokens are our count of the found pages.
   expect(await takeRecords()).toMatchObject([{ outcome: 'failed', input: 79, searches: 1, fetches: 0 }])
 })
 
@@ -118,7 +118,7 @@ test('a limit in money reserves all possible searches, and counts those made', a
     return ((await told.json()) as { result: { data: object[] } }).result.data
   }
 
-  // Five searches are 0.05, and a hundred tokens 0.003.
+  // Five searches cost 0.05, and a hundred tokens cost 0.003.
   await svc.host.limits.set({ ...limit, cap: 0.05 })
   expect((await ask('anthropic', [search])).status).toBe(429)
   expect((await ask('anthropic', [])).status).toBe(200)
@@ -129,7 +129,7 @@ test('a limit in money reserves all possible searches, and counts those made', a
     429,
     expect.stringContaining('web search may cost in EUR is not known'),
   ])
-  // Five pages are 125,000 tokens, which are 1.25.
+  // Five pages are 125,000 tokens, which cost 1.25.
   expect((await ask('anthropic unpriced', [fetching])).status).toBe(429)
   await svc.host.limits.set({ ...limit, cap: 1.4 })
   expect((await ask('anthropic unpriced', [fetching])).status).toBe(200)
@@ -162,7 +162,7 @@ test('a limit in tokens reserves all readable pages in each round', async () => 
   await svc.host.limits.set({ ...limit, cap: 300 })
   expect(await Promise.all([ask([fetching]), ask([fetching])])).toEqual([429, 429])
   expect(upstream.asked).toEqual([])
-  // Five pages of 25,000 tokens, and as much again is not left.
+  // The limit has room for five pages of 25,000 tokens, but not twice.
   await svc.host.limits.set({ ...limit, cap: 130_000 })
   expect((await Promise.all([ask([fetching]), ask([fetching])])).toSorted()).toEqual([200, 429])
   await svc.host.limits.set({ ...limit, cap: 200_000 })

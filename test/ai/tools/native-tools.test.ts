@@ -13,7 +13,7 @@ beforeEach(() => native.reset())
 const bills: Record<string, object> = {
   openai: { searches: 1, fetches: 0, cost: 70 * 10 + 9 * 30 + 10_000 },
   anthropic: { searches: 1, fetches: 0, cost: 70 * 10 + 9 * 30 + 10_000 },
-  // Two different queries, and one price for the request.
+  // The request has two different queries and a single price.
   google: { searches: 2, fetches: 0, cost: 70 * 10 + 9 * 30 + 35_000 },
 }
 

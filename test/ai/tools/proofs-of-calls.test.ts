@@ -13,7 +13,7 @@ let anthropic: Anthropic
 const proof = `${Buffer.alloc(3000, 'proof').toString('base64')}+/==`
 const call = { functionCall: { name: 'weather', args: { place: 'Ulm' } } }
 
-/** As Gemini does: of several calls in one answer only the first has a proof. */
+/** Answers as Gemini does: only the first of several calls has a signature. */
 const calls: Behaviour = ({ path }, response) => {
   const content = { role: 'model', parts: [{ ...call, thoughtSignature: proof }, call] }
   const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 }
@@ -41,7 +41,7 @@ const tools = [{ type: 'function' as const, name: 'weather', parameters, strict:
 const isCall = (item: { type: string }): item is OpenAI.Responses.ResponseFunctionToolCall =>
   item.type === 'function_call'
 
-/** The proofs of the calls that the provider gets back. */
+/** Returns the signatures of the calls that the provider gets back. */
 function proofsSent() {
   const contents = (upstream.asked.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
   const sent = contents.flatMap(({ parts }) => parts).filter((part) => part['functionCall'])
@@ -125,7 +125,7 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
     const asking = stream ? client.chat.completions.stream({ ...question, stream: true }) : undefined
     const { choices } = await (asking?.finalChatCompletion() ?? client.chat.completions.create(question))
     const calls = choices[0]?.message.tool_calls ?? []
-    // The client reads more into a stream than it may send back.
+    // The client adds members to a streamed message that it may not send back.
     const said = { role: 'assistant', tool_calls: calls.map((call) => ({ ...call, function: functionCall })) } as const
     const told = [...messages, said, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
     await client.chat.completions.create({ ...question, messages: told })

@@ -59,7 +59,7 @@ test('an unknown number of paid searches is refused by a limit in money', async 
   )
   expect(await ask('per search', [search])).toEqual(unknown)
   expect(upstream.asked).toEqual([])
-  // One grounded prompt is 0.035, and a hundred tokens 0.003.
+  // One grounded prompt costs 0.035, and a hundred tokens cost 0.003.
   await svc.host.limits.set({ ...inMoney, cap: 0.034 })
   expect(await ask('per prompt', [search])).toEqual(refusedBy('This call may cost '))
   await svc.host.limits.set({ ...inMoney, cap: 0.045 })
@@ -88,7 +88,7 @@ test('limits reserve everything a model takes for unbounded pages, or refuse it'
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 3 * 79, held: 0, refused: 3 })
 
-  // A hundred thousand tokens are one euro.
+  // A hundred thousand tokens cost one euro.
   await svc.host.limits.set({ ...inMoney, cap: 0.99 })
   expect(await ask('per prompt', [fetching])).toEqual(refusedBy('This call may cost '))
   expect(await ask('endless', [fetching])).toEqual(refusedBy("'most' is in money"))
@@ -135,7 +135,7 @@ test('a model with paid single searches is a fallback where limits allow it', as
   expect(upstream.asked.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
   await svc.host.limits.set({ ...inMoney, cap: 1000 })
   expect((await ask('down', [search]))[0]).not.toBe(200)
-  // What was held for the model that failed is given back, though nobody knows the most of the one in its place.
+  // The failed model's reservation is released, although the fallback's maximum is unknown.
   await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
   expect(await ask('down', [search])).toEqual(answered)
   const [state] = await svc.host.limits.list()

@@ -33,7 +33,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
         body: question(),
         ...(signal && { signal }),
       }),
-    /** What the calls under way took, by what the database was told. */
+    /** Reads the usage so far of the calls under way from the database. */
     held: () => svc.rows('select input_tokens as input, output_tokens as output from usage_holds'),
     async record() {
       await vi.waitFor(async () => expect(await svc.rows('select id from usage_records')).toHaveLength(1), SLOW)
@@ -46,7 +46,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
   }
 }
 
-/** The bytes of what a provider was sent to read, of which it makes a token of four. */
+/** Counts the bytes of a prompt, four of which are estimated as a token. */
 function promptBytes({ body }: Asked): number {
   const messages = body.messages as { content: string | null; tool_calls?: { function: { arguments: string } }[] }[]
   const texts = messages.flatMap(({ content, tool_calls: calls = [] }) => [
@@ -69,7 +69,7 @@ describe('every request of one call is on its bill', () => {
     const gone = new AbortController()
     const asking = app.ask(gone.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
-    // The first round is over, and the tool of the second is waited for.
+    // The first round is over, and the call waits for its tool.
     await vi.waitFor(async () => expect(await app.held()).toEqual([{ input: 7, output: 3 }]), SLOW)
 
     gone.abort()
@@ -107,7 +107,7 @@ describe('every request of one call is on its bill', () => {
 
     const [first, second] = app.upstream.asked.map((asked) => Math.ceil(promptBytes(asked) / 4)) as [number, number]
     expect([first > 2, second > first]).toEqual([true, true])
-    // A call of a tool is twelve bytes, and an answer of four letters a token.
+    // The tool call has twelve bytes, which are 3 tokens, and the answer of four letters is one.
     expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })
   })
 

@@ -24,12 +24,12 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  // Nothing was told twice, by the last test either.
+  // No call was recorded twice, not even by the last test.
   expect(await billing.records()).toEqual([])
   await billing[Symbol.asyncDispose]()
 })
 
-/** The same answer with its content in a shape that nobody knows; its bill is as it was. */
+/** Returns the answer with its content in an unknown shape and its usage unchanged. */
 function otherShape(answer: object): string {
   const spoilt = Object.entries(answer).map(([name, value]) => [
     name,
@@ -38,12 +38,12 @@ function otherShape(answer: object): string {
   return JSON.stringify(Object.fromEntries(spoilt))
 }
 
-/** An event that is a list with an error in it. */
+/** An event whose data is a list with an error. */
 const listed = `data: ${JSON.stringify([{ error: { type: 'server_error', code: 503, message: canary } }])}\n\n`
 
 const waits = (response: ServerResponse) => new Promise((done) => response.once('close', done))
 
-/** What is wrong with an answer, and what of its tokens is known then. */
+/** Faults of an answer, and the tokens that are known in spite of each. */
 const unreadable: [string, (answer: object) => string, 'all' | { output?: number }][] = [
   ['no JSON', () => '<html>One and two</html>', {}],
   ['other JSON', () => '{"an": "answer"}', {}],
@@ -198,7 +198,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       const events = eventsIn(await (await ask()).text())
 
       expect(events.at(-2)?.data).toMatchObject({ cut: 'limit', outputTokens: 4 })
-      // The word that is too much may come before the total with it.
+      // The word beyond the limit may arrive before the total that includes it.
       expect(await billing.record()).toEqual({ ...cutShort(script, 'cut'), estimated: expect.any(Boolean) })
       expect(await billing.limits.list()).toMatchObject([{ used: PROMPT_TOKENS + 4, held: 0 }])
       await billing.limits.remove({ name: 'all' })
@@ -373,7 +373,7 @@ test.for<[string, string, number]>([
     2,
   ],
   ['says two equal things', '{"choices": [{"message": {"reasoning": "hm hm hm", "content": "hm hm hm", ', 4],
-  // Of which a million letters are read.
+  // A million letters of this are read.
   ['is very long', `{"choices": [{"message": {"content": "${'word '.repeat(2_000_000)}`, 249_991],
 ])('the record of an answer that is unreadable and %s has its readable part', async ([, body, output]) => {
   const [script] = tokenScripts as [TokenScript]

@@ -19,7 +19,7 @@ afterAll(async () => {
 const whole = { ...nothing, input: 40, output: 9 }
 const text = 'One and two and six and ten.'
 const asked = { body: {} } as Asked
-/** Up to `six`, which is five tokens. */
+/** Returns the body up to `six`, which is five tokens. */
 const firstHalf = (body: string) => body.split(' and ten')[0] as string
 const tokens = { ...nothing, input: PROMPT_TOKENS, output: 5 }
 
@@ -33,7 +33,7 @@ const cuts: [string, (response: ServerResponse) => unknown][] = [
 ]
 const waits = () => {}
 
-/** Sends this, and cuts the connection when it has arrived. */
+/** Sends a body, and cuts the connection when it has arrived. */
 const sends =
   (body: string, type: string, cut: (response: ServerResponse) => unknown): Behaviour =>
   async (_, response) => {

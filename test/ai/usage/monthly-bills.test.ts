@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => machine[Symbol.asyncDispose]())
 
-/** A call that was made at a time, and is recorded now. */
+/** Inserts a call that was made at a given time and is recorded now. */
 const record = (user: number | null, at: string, cost: number | null, count = 1) =>
   machine.rows(
     `insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens, outcome, duration_ms, cost_micros, currency, request_id, created_at)

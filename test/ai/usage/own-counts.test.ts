@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  // Nothing was told twice, by the last test either.
+  // No call was recorded twice, not even by the last test.
   expect(await billing.records()).toEqual([])
   await billing[Symbol.asyncDispose]()
 })

@@ -28,7 +28,7 @@ const counts = (more: Partial<Counted>): Counted => ({
   ...more,
 })
 
-/** What was counted, and the sum in millionths as somebody works it out with the list in hand. */
+/** Counts of tokens, and their price in millionths, calculated by hand from the list. */
 const examples: [what: string, counted: Counted, micros: number][] = [
   ['input and output', counts({ input: 1000, output: 200 }), 1000 * 3 + 200 * 15],
   ['cached input', counts({ input: 1000, cached: 900, output: 1 }), 100 * 3 + 900 * 0.3 + 15],
@@ -59,7 +59,7 @@ async function startWith(script: TokenScript) {
     async costs(all: readonly Counted[]): Promise<(number | null)[]> {
       for (const counted of all) {
         provider.behave = (_, response) => json(response, script.whole(counted.output > 0 ? 'Fine.' : '', counted))
-        // A provider counts no more tokens than it is sent bytes.
+        // The question is that long, as counts above the number of sent bytes are cut.
         const body = question('word '.repeat(Math.ceil(counted.input / 5)))
         expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
       }
@@ -118,7 +118,7 @@ describe('a call costs by the list', () => {
   test('the cost of a call is rounded once, half a millionth up', async () => {
     await using app = await startWith(kinds[0] as TokenScript)
 
-    // 0.3 millionths each: fractions that floating point has no digits for.
+    // Each costs 0.3 millionths, which floating point cannot represent exactly.
     const costs = await app.costs([
       counts({ input: 5, cached: 5 }),
       counts({ input: 1, cached: 1 }),
@@ -218,7 +218,7 @@ describe('svc prices', () => {
           { id: 'b', ...searching },
           { id: 'c' },
           { id: 'd' },
-          // These are asked to search by nobody.
+          // No caller asks these models to search.
           { id: 'e', ...searching, settings: { nativeCapabilities: false } },
           { id: 'f', ...searching, settings: { toolCalling: false } },
         ],

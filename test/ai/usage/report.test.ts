@@ -6,7 +6,7 @@ import { administer, cloneDatabase } from '../../kit/database.ts'
 
 type Rows = (text: string) => Promise<unknown[]>
 
-/** Calls of Ada, Bob and somebody who was removed, at these times. */
+/** Inserts calls of Ada, Bob and a removed person on these days. */
 const addCalls = (rows: Rows, days: string) =>
   rows(
     `insert into usage_records (user_id, room_id, app_id, context, provider, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens,
@@ -23,7 +23,7 @@ const addPeople = (rows: Rows) =>
     `insert into users (username, email, name) select name, name || '@example.org', name from unnest('{ada,bob}'::text[]) name`,
   )
 
-/** A service that keeps records for ever, and has two connections. */
+/** Service that keeps records for ever, and has two database connections. */
 let narrow: TestApp
 beforeAll(async () => {
   narrow = await startApp({ DATABASE_POOL: '2' })

@@ -16,7 +16,7 @@ import { SLOW } from '../../kit/started.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
 
-/** Answers with these counts. */
+/** Answers with these counts of tokens. */
 const counts =
   (usage: object): Behaviour =>
   (_, response) =>
@@ -37,7 +37,7 @@ beforeAll(async () => {
   config = await configFor(provider.url)
   svc = await startApp({ AI_CONFIG: config.file })
 })
-// The next test finds no call, and a provider that behaves as usual.
+// Resets the records and the provider's behaviour for the next test.
 afterEach(async () => {
   await svc.services.usageLedger.flush()
   await svc.rows('delete from usage_records')
@@ -50,7 +50,7 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]()
 })
 
-/** Gives the model these members, or none but its own. */
+/** Sets members of the model, or resets it to its own. */
 async function changeModel(more: object = {}): Promise<void> {
   const [own] = config.config.providers
   await config.write({ ...config.config, providers: [{ ...own, models: [{ ...own?.models[0], ...more }] }] })
@@ -120,7 +120,7 @@ describe('a usage record', () => {
         outcome: 'completed',
         duration_ms: expect.any(Number),
         first_piece_ms: expect.any(Number),
-        // 800 x 0.4 + 200 x 0.1 + 500 x 1.6 millionths: reasoning is part of the output and counted once.
+        // The cost is 800 x 0.4 + 200 x 0.1 + 500 x 1.6 millionths; reasoning is part of the output and counted once.
         cost_micros: '1140',
         currency: 'EUR',
         price_id: price?.id,
@@ -189,7 +189,7 @@ describe('usage.summary', () => {
     await svc.services.usageLedger.flush()
     const now = Date.now()
     const day = (ago: number) => new Date(now - ago * 86_400_000).toISOString().slice(0, 10)
-    // Also where midnight has passed since they were asked.
+    // The dates are set explicitly, in case midnight has passed since the calls.
     await svc.rows(
       `update usage_records set created_at = $1::timestamptz - case id when (select min(id) from usage_records) then 2 else 0 end * interval '1 day'`,
       [new Date(now)],
