@@ -40,7 +40,7 @@ for await (const part of await client.ai.stream.mutate({ model: 'mock-1', messag
 
 const username: string = (await client.users.me.query()).username
 let days: { day: string; model: string; inputTokens: number }[] = []
-// What calls take is written down behind their answers.
+// The usage of calls is recorded after their answers.
 for (let tries = 0; tries < 400 && days.length === 0; tries++) {
   days = await client.usage.summary.query({ from: '2026-01-01' })
   await new Promise((done) => setTimeout(done, 50))
