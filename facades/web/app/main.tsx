@@ -4,11 +4,11 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { router } from './routes.tsx'
 import { queryClient } from './shared/api/client.ts'
-import { keepLinkSecret } from './shared/link-secret.ts'
+import { storeLinkSecret } from './shared/link-secret.ts'
 import { loadLabels } from './shared/text/labels.ts'
 import './app.css'
 
-keepLinkSecret()
+storeLinkSecret()
 
 // A file that cannot be loaded may be one of an earlier build: the page of the new one knows better names. Where the
 // service is only away, the page keeps what it shows.

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { write } from './admin-queries.ts'
-import { FreshSession } from './fresh-session.tsx'
+import { runMutation } from './admin-queries.ts'
+import { FreshSessionDialog } from './fresh-session.tsx'
 
 interface ActionDialogProps {
   title: string
@@ -17,10 +17,10 @@ interface ActionDialogProps {
 
 /** Asks before something is changed, with fields for what it needs, and shows why it was refused; what was typed stays. */
 const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
-  <FormDialog {...rest} save={(form) => write(() => act(form))}>
+  <FormDialog {...rest} save={(form) => runMutation(() => act(form))}>
     {text && <p>{text}</p>}
     {children}
-    <FreshSession />
+    <FreshSessionDialog />
   </FormDialog>
 )
 

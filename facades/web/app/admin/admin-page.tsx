@@ -4,7 +4,7 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarButton, usePageTitle } from '../shared/ui/page-head.tsx'
 import { useLiveRecords } from './admin-queries.ts'
-import { FreshSession } from './fresh-session.tsx'
+import { FreshSessionDialog } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
 import './admin.css'
 
@@ -59,7 +59,7 @@ function AdminSection({ section, id }: { section: SectionName } & SectionProps) 
           <Content id={id} key={`${section} ${id}`} />
         </Suspense>
       </div>
-      <FreshSession />
+      <FreshSessionDialog />
     </main>
   )
 }

@@ -14,20 +14,20 @@ const FIGURES = 'admin figures'
 
 export const MINUTE_MS = 60_000
 
-type Read<Data> = (signal: AbortSignal) => Promise<Data>
+type ReadData<Data> = (signal: AbortSignal) => Promise<Data>
 
 /**
  * Reads something of the service, and again when it changes; the key names it and what it depends on. What has figures in it
  * is read again at an interval, too.
  */
-export const useRead = <Data>(key: readonly unknown[], read: Read<Data>, interval: number | false = false) =>
-  useKept([RECORDS, ...key], read, interval)
+export const useRecords = <Data>(key: readonly unknown[], read: ReadData<Data>, interval: number | false = false) =>
+  useQueryWithLogin([RECORDS, ...key], read, interval)
 
 /** Reads figures, and again each minute while they are looked at. */
-export const useFigures = <Data>(key: readonly unknown[], read: Read<Data>) =>
-  useKept([FIGURES, ...key], read, MINUTE_MS)
+export const useFigures = <Data>(key: readonly unknown[], read: ReadData<Data>) =>
+  useQueryWithLogin([FIGURES, ...key], read, MINUTE_MS)
 
-const useKept = <Data>(queryKey: readonly unknown[], read: Read<Data>, refetchInterval: number | false) =>
+const useQueryWithLogin = <Data>(queryKey: readonly unknown[], read: ReadData<Data>, refetchInterval: number | false) =>
   useQuery<Data>({
     queryKey,
     queryFn: ({ signal }) => withFreshSession(() => read(signal)),
@@ -64,7 +64,7 @@ export function useLiveRecords(): void {
       if (document.hidden) return
       isStale = false
       readAt = Date.now()
-      void refresh(RECORDS)
+      void refreshQueries(RECORDS)
     }
     const readSoon = () => {
       timer ??= setTimeout(read, Math.max(BATCH_MS, readAt + PAUSE_MS - Date.now()))
@@ -86,20 +86,20 @@ export function useLiveRecords(): void {
 }
 
 /** Changes something, if need be after signing in again; what is shown is then read anew. */
-export async function write<Result>(call: () => Promise<Result>): Promise<Result> {
+export async function runMutation<Result>(call: () => Promise<Result>): Promise<Result> {
   try {
     return await withFreshSession(call)
   } catch (error) {
-    throw withReason(error)
+    throw withServiceReason(error)
   } finally {
-    await Promise.all([refresh(RECORDS), refresh(FIGURES)])
+    await Promise.all([refreshQueries(RECORDS), refreshQueries(FIGURES)])
   }
 }
 
-const refresh = (root: string) => queryClient.invalidateQueries({ queryKey: [root] })
+const refreshQueries = (root: string) => queryClient.invalidateQueries({ queryKey: [root] })
 
 /** Administrators are told what the service says of their input: it names members and files as they write them. */
-export function withReason(error: unknown): unknown {
+export function withServiceReason(error: unknown): unknown {
   if (!(error instanceof SvcError) || error.status === undefined || error.status >= 500) return error
   if (hasLabel(`app.error.${error.code}`) && !/^(invalid|conflict|not_found)$/.test(error.code)) return error
   const issues = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(' '))

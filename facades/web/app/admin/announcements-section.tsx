@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
-import { minuteText, numberText } from '../shared/text/formats.ts'
+import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { ActionButton, readText, readWords } from './action-dialog.tsx'
-import { MINUTE_MS, readPages, useRead } from './admin-queries.ts'
+import { MINUTE_MS, readPages, useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { CheckInput, ChoiceInput, TextWithPreview } from './form-fields.tsx'
 import { useLocalRows } from './local-rows.ts'
@@ -24,7 +24,7 @@ const typeLabels = {
   policy: 'app.admin.typePolicy',
 } as const
 
-const columns = (): Column<Announcement>[] => [
+const buildColumns = (): Column<Announcement>[] => [
   {
     key: 'title',
     label: t('app.admin.announcement'),
@@ -43,27 +43,27 @@ const columns = (): Column<Announcement>[] => [
   {
     key: 'starts',
     label: t('app.admin.from'),
-    cell: ({ startsAt }) => minuteText(startsAt),
+    cell: ({ startsAt }) => formatDateTime(startsAt),
     text: ({ startsAt }) => startsAt,
     isSortable: true,
   },
   {
     key: 'ends',
     label: t('app.admin.ends'),
-    cell: ({ expiresAt }) => (expiresAt ? minuteText(expiresAt) : t('app.admin.never')),
+    cell: ({ expiresAt }) => (expiresAt ? formatDateTime(expiresAt) : t('app.admin.never')),
     text: ({ expiresAt }) => expiresAt,
   },
   {
     key: 'seen',
     label: t('app.admin.seen'),
-    cell: ({ seen }) => numberText(seen),
+    cell: ({ seen }) => formatNumber(seen),
     text: ({ seen }) => seen,
     isNumber: true,
   },
   {
     key: 'accepted',
     label: t('app.admin.accepted'),
-    cell: ({ accepted }) => numberText(accepted),
+    cell: ({ accepted }) => formatNumber(accepted),
     text: ({ accepted }) => accepted,
     isNumber: true,
   },
@@ -91,7 +91,7 @@ function publish(form: FormData) {
   })
 }
 
-const Publish = () => (
+const PublishButton = () => (
   <ActionButton
     label={t('app.admin.publish')}
     className="button"
@@ -123,17 +123,17 @@ export const AnnouncementsSection = ({ id }: { id?: string | undefined }) =>
 
 /** Lists announcements with how many have read and accepted them. */
 function AnnouncementList() {
-  const { data, error } = useRead(['announcements'], (signal) => api.announcements.list.query(undefined, { signal }))
-  const rows = useLocalRows({ all: data, error, columns: columns(), texts: ({ title }) => [title] })
+  const { data, error } = useRecords(['announcements'], (signal) => api.announcements.list.query(undefined, { signal }))
+  const rows = useLocalRows({ records: data, error, columns: buildColumns(), texts: ({ title }) => [title] })
   return (
     <RecordTable
       label={t('app.admin.announcements')}
-      columns={columns()}
+      columns={buildColumns()}
       rowKey={({ id }) => id}
       {...rows}
       none={t('app.admin.noAnnouncements')}
       filters={<SearchField name="q" label={t('app.admin.title')} />}
-      actions={<Publish />}
+      actions={<PublishButton />}
     />
   )
 }
@@ -143,7 +143,7 @@ type Receipt = Awaited<ReturnType<typeof api.announcements.receipts.query>>['row
 const PAGE_SIZE = 50
 const ALL_SIZE = 1000
 
-const receiptColumns = (): Column<Receipt>[] => [
+const buildReceiptColumns = (): Column<Receipt>[] => [
   {
     key: 'username',
     label: t('app.admin.username'),
@@ -155,11 +155,11 @@ const receiptColumns = (): Column<Receipt>[] => [
     text: ({ username }) => username,
   },
   { key: 'name', label: t('app.name'), cell: ({ name }) => name, text: ({ name }) => name },
-  { key: 'seen', label: t('app.admin.seen'), cell: ({ seenAt }) => minuteText(seenAt), text: ({ seenAt }) => seenAt },
+  { key: 'seen', label: t('app.admin.seen'), cell: ({ seenAt }) => formatDateTime(seenAt), text: ({ seenAt }) => seenAt },
   {
     key: 'accepted',
     label: t('app.admin.accepted'),
-    cell: ({ acceptedAt }) => (acceptedAt ? minuteText(acceptedAt) : t('app.admin.notYet')),
+    cell: ({ acceptedAt }) => (acceptedAt ? formatDateTime(acceptedAt) : t('app.admin.notYet')),
     text: ({ acceptedAt }) => acceptedAt,
   },
 ]
@@ -167,7 +167,7 @@ const receiptColumns = (): Column<Receipt>[] => [
 function useReceipts(id: string): Rows<Receipt> {
   const { filters } = useFilters()
   const input = { id, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useRead(
+  const { data, error } = useRecords(
     ['receipts', input],
     (signal) => api.announcements.receipts.query(input, { signal }),
     MINUTE_MS,
@@ -180,7 +180,7 @@ function useReceipts(id: string): Rows<Receipt> {
 const AnnouncementReceipts = ({ id }: { id: string }) => (
   <RecordTable
     label={t('app.admin.receipts')}
-    columns={receiptColumns()}
+    columns={buildReceiptColumns()}
     rowKey={({ userId }) => userId}
     {...useReceipts(id)}
     none={t('app.admin.noReceipts')}
@@ -189,7 +189,7 @@ const AnnouncementReceipts = ({ id }: { id: string }) => (
 
 /** An announcement: its texts in each language, and who has read and accepted it. */
 export function AnnouncementPage({ id }: { id: string }) {
-  const { data: all, error } = useRead(['announcements'], (signal) =>
+  const { data: all, error } = useRecords(['announcements'], (signal) =>
     api.announcements.list.query(undefined, { signal }),
   )
   const announcement = all?.find((each) => String(each.id) === id)
@@ -199,7 +199,7 @@ export function AnnouncementPage({ id }: { id: string }) {
   const isFixed = announcement.isForced && announcement.accepted > 0
   return (
     <>
-      <Texts id={id} title={announcement.title} isFixed={isFixed} />
+      <AnnouncementTexts id={id} title={announcement.title} isFixed={isFixed} />
       <AnnouncementReceipts id={id} />
     </>
   )
@@ -212,8 +212,8 @@ interface TextsProps {
   isFixed: boolean
 }
 
-function Texts({ id, title, isFixed }: TextsProps) {
-  const { data = [], error } = useRead(['texts', id], (signal) => api.announcements.texts.query({ id }, { signal }))
+function AnnouncementTexts({ id, title, isFixed }: TextsProps) {
+  const { data = [], error } = useRecords(['texts', id], (signal) => api.announcements.texts.query({ id }, { signal }))
   const textIn = (locale: string) => data.find((text) => text.locale === locale)?.text ?? ''
   return (
     <Part title={title}>

@@ -1,22 +1,22 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { minuteText } from '../shared/text/formats.ts'
+import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { ActionButton, readText, readWords } from './action-dialog.tsx'
-import { useRead } from './admin-queries.ts'
+import { useRecords } from './admin-queries.ts'
 import { CheckInput, TextInput } from './form-fields.tsx'
 import { useLocalRows } from './local-rows.ts'
-import { State } from './parts.tsx'
+import { StateBadge } from './parts.tsx'
 import { type Column, RecordTable, SearchField } from './record-table.tsx'
 
 type App = Awaited<ReturnType<typeof api.extApps.overview.query>>[number]
 
 /** Shows a credential once, as nobody gets it back. */
-type Show = (credential: string) => void
+type ShowCredential = (credential: string) => void
 
-const columnsWith = (show: Show): Column<App>[] => [
+const buildColumns = (show: ShowCredential): Column<App>[] => [
   {
     key: 'name',
     label: t('app.admin.app'),
@@ -46,7 +46,7 @@ const columnsWith = (show: Show): Column<App>[] => [
   {
     key: 'used',
     label: t('app.admin.lastUsed'),
-    cell: ({ lastUsedAt }) => (lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never')),
+    cell: ({ lastUsedAt }) => (lastUsedAt ? formatDateTime(lastUsedAt) : t('app.admin.never')),
     text: ({ lastUsedAt }) => lastUsedAt,
     isSortable: true,
   },
@@ -55,7 +55,7 @@ const columnsWith = (show: Show): Column<App>[] => [
     label: t('app.admin.state'),
     cell: ({ active, fromFile }) => (
       <span>
-        <State kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</State>
+        <StateBadge kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</StateBadge>
         {fromFile && <span className="sub">{t('app.admin.fromAppFile')}</span>}
       </span>
     ),
@@ -68,7 +68,7 @@ const columnsWith = (show: Show): Column<App>[] => [
   },
 ]
 
-function AppActions({ app: { id, name, active, links }, show }: { app: App; show: Show }) {
+function AppActions({ app: { id, name, active, links }, show }: { app: App; show: ShowCredential }) {
   const chosen = { id: String(id) }
   return (
     <span className="admin-buttons">
@@ -99,7 +99,7 @@ function AppActions({ app: { id, name, active, links }, show }: { app: App; show
   )
 }
 
-const AddApp = ({ show }: { show: Show }) => (
+const AddApp = ({ show }: { show: ShowCredential }) => (
   <ActionButton
     label={t('app.admin.addApp')}
     className="button"
@@ -146,9 +146,9 @@ const AddApp = ({ show }: { show: Show }) => (
 /** Programs of others that people link with their account. */
 export function AppsSection() {
   const [credential, setCredential] = useState('')
-  const { data, error } = useRead(['apps'], (signal) => api.extApps.overview.query(undefined, { signal }))
-  const columns = columnsWith(setCredential)
-  const rows = useLocalRows({ all: data, error, columns, texts: ({ name, url }) => [name, url] })
+  const { data, error } = useRecords(['apps'], (signal) => api.extApps.overview.query(undefined, { signal }))
+  const columns = buildColumns(setCredential)
+  const rows = useLocalRows({ records: data, error, columns, texts: ({ name, url }) => [name, url] })
   return (
     <>
       {credential !== '' && (

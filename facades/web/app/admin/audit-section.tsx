@@ -1,26 +1,26 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { minuteText } from '../shared/text/formats.ts'
+import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { useRead } from './admin-queries.ts'
+import { useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { withFreshSession } from './fresh-session.tsx'
-import { State } from './parts.tsx'
+import { StateBadge } from './parts.tsx'
 import { type Column, DayField, RecordTable, type Rows, SearchField } from './record-table.tsx'
 
 type Entry = Awaited<ReturnType<typeof api.audit.list.query>>['entries'][number]
 
 const PAGE_SIZE = 50
 const ALL_SIZE = 1000
-const names = ['act', 'actor', 'subject', 'outcome', 'from', 'to'] as const
+const filterNames = ['act', 'actor', 'subject', 'outcome', 'from', 'to'] as const
 
 /** The entries that the filters of the address choose. A page is found behind those before it, as a log only grows at its head. */
 function useEntries(): Rows<Entry> {
   const { filters } = useFilters()
-  const chosen = Object.fromEntries(names.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
+  const chosen = Object.fromEntries(filterNames.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
   const page = Number(filters['page'] ?? 1)
-  const { data, error } = useRead(['audit', chosen, page], async (signal) => {
+  const { data, error } = useRecords(['audit', chosen, page], async (signal) => {
     const limit = Math.min(ALL_SIZE, page * PAGE_SIZE)
     const { entries, next } = await api.audit.list.query({ ...chosen, limit }, { signal })
     return { entries: entries.slice((page - 1) * PAGE_SIZE), hasMore: next !== null && limit < ALL_SIZE }
@@ -39,17 +39,17 @@ function useEntries(): Rows<Entry> {
   return { rows: data?.entries, error, hasMore: data?.hasMore ?? false, readAll }
 }
 
-const DONE = 'ok'
+const OK_OUTCOME = 'ok'
 
-const columns = (): Column<Entry>[] => [
-  { key: 'at', label: t('app.admin.at'), cell: ({ at }) => minuteText(at), text: ({ at }) => at },
+const buildColumns = (): Column<Entry>[] => [
+  { key: 'at', label: t('app.admin.at'), cell: ({ at }) => formatDateTime(at), text: ({ at }) => at },
   { key: 'actor', label: t('app.admin.actor'), cell: ({ actor }) => actor, text: ({ actor }) => actor },
   { key: 'act', label: t('app.admin.act'), cell: ({ act }) => <code>{act}</code>, text: ({ act }) => act },
   { key: 'subject', label: t('app.admin.subject'), cell: ({ subject }) => subject, text: ({ subject }) => subject },
   {
     key: 'outcome',
     label: t('app.admin.outcome'),
-    cell: ({ outcome }) => <State kind={outcome === DONE ? 'ok' : 'wrong'}>{outcome}</State>,
+    cell: ({ outcome }) => <StateBadge kind={outcome === OK_OUTCOME ? 'ok' : 'wrong'}>{outcome}</StateBadge>,
     text: ({ outcome }) => outcome,
   },
   {
@@ -71,7 +71,7 @@ const Details = ({ value }: { value: unknown }) => (
 export const AuditSection = () => (
   <RecordTable
     label={t('app.admin.audit')}
-    columns={columns()}
+    columns={buildColumns()}
     rowKey={({ seq }) => seq}
     {...useEntries()}
     none={t('app.admin.noEntries')}
@@ -84,14 +84,14 @@ export const AuditSection = () => (
         <DayField name="to" label={t('app.admin.to')} />
       </>
     }
-    actions={<Verify />}
+    actions={<VerifyLog />}
   />
 )
 
 type Verdict = Awaited<ReturnType<typeof api.audit.verify.query>>
 
 /** Walks the whole chain, which tells of entries that were changed or removed. */
-function Verify() {
+function VerifyLog() {
   const [state, setState] = useState<'ready' | 'working' | { verdict: Verdict } | { error: unknown }>('ready')
   const verify = async () => {
     setState('working')
@@ -115,9 +115,9 @@ function Verify() {
 }
 
 const VerdictText = ({ isWhole, entries, findings }: Verdict) => (
-  <State kind={isWhole ? 'ok' : 'wrong'}>
+  <StateBadge kind={isWhole ? 'ok' : 'wrong'}>
     {isWhole
       ? t('app.admin.chainWhole', { count: entries })
       : t('app.admin.chainBroken', { reason: findings.map(({ seq, problem }) => `${seq} ${problem}`).join('; ') })}
-  </State>
+  </StateBadge>
 )

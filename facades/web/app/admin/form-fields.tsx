@@ -103,7 +103,7 @@ export function readJson(form: FormData, name: string): unknown {
   }
 }
 
-export const jsonText = (value: unknown): string =>
+export const formatJson = (value: unknown): string =>
   value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
 
 /** A number, or null where a field is empty. */

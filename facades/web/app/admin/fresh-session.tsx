@@ -8,14 +8,14 @@ import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 
-interface Waiting {
-  goOn: () => void
-  giveUp: () => void
+interface SignInRequest {
+  retry: () => void
+  cancel: () => void
 }
 
 /** The calls that wait for a sign-in, and the component that asks for it: the one that came last. */
-let waiting: Waiting | undefined
-let promise: Promise<void> | undefined
+let signInRequest: SignInRequest | undefined
+let pendingSignIn: Promise<void> | undefined
 let hosts: readonly string[] = []
 const listeners = new Set<() => void>()
 
@@ -27,7 +27,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-const isStale = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
+const needsFreshLogin = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
 
 /** Makes a call; where the service wants a newer sign-in for it, asks for one and makes it again. */
 export async function withFreshSession<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -35,25 +35,25 @@ export async function withFreshSession<Result>(call: () => Promise<Result>): Pro
     try {
       return await call()
     } catch (error) {
-      if (!isStale(error)) throw error
-      promise ??= askToSignIn(error)
-      await promise
+      if (!needsFreshLogin(error)) throw error
+      pendingSignIn ??= askToSignIn(error)
+      await pendingSignIn
     }
 }
 
 function askToSignIn(error: unknown): Promise<void> {
-  const { promise: asked, resolve, reject } = Promise.withResolvers<void>()
-  waiting = { goOn: resolve, giveUp: () => reject(error) }
+  const { promise: request, resolve, reject } = Promise.withResolvers<void>()
+  signInRequest = { retry: resolve, cancel: () => reject(error) }
   notify()
-  return asked.finally(() => {
-    waiting = undefined
-    promise = undefined
+  return request.finally(() => {
+    signInRequest = undefined
+    pendingSignIn = undefined
     notify()
   })
 }
 
 /** Asks for a new sign-in when something needs it. One stands on the page, and one in each dialog that is open above it. */
-export function FreshSession() {
+export function FreshSessionDialog() {
   const id = useId()
   useEffect(() => {
     hosts = [...hosts, id]
@@ -63,25 +63,25 @@ export function FreshSession() {
       notify()
     }
   }, [id])
-  const asked = useSyncExternalStore(subscribe, () => (hosts.at(-1) === id ? waiting : undefined))
-  return asked ? <SignInDialog {...asked} /> : null
+  const request = useSyncExternalStore(subscribe, () => (hosts.at(-1) === id ? signInRequest : undefined))
+  return request ? <SignInDialog {...request} /> : null
 }
 
 /** Signs in here by password, or in another tab, after which the call is made again. */
-function SignInDialog({ goOn, giveUp }: Waiting) {
+function SignInDialog({ retry, cancel }: SignInRequest) {
   const { data } = useQuery({ queryKey: ['login'], queryFn: () => api.pages.visit.query({ page: 'login' }) })
   useEffect(() => {
-    addEventListener('focus', goOn)
-    return () => removeEventListener('focus', goOn)
-  }, [goOn])
+    addEventListener('focus', retry)
+    return () => removeEventListener('focus', retry)
+  }, [retry])
   return (
-    <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && giveUp()}>
+    <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && cancel()}>
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className="backdrop" />
         <AlertDialog.Popup className="dialog">
           <AlertDialog.Title>{t('app.admin.fresh')}</AlertDialog.Title>
           <AlertDialog.Description>{t('app.admin.freshText')}</AlertDialog.Description>
-          {data?.login.password && <PasswordForm done={goOn} />}
+          {data?.login.password && <PasswordForm done={retry} />}
           <p className="actions">
             <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
             {data?.login.elsewhere && (

@@ -1,4 +1,4 @@
-import { moneyText, numberText } from '../shared/text/formats.ts'
+import { formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 
 const subjectLabels = {
@@ -13,20 +13,20 @@ const subjectLabels = {
   provider: 'app.admin.ofProvider',
 } as const
 
-interface Measured {
+interface LimitUnit {
   unit: 'requests' | 'tokens' | 'money'
   currency: string | null
 }
 
-export const amountText = ({ unit, currency }: Measured, amount: number) =>
-  unit === 'money' ? moneyText(amount, currency ?? 'EUR') : numberText(amount)
+export const formatLimitAmount = ({ unit, currency }: LimitUnit, amount: number) =>
+  unit === 'money' ? formatMoney(amount, currency ?? 'EUR') : formatNumber(amount)
 
-interface Named {
+interface LimitSubject {
   subject: keyof typeof subjectLabels
   subjectId: string
   subjectName?: string | null
 }
 
 /** For whom a limit is. */
-export const whomText = ({ subject, subjectId, subjectName }: Named) =>
+export const describeSubject = ({ subject, subjectId, subjectName }: LimitSubject) =>
   [t(subjectLabels[subject]), subjectName ?? subjectId].filter(Boolean).join(': ')

@@ -1,37 +1,37 @@
 import { useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
-import { minuteText, numberText } from '../shared/text/formats.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
-import { MINUTE_MS, useRead, withReason } from './admin-queries.ts'
+import { MINUTE_MS, useRecords, withServiceReason } from './admin-queries.ts'
 import { ChoiceInput } from './form-fields.tsx'
-import { amountText, whomText } from './limit-texts.ts'
+import { formatLimitAmount, describeSubject } from './limit-texts.ts'
 import { useLocalRows } from './local-rows.ts'
-import { State } from './parts.tsx'
+import { StateBadge } from './parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
 
 type Limit = Awaited<ReturnType<typeof api.limits.list.query>>[number]
 type Entry = Parameters<typeof api.limits.set.mutate>[0]
 
 /** From this part of a limit on, somebody is near it. */
-const NEAR = 0.8
+const WARN_SHARE = 0.8
 
 /** For whom it is: one that each has of their own says so. */
-const targetText = (limit: Limit) =>
+const describeTarget = (limit: Limit) =>
   isForEach(limit)
     ? [
-        `${whomText({ ...limit, subjectId: '', subjectName: null })}: ${t('app.admin.each')}`,
+        `${describeSubject({ ...limit, subjectId: '', subjectName: null })}: ${t('app.admin.each')}`,
         limit.subjectName ?? limit.subjectId,
       ]
         .filter(Boolean)
         .join(' · ')
-    : whomText(limit)
+    : describeSubject(limit)
 
 const isForEach = ({ target, subject }: Limit) => subject !== 'installation' && target === subject
 
-const shareOf = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
+const getUsedShare = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 const periodLabels = {
   minute: 'app.admin.perMinute',
   hour: 'app.admin.perHour',
@@ -40,7 +40,7 @@ const periodLabels = {
   month: 'app.admin.perMonth',
 } as const
 
-const columns = (): Column<Limit>[] => [
+const buildColumns = (): Column<Limit>[] => [
   {
     key: 'name',
     label: t('app.name'),
@@ -53,19 +53,19 @@ const columns = (): Column<Limit>[] => [
     text: ({ name }) => name,
     isSortable: true,
   },
-  { key: 'whom', label: t('app.admin.for'), cell: targetText, text: targetText, isSortable: true },
+  { key: 'whom', label: t('app.admin.for'), cell: describeTarget, text: describeTarget, isSortable: true },
   {
     key: 'cap',
     label: t('app.admin.cap'),
     cell: (limit) =>
-      `${amountText(limit, limit.cap)} ${limit.unit === 'money' ? '' : t(unitLabels[limit.unit])} ${t(periodLabels[limit.period])}`,
+      `${formatLimitAmount(limit, limit.cap)} ${limit.unit === 'money' ? '' : t(unitLabels[limit.unit])} ${t(periodLabels[limit.period])}`,
     text: ({ cap }) => cap,
   },
-  { key: 'used', label: t('app.admin.used'), cell: (limit) => <Use limit={limit} />, text: shareOf, isSortable: true },
+  { key: 'used', label: t('app.admin.used'), cell: (limit) => <UsageCell limit={limit} />, text: getUsedShare, isSortable: true },
   {
     key: 'resets',
     label: t('app.admin.resets'),
-    cell: ({ resetsAt }) => minuteText(resetsAt),
+    cell: ({ resetsAt }) => formatDateTime(resetsAt),
     text: ({ resetsAt }) => resetsAt,
   },
   { key: 'actions', label: t('app.admin.actions'), cell: (limit) => <LimitActions limit={limit} /> },
@@ -73,14 +73,14 @@ const columns = (): Column<Limit>[] => [
 
 const unitLabels = { requests: 'app.admin.requests', tokens: 'app.admin.tokens' } as const
 
-function Use({ limit }: { limit: Limit }) {
+function UsageCell({ limit }: { limit: Limit }) {
   const { used, held, mode, refused } = limit
-  const share = shareOf(limit)
+  const share = getUsedShare(limit)
   return (
     <span>
-      <State kind={share >= 1 ? 'wrong' : share >= NEAR ? 'warn' : 'ok'}>
-        {`${amountText(limit, used + held)} (${numberText(Math.round(share * 100))} %)`}
-      </State>
+      <StateBadge kind={share >= 1 ? 'wrong' : share >= WARN_SHARE ? 'warn' : 'ok'}>
+        {`${formatLimitAmount(limit, used + held)} (${formatNumber(Math.round(share * 100))} %)`}
+      </StateBadge>
       <span className="sub">
         {[mode === 'observe' && t('app.admin.observed'), refused > 0 && t('app.admin.refusals', { count: refused })]
           .filter(Boolean)
@@ -160,7 +160,7 @@ const SetLimit = ({ limit }: { limit?: Limit }) => (
 )
 
 /** The values of a limit as its fields have them; those of a new one to begin with. */
-const valuesOf = (limit: Limit) => ({
+const toFieldValues = (limit: Limit) => ({
   name: limit.name,
   target: limit.target,
   cap: limit.baseCap / (limit.unit === 'money' ? MICROS : 1),
@@ -168,10 +168,10 @@ const valuesOf = (limit: Limit) => ({
   period: limit.period,
   mode: limit.mode,
 })
-const newValues = { name: '', target: '', cap: '', unit: 'EUR', period: 'month', mode: 'enforce' } as const
+const defaultValues = { name: '', target: '', cap: '', unit: 'EUR', period: 'month', mode: 'enforce' } as const
 
 function LimitFields({ limit }: { limit?: Limit }) {
-  const values = limit ? valuesOf(limit) : newValues
+  const values = limit ? toFieldValues(limit) : defaultValues
   return (
     <>
       <div className="field-pair">
@@ -226,7 +226,7 @@ function Simulation({ limit }: { limit?: Limit }) {
     if (!form?.reportValidity()) return
     setOutcome(t('page.working'))
     const asked = api.limits.preview.query({ config: { limits: [readEntry(new FormData(form), limit)] } })
-    setOutcome(await asked.then(simulationText, (error: unknown) => errorText(withReason(error))))
+    setOutcome(await asked.then(describeSimulation, (error: unknown) => describeError(withServiceReason(error))))
   }
   return (
     <div ref={place} className="admin-text">
@@ -238,23 +238,23 @@ function Simulation({ limit }: { limit?: Limit }) {
   )
 }
 
-function simulationText({ limits, totals }: Awaited<ReturnType<typeof api.limits.preview.query>>): string {
-  const [calls, refused] = [numberText(totals.calls), numberText(limits[0]?.refused ?? 0)]
-  return t('app.admin.simulated', { calls, refused, subjects: numberText(limits[0]?.subjects ?? 0) })
+function describeSimulation({ limits, totals }: Awaited<ReturnType<typeof api.limits.preview.query>>): string {
+  const [calls, refused] = [formatNumber(totals.calls), formatNumber(limits[0]?.refused ?? 0)]
+  return t('app.admin.simulated', { calls, refused, subjects: formatNumber(limits[0]?.subjects ?? 0) })
 }
 
 /** All limits with what is used of them. */
 export function LimitsSection() {
-  const { data, error } = useRead(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS)
+  const { data, error } = useRecords(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS)
   const rows = useLocalRows({
-    ...{ all: data, error, columns: columns() },
-    texts: (limit) => [limit.name, targetText(limit)],
-    isChosen: (limit, { near }) => !near || shareOf(limit) >= NEAR,
+    records: data, error, columns: buildColumns(),
+    texts: (limit) => [limit.name, describeTarget(limit)],
+    matchesFilters: (limit, { near }) => !near || getUsedShare(limit) >= WARN_SHARE,
   })
   return (
     <RecordTable
       label={t('app.admin.limits')}
-      columns={columns()}
+      columns={buildColumns()}
       rowKey={({ name, subjectId }) => `${name} ${subjectId}`}
       {...rows}
       none={t('app.admin.noLimits')}

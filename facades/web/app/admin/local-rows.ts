@@ -4,26 +4,32 @@ import type { Column, Rows } from './record-table.tsx'
 
 const PAGE_SIZE = 50
 
-interface LocalRows<Row> {
+interface LocalRowsOptions<Row> {
   /** All rows, which are in the browser; undefined while they are read. */
-  all: readonly Row[] | undefined
+  records: readonly Row[] | undefined
   error: unknown
   columns: readonly Column<Row>[]
   /** The texts of a row among which a search looks. */
   texts: (row: Row) => readonly (string | null)[]
   /** Tells the rows that the other filters choose. */
-  isChosen?: (row: Row, filters: Readonly<Record<string, string>>) => boolean
+  matchesFilters?: (row: Row, filters: Readonly<Record<string, string>>) => boolean
 }
 
 /** Searches, chooses, orders and divides into pages what is read as a whole. */
-export function useLocalRows<Row>({ all, error, columns, texts, isChosen = () => true }: LocalRows<Row>): Rows<Row> {
+export function useLocalRows<Row>({
+  records,
+  error,
+  columns,
+  texts,
+  matchesFilters = () => true,
+}: LocalRowsOptions<Row>): Rows<Row> {
   const { filters } = useFilters()
-  if (!all) return { rows: undefined, error, hasMore: false }
+  if (!records) return { rows: undefined, error, hasMore: false }
   const wanted = (filters['q'] ?? '').trim().toLowerCase()
-  const found = all.filter(
-    (row) => isChosen(row, filters) && texts(row).some((text) => (text ?? '').toLowerCase().includes(wanted)),
+  const found = records.filter(
+    (row) => matchesFilters(row, filters) && texts(row).some((text) => (text ?? '').toLowerCase().includes(wanted)),
   )
-  const ordered = order(found, columns, filters['sort'] ?? '')
+  const ordered = sortRows(found, columns, filters['sort'] ?? '')
   const begin = (Number(filters['page'] ?? 1) - 1) * PAGE_SIZE
   const rows = ordered.slice(begin, begin + PAGE_SIZE)
   const hasMore = begin + PAGE_SIZE < ordered.length
@@ -33,7 +39,7 @@ export function useLocalRows<Row>({ all, error, columns, texts, isChosen = () =>
 const collator = new Intl.Collator([...regions], { numeric: true })
 
 /** By the text of a column, numbers by their size; a minus before its name turns it round. */
-function order<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: string): readonly Row[] {
+function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: string): readonly Row[] {
   const key = sort.replace(/^-/, '')
   const { text } = columns.find((column) => column.key === key && column.isSortable) ?? {}
   if (!text) return rows

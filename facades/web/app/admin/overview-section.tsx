@@ -1,13 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { api } from '../shared/api/client.ts'
-import { calendarDayText, moneyText, numberText } from '../shared/text/formats.ts'
+import { formatUtcDay, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { MINUTE_MS, useFigures, useRead } from './admin-queries.ts'
+import { MINUTE_MS, useFigures, useRecords } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
-import { oneOf } from './filters.ts'
-import { Part, PlainTable, State } from './parts.tsx'
+import { findChoice } from './filters.ts'
+import { Part, PlainTable, StateBadge } from './parts.tsx'
 import type { SectionName } from './sections.ts'
 
 /** Is it well, what is used, and what needs a decision. */
@@ -15,12 +15,12 @@ export const OverviewSection = () => (
   <>
     <Health />
     <Decisions />
-    <Days />
-    <Sums by="model" title={t('app.admin.byModel')} />
-    <Sums by="provider" title={t('app.admin.byProvider')} />
-    <Sums by="group" title={t('app.admin.byGroup')} />
-    <Quality order="slowest" title={t('app.admin.slowest')} />
-    <Quality order="failing" title={t('app.admin.failing')} />
+    <DailyUsage />
+    <UsageRanking by="model" title={t('app.admin.byModel')} />
+    <UsageRanking by="provider" title={t('app.admin.byProvider')} />
+    <UsageRanking by="group" title={t('app.admin.byGroup')} />
+    <ModelQuality order="slowest" title={t('app.admin.slowest')} />
+    <ModelQuality order="failing" title={t('app.admin.failing')} />
   </>
 )
 
@@ -33,14 +33,14 @@ function Health() {
       {data && (
         <>
           <p>
-            <State kind={data.status === 'healthy' ? 'ok' : 'wrong'}>
+            <StateBadge kind={data.status === 'healthy' ? 'ok' : 'wrong'}>
               {t(data.status === 'healthy' ? 'app.admin.allWell' : 'app.admin.notWell')}
-            </State>
+            </StateBadge>
           </p>
           <ul className="tiles">
             {data.parts.map(({ name, status, message }) => (
               <li key={name} title={message}>
-                <State kind={status === 'ok' ? 'ok' : 'wrong'}>{partText(name)}</State>
+                <StateBadge kind={status === 'ok' ? 'ok' : 'wrong'}>{getPartLabel(name)}</StateBadge>
                 {status !== 'ok' && <p className="hint">{message}</p>}
               </li>
             ))}
@@ -59,8 +59,8 @@ function Health() {
                 cells: [
                   replica,
                   <ReplicaState key="health" failing={failing} />,
-                  numberText(connections),
-                  numberText(behind),
+                  formatNumber(connections),
+                  formatNumber(behind),
                 ],
               }))}
             />
@@ -81,16 +81,16 @@ const partLabels = {
 const parts = ['database', 'cache', 'kvstore', 'storage', 'changeBus'] as const
 
 /** Parts that an extension checks are called as it says. */
-function partText(name: string): string {
-  const known = oneOf(parts, name)
+function getPartLabel(name: string): string {
+  const known = findChoice(parts, name)
   return known ? t(partLabels[known]) : name
 }
 
 /** Whether the parts of another replica work, by what it says itself. */
 function ReplicaState({ failing }: { failing: readonly string[] | null }) {
-  if (failing === null) return <State kind="idle">{t('app.admin.partsUnknown')}</State>
-  if (failing.length === 0) return <State kind="ok">{t('app.admin.allWell')}</State>
-  return <State kind="wrong">{t('app.admin.partsFailing', { names: failing.map(partText).join(', ') })}</State>
+  if (failing === null) return <StateBadge kind="idle">{t('app.admin.partsUnknown')}</StateBadge>
+  if (failing.length === 0) return <StateBadge kind="ok">{t('app.admin.allWell')}</StateBadge>
+  return <StateBadge kind="wrong">{t('app.admin.partsFailing', { names: failing.map(getPartLabel).join(', ') })}</StateBadge>
 }
 
 interface DecisionProps {
@@ -109,7 +109,7 @@ const Decision = ({ section, search = {}, children }: DecisionProps) => (
 )
 
 function Decisions() {
-  const { data, error } = useRead(
+  const { data, error } = useRecords(
     ['decisions'],
     (signal) => api.overview.decisions.query(undefined, { signal }),
     MINUTE_MS,
@@ -155,64 +155,64 @@ function Decisions() {
 
 const DAYS = 30
 const DAY_MS = 86_400_000
-const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
+const getDayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
 
-type Sum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
+type UsageSum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
 type Dimension = 'day' | 'model' | 'provider' | 'group'
 
 /** Shows the usage of the last days by one of the dimensions. */
 const useSums = (by: Dimension) =>
   useFigures(['overview', by], (signal) =>
-    api.usage.list.query({ by, from: dayBefore(DAYS - 1), size: 100 }, { signal }),
+    api.usage.list.query({ by, from: getDayBefore(DAYS - 1), size: 100 }, { signal }),
   )
 
-const costText = ({ costMicros, currency }: Sum) =>
-  costMicros === null || !currency ? '–' : moneyText(costMicros, currency)
-const tokensOf = ({ inputTokens, outputTokens }: Sum) => inputTokens + outputTokens
+const formatCost = ({ costMicros, currency }: UsageSum) =>
+  costMicros === null || !currency ? '–' : formatMoney(costMicros, currency)
+const countTokens = ({ inputTokens, outputTokens }: UsageSum) => inputTokens + outputTokens
 
-const sumHeads = (first: string) => [
+const buildSumHeads = (first: string) => [
   first,
   `#${t('app.admin.requests')}`,
   `#${t('app.admin.tokens')}`,
   `#${t('app.admin.cost')}`,
 ]
-const sumCells = (name: string, sum: Sum) => [name, numberText(sum.requests), numberText(tokensOf(sum)), costText(sum)]
+const buildSumCells = (name: string, sum: UsageSum) => [name, formatNumber(sum.requests), formatNumber(countTokens(sum)), formatCost(sum)]
 
-function Days() {
+function DailyUsage() {
   const { data, error } = useSums('day')
   const sums = data?.rows ?? []
   const rows = sums.map((sum) => {
-    return { key: `${sum.day} ${sum.currency}`, cells: sumCells(calendarDayText(sum.day ?? ''), sum) }
+    return { key: `${sum.day} ${sum.currency}`, cells: buildSumCells(formatUtcDay(sum.day ?? ''), sum) }
   })
   const currencies = [...new Set(sums.flatMap(({ currency }) => currency ?? []))]
   return (
     <Part title={t('app.admin.lastDays')}>
       {error && <FormError error={error} />}
       <div className="charts">
-        <DayChart sums={sums} what={t('app.admin.requests')} measure={({ requests }) => requests} toText={numberText} />
-        <DayChart sums={sums} what={t('app.admin.tokens')} measure={tokensOf} toText={numberText} />
+        <DayChart sums={sums} what={t('app.admin.requests')} measure={({ requests }) => requests} toText={formatNumber} />
+        <DayChart sums={sums} what={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
         {currencies.map((currency) => (
           <DayChart
             key={currency}
             sums={sums.filter((sum) => sum.currency === currency)}
             what={t('app.admin.cost')}
             measure={({ costMicros }) => costMicros ?? 0}
-            toText={(value) => moneyText(value, currency)}
+            toText={(value) => formatMoney(value, currency)}
           />
         ))}
       </div>
       <details>
         <summary>{t('app.admin.asTable')}</summary>
-        <PlainTable label={t('app.admin.lastDays')} heads={sumHeads(t('app.admin.day'))} rows={rows} />
+        <PlainTable label={t('app.admin.lastDays')} heads={buildSumHeads(t('app.admin.day'))} rows={rows} />
       </details>
     </Part>
   )
 }
 
 interface DayChartProps {
-  sums: readonly Sum[]
+  sums: readonly UsageSum[]
   what: string
-  measure: (sum: Sum) => number
+  measure: (sum: UsageSum) => number
   toText: (value: number) => string
 }
 
@@ -220,9 +220,9 @@ interface DayChartProps {
 function DayChart({ sums, what, measure, toText }: DayChartProps) {
   const byDay = Map.groupBy(sums, ({ day }) => day ?? '')
   const bars = Array.from({ length: DAYS }, (_, index) => {
-    const day = dayBefore(DAYS - 1 - index)
+    const day = getDayBefore(DAYS - 1 - index)
     const value = (byDay.get(day) ?? []).reduce((all, sum) => all + measure(sum), 0)
-    return { name: calendarDayText(day), value, text: toText(value) }
+    return { name: formatUtcDay(day), value, text: toText(value) }
   })
   const total = toText(bars.reduce((all, { value }) => all + value, 0))
   return (
@@ -235,31 +235,31 @@ function DayChart({ sums, what, measure, toText }: DayChartProps) {
   )
 }
 
-const MOST = 10
+const MAX_ROWS = 10
 const headLabels = { model: 'app.admin.model', provider: 'app.admin.provider', group: 'app.admin.group' } as const
 
 /** Those of a kind that were used most, as bars beside their figures. */
-function Sums({ by, title }: { by: keyof typeof headLabels; title: string }) {
+function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: string }) {
   const { data, error } = useSums(by)
-  const sums = (data?.rows ?? []).toSorted((a, b) => tokensOf(b) - tokensOf(a)).slice(0, MOST)
+  const sums = (data?.rows ?? []).toSorted((a, b) => countTokens(b) - countTokens(a)).slice(0, MAX_ROWS)
   if (error) return <FormError error={error} />
   if (sums.length === 0) return null
-  const most = Math.max(1, ...sums.map(tokensOf))
+  const most = Math.max(1, ...sums.map(countTokens))
   const rows = sums.map((sum) => {
-    const [name = '', ...figures] = sumCells(sum[by] ?? t('app.admin.none'), sum)
+    const [name = '', ...figures] = buildSumCells(sum[by] ?? t('app.admin.none'), sum)
     return {
       key: `${name} ${sum.currency}`,
-      cells: [<Share key="name" name={name} share={tokensOf(sum) / most} />, ...figures],
+      cells: [<ShareBar key="name" name={name} share={countTokens(sum) / most} />, ...figures],
     }
   })
   return (
     <Part title={title}>
-      <PlainTable label={title} heads={sumHeads(t(headLabels[by]))} rows={rows} />
+      <PlainTable label={title} heads={buildSumHeads(t(headLabels[by]))} rows={rows} />
     </Part>
   )
 }
 
-const Share = ({ name, share }: { name: string; share: number }) => (
+const ShareBar = ({ name, share }: { name: string; share: number }) => (
   <>
     {name}
     <svg className="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
@@ -271,10 +271,10 @@ const Share = ({ name, share }: { name: string; share: number }) => (
 const SECOND_MS = 1000
 const QUALITY_ROWS = 5
 
-const secondsText = (time: number | null) =>
-  time === null ? '–' : t('app.admin.seconds', { seconds: numberText(Math.round(time / 100) / (SECOND_MS / 100)) })
+const formatSeconds = (time: number | null) =>
+  time === null ? '–' : t('app.admin.seconds', { seconds: formatNumber(Math.round(time / 100) / (SECOND_MS / 100)) })
 
-function Quality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
+function ModelQuality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
   const { data = [] } = useFigures(['quality', order], (signal) => api.overview.models.query({ order }, { signal }))
   const shown = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
   if (shown.length === 0) return null
@@ -291,7 +291,7 @@ function Quality({ order, title }: { order: 'slowest' | 'failing'; title: string
         ]}
         rows={shown.map(({ model, provider, calls, failed, medianMs, firstPieceMs }) => ({
           key: `${provider} ${model}`,
-          cells: [model, numberText(calls), numberText(failed), secondsText(medianMs), secondsText(firstPieceMs)],
+          cells: [model, formatNumber(calls), formatNumber(failed), formatSeconds(medianMs), formatSeconds(firstPieceMs)],
         }))}
       />
     </Part>

@@ -33,20 +33,20 @@ interface PlainTableProps {
 }
 
 /** Tables of more columns are lists of facts on narrow pages. */
-const FEW = 3
+const MAX_UNSTACKED_COLUMNS = 3
 
-const nameOf = (head = '') => head.replace('#', '')
+const getHeadName = (head = '') => head.replace('#', '')
 
 /** A short table without filters. */
 export function PlainTable({ label, heads, rows }: PlainTableProps) {
   const classOf = (index: number) => (heads[index]?.startsWith('#') ? 'number' : undefined)
   return (
-    <table className={heads.length > FEW ? 'plain-table stacked-table' : 'plain-table'} aria-label={label}>
+    <table className={heads.length > MAX_UNSTACKED_COLUMNS ? 'plain-table stacked-table' : 'plain-table'} aria-label={label}>
       <thead>
         <tr>
           {heads.map((head, index) => (
             <th key={head} scope="col" className={classOf(index)}>
-              {nameOf(head)}
+              {getHeadName(head)}
             </th>
           ))}
         </tr>
@@ -55,7 +55,7 @@ export function PlainTable({ label, heads, rows }: PlainTableProps) {
         {rows.map(({ key, cells }) => (
           <tr key={key}>
             {cells.map((cell, index) => (
-              <td key={heads[index]} className={classOf(index)} data-label={nameOf(heads[index])}>
+              <td key={heads[index]} className={classOf(index)} data-label={getHeadName(heads[index])}>
                 {cell}
               </td>
             ))}
@@ -72,4 +72,4 @@ interface StateProps {
 }
 
 /** In which state something is: a word, with a mark of its colour. */
-export const State = ({ kind, children }: StateProps) => <span className={`state ${kind}`}>{children}</span>
+export const StateBadge = ({ kind, children }: StateProps) => <span className={`state ${kind}`}>{children}</span>

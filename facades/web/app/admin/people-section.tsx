@@ -1,30 +1,30 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { minuteText } from '../shared/text/formats.ts'
+import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
-import { useRead } from './admin-queries.ts'
+import { useRecords } from './admin-queries.ts'
 import { ChoiceInput } from './form-fields.tsx'
-import { State } from './parts.tsx'
+import { StateBadge } from './parts.tsx'
 import {
-  type Listed,
-  roleChoices,
-  roleText,
-  sourceChoices,
-  sourceText,
-  stateChoices,
+  type ListedPerson,
+  listRoleChoices,
+  getRoleLabel,
+  listSourceChoices,
+  getSourceLabel,
+  listStateChoices,
   stateKinds,
-  stateText,
+  getStateLabel,
   usePeople,
 } from './people.ts'
 import { PersonPage } from './person-page.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
 
-const columns = (): Column<Listed>[] => [
+const buildColumns = (): Column<ListedPerson>[] => [
   {
     key: 'username',
     label: t('app.admin.username'),
@@ -48,7 +48,7 @@ const columns = (): Column<Listed>[] => [
     text: ({ name }) => name,
     isSortable: true,
   },
-  { key: 'role', label: t('app.admin.role'), cell: ({ role }) => roleText(role), text: ({ role }) => role },
+  { key: 'role', label: t('app.admin.role'), cell: ({ role }) => getRoleLabel(role), text: ({ role }) => role },
   {
     key: 'groups',
     label: t('app.admin.groups'),
@@ -58,20 +58,20 @@ const columns = (): Column<Listed>[] => [
   {
     key: 'source',
     label: t('app.admin.source'),
-    cell: ({ source }) => sourceText(source),
-    text: ({ source }) => sourceText(source),
+    cell: ({ source }) => getSourceLabel(source),
+    text: ({ source }) => getSourceLabel(source),
   },
   {
     key: 'signedInAt',
     label: t('app.admin.signedIn'),
-    cell: ({ signedInAt }) => (signedInAt ? minuteText(signedInAt) : t('app.admin.never')),
+    cell: ({ signedInAt }) => (signedInAt ? formatDateTime(signedInAt) : t('app.admin.never')),
     text: ({ signedInAt }) => signedInAt,
     isSortable: true,
   },
   {
     key: 'state',
     label: t('app.admin.state'),
-    cell: ({ state }) => <State kind={stateKinds[state]}>{stateText(state)}</State>,
+    cell: ({ state }) => <StateBadge kind={stateKinds[state]}>{getStateLabel(state)}</StateBadge>,
     text: ({ state }) => state,
   },
 ]
@@ -83,16 +83,16 @@ export const PeopleSection = ({ id }: { id?: string | undefined }) =>
 const PeopleList = () => (
   <RecordTable
     label={t('app.admin.people')}
-    columns={columns()}
+    columns={buildColumns()}
     rowKey={({ id }) => id}
     {...usePeople()}
     none={t('app.admin.nobody')}
     filters={
       <>
         <SearchField name="q" label={t('app.admin.searchPeople')} />
-        <ChoiceField name="role" label={t('app.admin.role')} choices={roleChoices()} />
-        <ChoiceField name="state" label={t('app.admin.state')} choices={stateChoices()} />
-        <ChoiceField name="source" label={t('app.admin.source')} choices={sourceChoices()} />
+        <ChoiceField name="role" label={t('app.admin.role')} choices={listRoleChoices()} />
+        <ChoiceField name="state" label={t('app.admin.state')} choices={listStateChoices()} />
+        <ChoiceField name="source" label={t('app.admin.source')} choices={listSourceChoices()} />
         <SearchField name="group" label={t('app.admin.group')} />
       </>
     }
@@ -126,7 +126,7 @@ export const AddPerson = () => (
     <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
     <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
     <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
-    <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={roleChoices()} />
+    <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={listRoleChoices()} />
     <Field
       label={t('app.admin.password')}
       name="password"
@@ -161,12 +161,12 @@ export function InvitePerson() {
         <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
         <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
         <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
-        <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={roleChoices()} />
+        <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={listRoleChoices()} />
         <OpenInvitations />
       </ActionButton>
       {made && (
         <FormDialog title={t('app.admin.invited')} close={() => setMade(undefined)}>
-          <p>{t('app.admin.invitedText', { time: minuteText(made.expiresAt) })}</p>
+          <p>{t('app.admin.invitedText', { time: formatDateTime(made.expiresAt) })}</p>
           <Secret label={t('app.admin.link')} text={made.link} copyText={t('app.admin.linkCopy')} />
         </FormDialog>
       )}
@@ -176,7 +176,7 @@ export function InvitePerson() {
 
 /** Links that still wait; one ends by hand, or with a newer one. */
 function OpenInvitations() {
-  const { data = [] } = useRead(['invitations'], (signal) => api.accountInvitations.list.query(undefined, { signal }))
+  const { data = [] } = useRecords(['invitations'], (signal) => api.accountInvitations.list.query(undefined, { signal }))
   if (data.length === 0) return null
   return (
     <section aria-label={t('app.admin.openInvitations')}>
@@ -184,7 +184,7 @@ function OpenInvitations() {
       <ul className="open-invitations">
         {data.map(({ userId, username, expiresAt }) => (
           <li key={userId}>
-            {t('app.admin.openUntil', { name: username, time: minuteText(expiresAt) })}
+            {t('app.admin.openUntil', { name: username, time: formatDateTime(expiresAt) })}
             <ActionButton
               label={t('app.admin.endInvitation')}
               className="plain-button"

@@ -1,14 +1,14 @@
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
-import { readPages, useRead } from './admin-queries.ts'
-import { oneOf, useFilters } from './filters.ts'
+import { readPages, useRecords } from './admin-queries.ts'
+import { findChoice, useFilters } from './filters.ts'
 import type { Rows } from './record-table.tsx'
 
 const PAGE_SIZE = 50
 /** The rows of one call, where all are read. */
 const ALL_SIZE = 1000
 
-export type Listed = Awaited<ReturnType<typeof api.users.search.query>>['users'][number]
+export type ListedPerson = Awaited<ReturnType<typeof api.users.search.query>>['users'][number]
 export type Person = Awaited<ReturnType<typeof api.users.show.query>>
 
 const roles = ['user', 'admin'] as const
@@ -17,13 +17,13 @@ const sources = ['local', 'ldap', 'oidc', 'proxy', 'none'] as const
 const orders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
 
 /** The people whom the filters of the address choose, a page at a time. */
-export function usePeople(): Rows<Listed> {
+export function usePeople(): Rows<ListedPerson> {
   const { filters } = useFilters()
   const [role, state, source, order] = [
-    oneOf(roles, filters['role']),
-    oneOf(states, filters['state']),
-    oneOf(sources, filters['source']),
-    oneOf(orders, filters['sort']),
+    findChoice(roles, filters['role']),
+    findChoice(states, filters['state']),
+    findChoice(sources, filters['source']),
+    findChoice(orders, filters['sort']),
   ]
   const chosen = {
     text: filters['q'] ?? '',
@@ -34,7 +34,7 @@ export function usePeople(): Rows<Listed> {
     ...(order && { order }),
   }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useRead(['people', input], (signal) => api.users.search.query(input, { signal }))
+  const { data, error } = useRecords(['people', input], (signal) => api.users.search.query(input, { signal }))
   const readAll = () =>
     readPages(async (page) => {
       const { users, hasMore } = await api.users.search.query({ ...chosen, page, size: ALL_SIZE })
@@ -44,10 +44,10 @@ export function usePeople(): Rows<Listed> {
 }
 
 export const usePerson = (id: string) =>
-  useRead(['person', id], (signal) => api.users.show.query({ user: { id } }, { signal }))
+  useRecords(['person', id], (signal) => api.users.show.query({ user: { id } }, { signal }))
 
-export const useTokensOf = (id: string) =>
-  useRead(['tokens', id], (signal) => api.tokens.listFor.query({ user: { id } }, { signal }))
+export const usePersonTokens = (id: string) =>
+  useRecords(['tokens', id], (signal) => api.tokens.listFor.query({ user: { id } }, { signal }))
 
 const roleLabels = { user: 'app.admin.roleUser', admin: 'app.admin.roleAdmin' } as const
 const stateLabels = {
@@ -65,10 +65,10 @@ const sourceLabels = {
   none: 'app.admin.sourceNone',
 } as const
 
-export const sourceText = (source: keyof typeof sourceLabels) => t(sourceLabels[source])
-export const sourceChoices = () => sources.map((source) => [source, sourceText(source)] as const)
-export const roleText = (role: keyof typeof roleLabels) => t(roleLabels[role])
-export const stateText = (state: keyof typeof stateLabels) => t(stateLabels[state])
-export const roleChoices = () => roles.map((role) => [role, roleText(role)] as const)
-export const stateChoices = () => states.map((state) => [state, stateText(state)] as const)
+export const getSourceLabel = (source: keyof typeof sourceLabels) => t(sourceLabels[source])
+export const listSourceChoices = () => sources.map((source) => [source, getSourceLabel(source)] as const)
+export const getRoleLabel = (role: keyof typeof roleLabels) => t(roleLabels[role])
+export const getStateLabel = (state: keyof typeof stateLabels) => t(stateLabels[state])
+export const listRoleChoices = () => roles.map((role) => [role, getRoleLabel(role)] as const)
+export const listStateChoices = () => states.map((state) => [state, getStateLabel(state)] as const)
 export const stateKinds = { active: 'ok', registering: 'warn', disabled: 'wrong' } as const

@@ -1,17 +1,17 @@
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useId, useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { dayText, minuteText } from '../shared/text/formats.ts'
+import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { ActionButton, readText, readWords } from './action-dialog.tsx'
-import { MINUTE_MS, useRead } from './admin-queries.ts'
+import { MINUTE_MS, useRecords } from './admin-queries.ts'
 import { useCatalogue } from './catalogue/catalogue.ts'
 import { ChoiceInput } from './form-fields.tsx'
-import { amountText, whomText } from './limit-texts.ts'
-import { Facts, Part, PlainTable, State } from './parts.tsx'
-import { type Person, roleChoices, roleText, stateKinds, stateText, usePerson, useTokensOf } from './people.ts'
+import { formatLimitAmount, describeSubject } from './limit-texts.ts'
+import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
+import { type Person, listRoleChoices, getRoleLabel, stateKinds, getStateLabel, usePerson, usePersonTokens } from './people.ts'
 
 /** A person, with all that can be done with them. */
 export function PersonPage({ id }: { id: string }) {
@@ -34,7 +34,7 @@ export function PersonPage({ id }: { id: string }) {
         <div className="admin-buttons">
           <EndSessions person={person} />
           <ToggleAccess person={person} />
-          <Remove person={person} />
+          <RemovePerson person={person} />
         </div>
       </Part>
       <PersonLimits person={person} />
@@ -43,14 +43,14 @@ export function PersonPage({ id }: { id: string }) {
   )
 }
 
-function stateOf({ disabled, hasKeys }: Person): keyof typeof stateKinds {
+function getPersonState({ disabled, hasKeys }: Person): keyof typeof stateKinds {
   if (disabled) return 'disabled'
   return hasKeys ? 'active' : 'registering'
 }
 
 function PersonFacts({ person }: { person: Person }) {
   const { username, email, role, groups, subject, signedInAt, createdAt, sessions, tokens, localAccount } = person
-  const state = stateOf(person)
+  const state = getPersonState(person)
   const source = localAccount ? t('app.admin.sourceLocal') : (subject ?? t('app.admin.sourceNone'))
   return (
     <Facts
@@ -59,15 +59,15 @@ function PersonFacts({ person }: { person: Person }) {
         [t('app.settings.email'), email],
         [
           t('app.admin.state'),
-          <State key="state" kind={stateKinds[state]}>
-            {stateText(state)}
-          </State>,
+          <StateBadge key="state" kind={stateKinds[state]}>
+            {getStateLabel(state)}
+          </StateBadge>,
         ],
-        [t('app.admin.role'), roleText(role)],
+        [t('app.admin.role'), getRoleLabel(role)],
         [t('app.admin.groups'), groups.join(', ') || t('app.admin.none')],
         [t('app.admin.source'), source],
-        [t('app.admin.signedIn'), signedInAt ? minuteText(signedInAt) : t('app.admin.never')],
-        [t('app.admin.created'), dayText(createdAt)],
+        [t('app.admin.signedIn'), signedInAt ? formatDateTime(signedInAt) : t('app.admin.never')],
+        [t('app.admin.created'), formatDate(createdAt)],
         [t('app.admin.sessions'), sessions],
         [t('app.admin.tokens'), tokens],
       ]}
@@ -75,7 +75,7 @@ function PersonFacts({ person }: { person: Person }) {
   )
 }
 
-const chosen = ({ id }: Person) => ({ id: String(id) })
+const toUserInput = ({ id }: Person) => ({ id: String(id) })
 
 const ChangeRole = ({ person }: { person: Person }) => (
   <ActionButton
@@ -84,10 +84,10 @@ const ChangeRole = ({ person }: { person: Person }) => (
     text={t('app.admin.roleText')}
     action={t('app.save')}
     act={(form) =>
-      api.admin.setRole.mutate({ user: chosen(person), role: readText(form, 'role') === 'admin' ? 'admin' : 'user' })
+      api.admin.setRole.mutate({ user: toUserInput(person), role: readText(form, 'role') === 'admin' ? 'admin' : 'user' })
     }
   >
-    <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={roleChoices()} />
+    <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={listRoleChoices()} />
   </ActionButton>
 )
 
@@ -97,7 +97,7 @@ const ChangeGroups = ({ person }: { person: Person }) => (
     title={t('app.admin.groupsOf', { name: person.name })}
     text={t('app.admin.groupsText')}
     action={t('app.save')}
-    act={(form) => api.admin.setGroups.mutate({ user: chosen(person), groups: readWords(form, 'groups') })}
+    act={(form) => api.admin.setGroups.mutate({ user: toUserInput(person), groups: readWords(form, 'groups') })}
   >
     <Field
       label={t('app.admin.groups')}
@@ -115,7 +115,7 @@ const Rename = ({ person }: { person: Person }) => (
     title={t('app.admin.renameOf', { name: person.name })}
     text={t('app.admin.renameText')}
     action={t('app.admin.rename')}
-    act={(form) => api.admin.renameUser.mutate({ user: chosen(person), to: readText(form, 'username') })}
+    act={(form) => api.admin.renameUser.mutate({ user: toUserInput(person), to: readText(form, 'username') })}
   >
     <Field
       label={t('app.admin.username')}
@@ -134,7 +134,7 @@ const SetPassword = ({ person }: { person: Person }) => (
     title={t('app.admin.passwordOf', { name: person.name })}
     text={t('app.admin.setPasswordText')}
     action={t('app.save')}
-    act={(form) => api.password.set.mutate({ user: chosen(person), password: String(form.get('password')) })}
+    act={(form) => api.password.set.mutate({ user: toUserInput(person), password: String(form.get('password')) })}
   >
     <Field label={t('app.admin.password')} name="password" type="password" required autoComplete="new-password" />
   </ActionButton>
@@ -146,12 +146,12 @@ const EndSessions = ({ person }: { person: Person }) => (
     title={t('app.admin.endSessionsOf', { name: person.name })}
     text={t('app.admin.endSessionsText')}
     action={t('app.admin.endSessions')}
-    act={() => api.admin.endSessions.mutate({ user: chosen(person) })}
+    act={() => api.admin.endSessions.mutate({ user: toUserInput(person) })}
   />
 )
 
 function ToggleAccess({ person }: { person: Person }) {
-  const toggle = (disabled: boolean) => () => api.admin.setDisabled.mutate({ user: chosen(person), disabled })
+  const toggle = (disabled: boolean) => () => api.admin.setDisabled.mutate({ user: toUserInput(person), disabled })
   return person.disabled ? (
     <ActionButton
       label={t('app.admin.enable')}
@@ -173,7 +173,7 @@ function ToggleAccess({ person }: { person: Person }) {
 }
 
 /** Whoever removes a person types their name, and is told what goes and what stays. */
-function Remove({ person }: { person: Person }) {
+function RemovePerson({ person }: { person: Person }) {
   const navigate = useNavigate()
   return (
     <ActionButton
@@ -183,7 +183,7 @@ function Remove({ person }: { person: Person }) {
       action={t('app.admin.remove')}
       isDangerous
       act={async () => {
-        await api.admin.removeUser.mutate({ user: chosen(person) })
+        await api.admin.removeUser.mutate({ user: toUserInput(person) })
         await navigate({ to: '/admin/$section', params: { section: 'people' } })
       }}
     >
@@ -199,7 +199,7 @@ function Remove({ person }: { person: Person }) {
 }
 
 function Tokens({ person }: { person: Person }) {
-  const { data = [], error } = useTokensOf(String(person.id))
+  const { data = [], error } = usePersonTokens(String(person.id))
   if (error) return <FormError error={error} />
   if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
   return (
@@ -210,8 +210,8 @@ function Tokens({ person }: { person: Person }) {
         key: `${id}`,
         cells: [
           name,
-          lastUsedAt ? minuteText(lastUsedAt) : t('app.admin.never'),
-          expiresAt ? dayText(expiresAt) : t('app.admin.never'),
+          lastUsedAt ? formatDateTime(lastUsedAt) : t('app.admin.never'),
+          expiresAt ? formatDate(expiresAt) : t('app.admin.never'),
           <ActionButton
             key="revoke"
             label={t('app.admin.revoke')}
@@ -219,7 +219,7 @@ function Tokens({ person }: { person: Person }) {
             text={t('app.admin.revokeText')}
             action={t('app.admin.revoke')}
             isDangerous
-            act={() => api.tokens.revokeFor.mutate({ user: chosen(person), tokenId: id })}
+            act={() => api.tokens.revokeFor.mutate({ user: toUserInput(person), tokenId: id })}
           />,
         ],
       }))}
@@ -229,7 +229,7 @@ function Tokens({ person }: { person: Person }) {
 
 /** The limits that hold for a person, with what each comes from. */
 function PersonLimits({ person: { id } }: { person: Person }) {
-  const { data = [], error } = useRead(
+  const { data = [], error } = useRecords(
     ['limits-of', id],
     (signal) => api.limits.of.query({ user: { id: String(id) } }, { signal }),
     MINUTE_MS,
@@ -254,10 +254,10 @@ function PersonLimits({ person: { id } }: { person: Person }) {
             key: `${limit.name} ${limit.subjectId}`,
             cells: [
               limit.name,
-              whomText(limit),
-              amountText(limit, limit.used + limit.held),
-              amountText(limit, limit.cap),
-              minuteText(limit.resetsAt),
+              describeSubject(limit),
+              formatLimitAmount(limit, limit.used + limit.held),
+              formatLimitAmount(limit, limit.cap),
+              formatDateTime(limit.resetsAt),
             ],
           }))}
         />
@@ -304,7 +304,7 @@ function ExplainModel({ person }: { person: Person }) {
 
 const Reasons = ({ canAsk, reasons }: Explanation) => (
   <>
-    <State kind={canAsk ? 'ok' : 'wrong'}>{t(canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}</State>
+    <StateBadge kind={canAsk ? 'ok' : 'wrong'}>{t(canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}</StateBadge>
     <ul lang="en">
       {reasons.map(({ code, sentence }) => (
         <li key={code}>{sentence}</li>

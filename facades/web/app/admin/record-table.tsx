@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useId, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useFilters } from './filters.ts'
@@ -131,7 +131,7 @@ function CsvButton<Row>({
   }
   return (
     <>
-      {typeof state === 'object' && <span className="wrong">{errorText(state.error)}</span>}
+      {typeof state === 'object' && <span className="wrong">{describeError(state.error)}</span>}
       <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={save}>
         {t('app.admin.csv')}
       </button>
@@ -242,12 +242,12 @@ export function DayField({ name, label, usual = '', type = 'date' }: DayFieldPro
 
 /** A table for a spreadsheet: what it would take for a formula is text to it. */
 function toCsv(rows: readonly (readonly string[])[]): string {
-  const lines = rows.map((cells) => cells.map(quote).join(','))
+  const lines = rows.map((cells) => cells.map(quoteCell).join(','))
   // Without the mark at its beginning, spreadsheets read it in an old encoding.
   return `\uFEFF${lines.join('\r\n')}\r\n`
 }
 
-function quote(cell: string): string {
+function quoteCell(cell: string): string {
   const safe = /^[=+@\t\r]|^-(?![\d.]+$)/.test(cell) ? `'${cell}` : cell
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

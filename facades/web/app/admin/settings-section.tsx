@@ -1,8 +1,8 @@
 import { api } from '../shared/api/client.ts'
-import { minuteText, numberText } from '../shared/text/formats.ts'
+import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { useFigures, useRead } from './admin-queries.ts'
+import { useFigures, useRecords } from './admin-queries.ts'
 import { useLocalRows } from './local-rows.ts'
 import { Part, PlainTable } from './parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
@@ -10,7 +10,7 @@ import { StoragePart } from './storage-part.tsx'
 
 type Setting = Awaited<ReturnType<typeof api.settings.list.query>>[number]
 
-const columns = (): Column<Setting>[] => [
+const buildColumns = (): Column<Setting>[] => [
   {
     key: 'name',
     label: t('app.admin.setting'),
@@ -45,17 +45,17 @@ const LAST_CALLERS = 50
 
 /** Shows the settings, which are changed where the service is started, callers of what is deprecated, and storage. */
 export function ServiceSettingsSection() {
-  const { data, error } = useRead(['settings'], (signal) => api.settings.list.query(undefined, { signal }))
+  const { data, error } = useRecords(['settings'], (signal) => api.settings.list.query(undefined, { signal }))
   const rows = useLocalRows({
-    ...{ all: data, error, columns: columns() },
+    records: data, error, columns: buildColumns(),
     texts: ({ name, meaning }) => [name, meaning],
-    isChosen: ({ isSet }, { source }) => !source || isSet === (source === 'set'),
+    matchesFilters: ({ isSet }, { source }) => !source || isSet === (source === 'set'),
   })
   return (
     <>
       <RecordTable
         label={t('app.admin.settings')}
-        columns={columns()}
+        columns={buildColumns()}
         rowKey={({ name }) => name}
         {...rows}
         none={t('app.admin.noSettings')}
@@ -98,8 +98,8 @@ function Deprecations() {
             cells: [
               <code key="route">{route}</code>,
               [username, token].filter(Boolean).join(', '),
-              numberText(calls),
-              minuteText(lastCalledAt),
+              formatNumber(calls),
+              formatDateTime(lastCalledAt),
             ],
           }))}
         />

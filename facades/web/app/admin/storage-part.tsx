@@ -1,14 +1,14 @@
 import { Link } from '@tanstack/react-router'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { dayText, numberText } from '../shared/text/formats.ts'
+import { formatDate, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormError } from '../shared/ui/form-dialog.tsx'
-import { useFigures, write } from './admin-queries.ts'
-import { oneOf } from './filters.ts'
+import { useFigures, runMutation } from './admin-queries.ts'
+import { findChoice } from './filters.ts'
 import { readNumber } from './form-fields.tsx'
-import { Facts, Part, PlainTable, State } from './parts.tsx'
+import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
 
 interface Count {
   files: number
@@ -17,9 +17,9 @@ interface Count {
 
 const MEGA = 1_000_000
 
-const megaText = (bytes: number) => numberText(Math.ceil(bytes / MEGA))
-const sizeText = ({ files, bytes }: Count) =>
-  t('app.admin.filesOf', { files: numberText(files), size: megaText(bytes) })
+const formatMegabytes = (bytes: number) => formatNumber(Math.ceil(bytes / MEGA))
+const formatFileCount = ({ files, bytes }: Count) =>
+  t('app.admin.filesOf', { files: formatNumber(files), size: formatMegabytes(bytes) })
 
 /** Shows what is stored of files, verifies it, and previews what a retention would delete. */
 export function StoragePart() {
@@ -31,14 +31,14 @@ export function StoragePart() {
         <>
           <Facts
             facts={[
-              [t('app.admin.files'), sizeText(data)],
-              [t('app.admin.pictures'), sizeText(data.pictures)],
+              [t('app.admin.files'), formatFileCount(data)],
+              [t('app.admin.pictures'), formatFileCount(data.pictures)],
             ]}
           />
           <Counts
             label={t('app.admin.filesByKind')}
             head={t('app.admin.kind')}
-            counts={data.kinds.map((count) => ({ ...count, key: count.kind, name: kindText(count.kind) }))}
+            counts={data.kinds.map((count) => ({ ...count, key: count.kind, name: getKindLabel(count.kind) }))}
           />
           <Counts
             label={t('app.admin.largestOwners')}
@@ -69,8 +69,8 @@ const kindLabels = {
 } as const
 const kinds = ['document', 'image', 'audio', 'video'] as const
 
-function kindText(kind: string): string {
-  const known = oneOf(kinds, kind)
+function getKindLabel(kind: string): string {
+  const known = findChoice(kinds, kind)
   return known ? t(kindLabels[known]) : t('app.admin.kindOther')
 }
 
@@ -85,14 +85,14 @@ const Counts = ({ label, head, counts }: CountsProps) =>
     <PlainTable
       label={label}
       heads={[head, `#${t('app.admin.files')}`, `#${t('app.admin.megabytes')}`]}
-      rows={counts.map(({ key, name, files, bytes }) => ({ key, cells: [name, numberText(files), megaText(bytes)] }))}
+      rows={counts.map(({ key, name, files, bytes }) => ({ key, cells: [name, formatNumber(files), formatMegabytes(bytes)] }))}
     />
   )
 
 type Verification = Awaited<ReturnType<typeof api.files.verify.query>>
 type VerifyState = 'ready' | 'working' | { found: Verification } | { error: unknown }
 
-const SAMPLE = 10
+const DEFAULT_SAMPLE = 10
 
 /** Compares what is stored with what the database knows, and reads some of it to the end. */
 function VerifyFiles() {
@@ -100,10 +100,10 @@ function VerifyFiles() {
   const verify = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     if (state === 'working') return
-    const sample = readNumber(new FormData(event.currentTarget), 'sample') ?? SAMPLE
+    const sample = readNumber(new FormData(event.currentTarget), 'sample') ?? DEFAULT_SAMPLE
     setState('working')
     setState(
-      await write(() => api.files.verify.query({ sample })).then(
+      await runMutation(() => api.files.verify.query({ sample })).then(
         (found) => ({ found }),
         (error: unknown) => ({ error }),
       ),
@@ -119,7 +119,7 @@ function VerifyFiles() {
           min={0}
           max={100}
           step="any"
-          defaultValue={SAMPLE}
+          defaultValue={DEFAULT_SAMPLE}
           required
         />
         <button type="submit" className="quiet-button" aria-disabled={state === 'working'}>
@@ -141,11 +141,11 @@ const findingLabels = {
 
 function Findings({ found }: { found: Verification }) {
   const { files, read, listed } = found
-  const counts = { files: numberText(files), read: numberText(read) }
-  if (listed.length === 0) return <State kind="ok">{t('app.admin.filesWell', counts)}</State>
+  const counts = { files: formatNumber(files), read: formatNumber(read) }
+  if (listed.length === 0) return <StateBadge kind="ok">{t('app.admin.filesWell', counts)}</StateBadge>
   return (
     <>
-      <State kind="wrong">{t('app.admin.filesWrong', { ...counts, count: listed.length })}</State>
+      <StateBadge kind="wrong">{t('app.admin.filesWrong', { ...counts, count: listed.length })}</StateBadge>
       <PlainTable
         label={t('app.admin.findings')}
         heads={[t('app.admin.finding'), t('app.admin.file'), t('app.admin.subject')]}
@@ -200,10 +200,10 @@ function RetentionPreview() {
               rows={data.map(({ room, files, bytes, oldest }) => ({
                 key: `${room}`,
                 cells: [
-                  room === null ? t('app.admin.noRoom') : numberText(room),
-                  numberText(files),
-                  megaText(bytes),
-                  dayText(oldest),
+                  room === null ? t('app.admin.noRoom') : formatNumber(room),
+                  formatNumber(files),
+                  formatMegabytes(bytes),
+                  formatDate(oldest),
                 ],
               }))}
             />

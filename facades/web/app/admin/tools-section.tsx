@@ -4,23 +4,23 @@ import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormDialog, FormError, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
 import { ActionButton, readText } from './action-dialog.tsx'
-import { useRead, write } from './admin-queries.ts'
-import { oneOf } from './filters.ts'
+import { useRecords, runMutation } from './admin-queries.ts'
+import { findChoice } from './filters.ts'
 import { readJson, TextInput } from './form-fields.tsx'
-import { FreshSession } from './fresh-session.tsx'
+import { FreshSessionDialog } from './fresh-session.tsx'
 import { useLocalRows } from './local-rows.ts'
-import { Part, State } from './parts.tsx'
+import { Part, StateBadge } from './parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
 
 type Server = Awaited<ReturnType<typeof api.mcp.servers.query>>[number]
 type Tool = Awaited<ReturnType<typeof api.mcp.tools.query>>[number]
 
-const useServers = () => useRead(['servers'], (signal) => api.mcp.servers.query(undefined, { signal }))
-const useTools = () => useRead(['tools'], (signal) => api.mcp.tools.query(undefined, { signal }))
+const useServers = () => useRecords(['servers'], (signal) => api.mcp.servers.query(undefined, { signal }))
+const useTools = () => useRecords(['tools'], (signal) => api.mcp.tools.query(undefined, { signal }))
 
 type ToolState = 'approved' | 'changed' | 'new' | 'off'
 
-function stateOf({ isApproved, approved, active }: Tool): ToolState {
+function getToolState({ isApproved, approved, active }: Tool): ToolState {
   if (!isApproved) return approved ? 'changed' : 'new'
   return active ? 'approved' : 'off'
 }
@@ -33,7 +33,7 @@ const stateLabels = {
 } as const
 const stateKinds = { approved: 'ok', changed: 'warn', new: 'warn', off: 'idle' } as const
 
-const columns = (): Column<Tool>[] => [
+const buildColumns = (): Column<Tool>[] => [
   {
     key: 'name',
     label: t('app.admin.tool'),
@@ -51,8 +51,8 @@ const columns = (): Column<Tool>[] => [
   {
     key: 'state',
     label: t('app.admin.state'),
-    cell: (tool) => <State kind={stateKinds[stateOf(tool)]}>{t(stateLabels[stateOf(tool)])}</State>,
-    text: stateOf,
+    cell: (tool) => <StateBadge kind={stateKinds[getToolState(tool)]}>{t(stateLabels[getToolState(tool)])}</StateBadge>,
+    text: getToolState,
     isSortable: true,
   },
   { key: 'actions', label: t('app.admin.actions'), cell: (tool) => <ToolActions tool={tool} /> },
@@ -98,7 +98,7 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
   const [trial, setTrial] = useState<{ isFailed: boolean; result: string }>()
   const run = async (form: FormData) => {
     const input = (readJson(form, 'input') ?? {}) as never
-    setTrial(await write(() => api.mcp.tryTool.mutate({ name, hash, input })))
+    setTrial(await runMutation(() => api.mcp.tryTool.mutate({ name, hash, input })))
     return KEEP_OPEN
   }
   return (
@@ -120,20 +120,20 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
           <TextInput
             label={t('app.admin.toolInput')}
             name="input"
-            value={exampleInput(definition.inputSchema)}
+            value={buildExampleInput(definition.inputSchema)}
             rows={6}
           />
           <div role="status">
             {trial && (
               <>
-                <State kind={trial.isFailed ? 'wrong' : 'ok'}>
+                <StateBadge kind={trial.isFailed ? 'wrong' : 'ok'}>
                   {t(trial.isFailed ? 'app.admin.toolFailed' : 'app.admin.toolAnswered')}
-                </State>
+                </StateBadge>
                 <pre className="trial">{trial.result}</pre>
               </>
             )}
           </div>
-          <FreshSession />
+          <FreshSessionDialog />
         </FormDialog>
       )}
     </>
@@ -141,7 +141,7 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
 }
 
 /** The members of an input that a schema names, for somebody to fill in. */
-function exampleInput(schema: unknown): string {
+function buildExampleInput(schema: unknown): string {
   const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown; default?: unknown }> }
   const members = Object.entries(properties).map(([name, { type, default: usual }]) => [
     name,
@@ -167,13 +167,13 @@ interface DefinitionProps {
 
 /** The lines of a definition; those that the other one lacks are marked. */
 function Definition({ title, definition, other }: DefinitionProps) {
-  const known = new Set(linesOf(other))
+  const known = new Set(toLines(other))
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
       {definition ? (
         <pre>
-          {linesOf(definition).map((line, index) => {
+          {toLines(definition).map((line, index) => {
             const text = `${line}\n`
             // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other name.
             return known.has(line) ? text : <mark key={index}>{text}</mark>
@@ -186,7 +186,7 @@ function Definition({ title, definition, other }: DefinitionProps) {
   )
 }
 
-function linesOf(definition: Tool['approved']): string[] {
+function toLines(definition: Tool['approved']): string[] {
   if (!definition) return []
   const { description, capability, inputSchema } = definition
   return [
@@ -204,8 +204,8 @@ const serverLabels = {
 } as const
 
 function ServerState({ status }: { status: string }) {
-  const known = oneOf(['online', 'unknown', 'offline'] as const, status) ?? 'unknown'
-  return <State kind={serverKinds[known]}>{t(serverLabels[known])}</State>
+  const known = findChoice(['online', 'unknown', 'offline'] as const, status) ?? 'unknown'
+  return <StateBadge kind={serverKinds[known]}>{t(serverLabels[known])}</StateBadge>
 }
 
 /** The servers that offer tools, and the tools that models may call. */
@@ -213,9 +213,9 @@ export function ToolsSection() {
   const servers = useServers()
   const { data, error } = useTools()
   const rows = useLocalRows({
-    ...{ all: data, error, columns: columns() },
+    records: data, error, columns: buildColumns(),
     texts: ({ name, definition }) => [name, definition.description],
-    isChosen: (tool, { server, state }) => (!server || tool.server === server) && (!state || stateOf(tool) === state),
+    matchesFilters: (tool, { server, state }) => (!server || tool.server === server) && (!state || getToolState(tool) === state),
   })
   return (
     <>
@@ -226,7 +226,7 @@ export function ToolsSection() {
       </Part>
       <RecordTable
         label={t('app.admin.tools')}
-        columns={columns()}
+        columns={buildColumns()}
         rowKey={({ name }) => name}
         {...rows}
         none={t('app.admin.noTools')}
@@ -282,7 +282,7 @@ function ServerActions() {
   const run = (call: () => Promise<unknown>) => async () => {
     setState('working')
     setState(
-      await write(call).then(
+      await runMutation(call).then(
         () => 'done' as const,
         (error: unknown) => ({ error }),
       ),

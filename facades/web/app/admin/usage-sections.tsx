@@ -1,9 +1,9 @@
 import { api } from '../shared/api/client.ts'
-import { minuteText, moneyText, numberText } from '../shared/text/formats.ts'
+import { formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ActionButton } from './action-dialog.tsx'
 import { readPages, useFigures } from './admin-queries.ts'
-import { oneOf, useFilters } from './filters.ts'
+import { findChoice, useFilters } from './filters.ts'
 import { ChoiceField, type Column, DayField, RecordTable } from './record-table.tsx'
 
 const billDimensions = ['group', 'user', 'app', 'model', 'provider'] as const
@@ -27,7 +27,7 @@ type UsageSum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
 type BillLine = Awaited<ReturnType<typeof api.usage.bill.query>>['rows'][number]
 
 /** What lines of a bill and sums of usage have in common. */
-interface Sum {
+interface UsageFigures {
   requests: number
   inputTokens: number
   outputTokens: number
@@ -37,30 +37,30 @@ interface Sum {
 }
 
 /** The columns of sums between their name and those that are of one kind of them alone. */
-const sumColumns = <Row extends Sum>(): Column<Row>[] => [
-  countColumn('requests', 'app.admin.requests'),
-  countColumn('inputTokens', 'app.admin.inputTokens'),
-  countColumn('outputTokens', 'app.admin.outputTokens'),
+const buildSumColumns = <Row extends UsageFigures>(): Column<Row>[] => [
+  buildCountColumn('requests', 'app.admin.requests'),
+  buildCountColumn('inputTokens', 'app.admin.inputTokens'),
+  buildCountColumn('outputTokens', 'app.admin.outputTokens'),
   {
     key: 'cost',
     label: t('app.admin.cost'),
-    cell: ({ costMicros, currency }) => (costMicros === null || !currency ? '–' : moneyText(costMicros, currency)),
+    cell: ({ costMicros, currency }) => (costMicros === null || !currency ? '–' : formatMoney(costMicros, currency)),
     text: ({ costMicros }) => (costMicros === null ? null : costMicros / MICROS),
     isNumber: true,
   },
   { key: 'currency', label: t('app.admin.currency'), text: ({ currency }) => currency },
-  countColumn('unpriced', 'app.admin.unpriced'),
+  buildCountColumn('unpriced', 'app.admin.unpriced'),
 ]
 
-const countColumn = <Key extends string, Row extends Record<Key, number>>(key: Key, label: string): Column<Row> => ({
+const buildCountColumn = <Key extends string, Row extends Record<Key, number>>(key: Key, label: string): Column<Row> => ({
   key,
   label: t(label),
-  cell: (row) => numberText(row[key]),
+  cell: (row) => formatNumber(row[key]),
   text: (row) => row[key],
   isNumber: true,
 })
 
-const nameColumn = <Row,>(by: Dimension, name: (row: Row) => string | null): Column<Row> => ({
+const buildNameColumn = <Row,>(by: Dimension, name: (row: Row) => string | null): Column<Row> => ({
   key: 'name',
   label: t(dimensionLabels[by]),
   cell: (row) => name(row) ?? t('app.admin.none'),
@@ -83,20 +83,20 @@ const PrintButton = () => (
 )
 
 /** This month, in UTC. */
-const thisMonth = () => new Date().toISOString().slice(0, 7)
+const getThisMonth = () => new Date().toISOString().slice(0, 7)
 
 /** Shows usage and its cost by group, person, app, model and day. */
 export function UsageSection() {
   const { filters } = useFilters()
-  const by = oneOf(usageDimensions, filters['by']) ?? 'group'
-  const firstDay = `${thisMonth()}-01`
+  const by = findChoice(usageDimensions, filters['by']) ?? 'group'
+  const firstDay = `${getThisMonth()}-01`
   const chosen = { by, from: filters['from'] ?? firstDay, ...(filters['to'] && { to: filters['to'] }) }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
   const { data, error } = useFigures(['usage', input], (signal) => api.usage.list.query(input, { signal }))
   return (
     <RecordTable
       label={t('app.admin.usage')}
-      columns={[nameColumn(by, (sum: UsageSum) => sum[by] ?? null), ...sumColumns()]}
+      columns={[buildNameColumn(by, (sum: UsageSum) => sum[by] ?? null), ...buildSumColumns()]}
       rowKey={(sum) => `${sum[by]} ${sum.currency}`}
       {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
       readAll={() => readPages((page) => api.usage.list.query({ ...chosen, page, size: ALL_SIZE }))}
@@ -116,8 +116,8 @@ export function UsageSection() {
 /** Bills a month by group, person, app, model or provider; a closed one stays as it is. */
 export function BillsSection() {
   const { filters } = useFilters()
-  const by = oneOf(billDimensions, filters['by']) ?? 'group'
-  const chosen = { by, month: filters['month'] ?? thisMonth() }
+  const by = findChoice(billDimensions, filters['by']) ?? 'group'
+  const chosen = { by, month: filters['month'] ?? getThisMonth() }
   const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
   const { data, error } = useFigures(['bill', input], (signal) => api.usage.bill.query(input, { signal }))
   const closedAt = data?.closedAt ?? null
@@ -125,9 +125,9 @@ export function BillsSection() {
     <RecordTable
       label={t('app.admin.bills')}
       columns={[
-        nameColumn(by, ({ name }: BillLine) => name),
-        ...sumColumns(),
-        countColumn('estimated', 'app.admin.estimated'),
+        buildNameColumn(by, ({ name }: BillLine) => name),
+        ...buildSumColumns(),
+        buildCountColumn('estimated', 'app.admin.estimated'),
       ]}
       rowKey={({ name, currency }) => `${name} ${currency}`}
       {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
@@ -135,7 +135,7 @@ export function BillsSection() {
       none={t('app.admin.noUsage')}
       filters={
         <>
-          <DayField name="month" type="month" label={t('app.admin.month')} usual={thisMonth()} />
+          <DayField name="month" type="month" label={t('app.admin.month')} usual={getThisMonth()} />
           <ByField dimensions={billDimensions} />
         </>
       }
@@ -144,7 +144,7 @@ export function BillsSection() {
           {closedAt === null ? (
             <CloseMonth month={chosen.month} />
           ) : (
-            <span>{t('app.admin.closedAt', { time: minuteText(closedAt) })}</span>
+            <span>{t('app.admin.closedAt', { time: formatDateTime(closedAt) })}</span>
           )}
           <PrintButton />
         </>

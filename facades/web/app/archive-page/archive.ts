@@ -21,7 +21,7 @@ export interface Row<Attributes = Record<string, unknown>> {
 }
 
 /** The files are none of an archive. */
-export class NoArchive extends Error {
+export class NotAnArchive extends Error {
   override readonly name = 'NoArchive'
 }
 
@@ -37,12 +37,12 @@ export class Archive {
 
   static async open(files: readonly File[]): Promise<Archive> {
     const [first] = files
-    if (!first) throw new NoArchive()
+    if (!first) throw new NotAnArchive()
     const isFolder = first.webkitRelativePath !== ''
     const read = isFolder ? readFolder(files) : await readZip(first)
     const text = await (await read('manifest.json')).text()
     const manifest = JSON.parse(text) as Manifest & { format?: number }
-    if (manifest.format !== 1) throw new NoArchive()
+    if (manifest.format !== 1) throw new NotAnArchive()
     return new Archive(manifest, read)
   }
 
@@ -62,7 +62,7 @@ export class Archive {
   /** An uploaded file, by the id of its attachment. */
   async file(id: string): Promise<Blob> {
     const path = this.manifest.files[id]
-    if (path === undefined) throw new NoArchive()
+    if (path === undefined) throw new NotAnArchive()
     return this.#read(path)
   }
 }
@@ -72,12 +72,12 @@ type ReadEntry = (path: string) => Promise<Blob>
 async function readZip(file: File): Promise<ReadEntry> {
   const reader = new ZipReader(new BlobReader(file), { useWebWorkers: false })
   const entries = await reader.getEntries().catch((cause: unknown) => {
-    throw new NoArchive('', { cause })
+    throw new NotAnArchive('', { cause })
   })
   const byName = new Map(entries.map((entry) => [entry.filename, entry]))
   return async (path) => {
     const entry = byName.get(path)
-    if (!entry || entry.directory) throw new NoArchive()
+    if (!entry || entry.directory) throw new NotAnArchive()
     return entry.getData(new BlobWriter(), { checkSignature: true })
   }
 }
@@ -87,7 +87,7 @@ function readFolder(files: readonly File[]): ReadEntry {
   const byPath = new Map(files.map((file) => [file.webkitRelativePath.split('/').slice(1).join('/'), file]))
   return async (path) => {
     const file = byPath.get(path)
-    if (!file) throw new NoArchive()
+    if (!file) throw new NotAnArchive()
     return file
   }
 }

@@ -3,7 +3,7 @@ import { createRoot } from 'react-dom/client'
 import { Archive } from './archive.ts'
 import { Opener, WrongSecret } from './opener.ts'
 import { Parts } from './parts.tsx'
-import { fill, locale, momentText, texts } from './texts.ts'
+import { fillText, locale, formatMoment, texts } from './texts.ts'
 import './archive-page.css'
 
 /** Opens an archive of a person's data in a browser, without a network. */
@@ -13,26 +13,26 @@ function ArchivePage() {
   return (
     <main>
       <h1>{texts.title}</h1>
-      {archive && <Origin archive={archive} />}
+      {archive && <ArchiveOrigin archive={archive} />}
       {archive ? (
         opener ? (
           <Parts archive={archive} opener={opener} />
         ) : (
-          <Unlock archive={archive} opened={setOpener} />
+          <UnlockForm archive={archive} opened={setOpener} />
         )
       ) : (
-        <Choice chosen={setArchive} />
+        <ArchiveChoice chosen={setArchive} />
       )}
     </main>
   )
 }
 
-function Origin({ archive: { manifest } }: { archive: Archive }) {
+function ArchiveOrigin({ archive: { manifest } }: { archive: Archive }) {
   const { service, person, createdAt } = manifest
-  return <p>{fill(texts.madeAt, { service, name: person.displayName, time: momentText(createdAt) })}</p>
+  return <p>{fillText(texts.madeAt, { service, name: person.displayName, time: formatMoment(createdAt) })}</p>
 }
 
-function Choice({ chosen }: { chosen: (archive: Archive) => void }) {
+function ArchiveChoice({ chosen }: { chosen: (archive: Archive) => void }) {
   const [isWrong, setWrong] = useState(false)
   const choose = (files: FileList | null) => {
     setWrong(false)
@@ -85,7 +85,7 @@ const outcomeTexts: Record<Outcome, string> = {
   failed: texts.failed,
 }
 
-function Unlock({ archive, opened }: { archive: Archive; opened: (opener: Opener) => void }) {
+function UnlockForm({ archive, opened }: { archive: Archive; opened: (opener: Opener) => void }) {
   const [outcome, setOutcome] = useState<Outcome>('asking')
   const id = useId()
   const unlock = async (event: FormEvent<HTMLFormElement>) => {

@@ -76,7 +76,7 @@ export class Opener {
     for (const passkey of passkeys) {
       if (!passkey) continue
       const key = await passkeyKey(passkey, salts)
-      if (await isRight(archive, key, keychain)) return new Opener(archive, key, keychain)
+      if (await isPasskeyKeyValid(archive, key, keychain)) return new Opener(archive, key, keychain)
     }
     throw new WrongSecret()
   }
@@ -86,14 +86,14 @@ export class Opener {
     const key = await this.#conversationKey()
     const found: Row<ConversationMessage>[] = []
     for await (const row of this.#archive.rows<ConversationMessage>('conversation-messages'))
-      if (leadsTo(row, 'conversation') === id) found.push(row)
+      if (getRelatedId(row, 'conversation') === id) found.push(row)
     found.sort(({ attributes: a }, { attributes: b }) => a.seq - b.seq || a.subSeq - b.subSeq)
     return Promise.all(
       found.map(async ({ id, attributes: { role, content, createdAt } }) => ({
         id,
         author: role === 'user' ? ('self' as const) : ('model' as const),
         at: createdAt,
-        text: content === null ? '' : key && (await orNothing(unseal(key, readSealed(content)).then(readText))),
+        text: content === null ? '' : key && (await ignoreUnreadable(unseal(key, readSealed(content)).then(readText))),
       })),
     )
   }
@@ -103,10 +103,10 @@ export class Opener {
     const keys = await this.#keysOf(id, room.slug)
     const messages: Message[] = []
     for await (const row of this.#archive.rows<RoomMessage>('room-messages')) {
-      if (leadsTo(row, 'room') !== id) continue
+      if (getRelatedId(row, 'room') !== id) continue
       const { content, createdAt, keyEpoch, model } = row.attributes
       const key = keys.get(keyEpoch)
-      const text = content === null ? '' : key && (await orNothing(this.#openInRoom(room.slug, key, content, model)))
+      const text = content === null ? '' : key && (await ignoreUnreadable(this.#openInRoom(room.slug, key, content, model)))
       messages.push({ id: row.id, author: model === null ? 'self' : 'model', at: createdAt, text })
     }
     return messages
@@ -134,7 +134,7 @@ export class Opener {
   async #keysOfMessage(message: string | undefined): Promise<RoomKeys> {
     const rooms = await this.#archive.list<Room>('rooms')
     for await (const row of this.#archive.rows('room-messages')) {
-      const room = row.id === message && rooms.find(({ id }) => id === leadsTo(row, 'room'))
+      const room = row.id === message && rooms.find(({ id }) => id === getRelatedId(row, 'room'))
       if (room) return this.#keysOf(room.id, room.attributes.slug)
     }
     throw new CannotOpen()
@@ -156,15 +156,15 @@ export class Opener {
       this.#archive.list<{ epoch: number; previousKey: string | null }>('room-key-epochs'),
     ])
     const stored = [
-      ...wrapped.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStored(id, attributes)),
-      ...epochs.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStored(id, attributes)),
+      ...wrapped.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStoredKey(id, attributes)),
+      ...epochs.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStoredKey(id, attributes)),
     ]
     return openStoredRoomKeys(await importPrivateKey(await unsealEntry(this.#passkeyKey, entry)), stored, kept)
   }
 }
 
 /** The number of a key is the last part of the id of its row. */
-const toStored = (
+const toStoredKey = (
   id: string,
   { wrappedKey = null, previousKey = null }: { wrappedKey?: string | null; previousKey?: string | null },
 ) => ({
@@ -173,9 +173,9 @@ const toStored = (
   previousKey,
 })
 
-const isKeyOf = (row: Row<unknown>, room: string) => leadsTo(row, 'room') === room
+const isKeyOf = (row: Row<unknown>, room: string) => getRelatedId(row, 'room') === room
 
-const leadsTo = ({ relationships }: Pick<Row, 'relationships'>, name: string) => relationships?.[name]?.data?.id
+const getRelatedId = ({ relationships }: Pick<Row, 'relationships'>, name: string) => relationships?.[name]?.data?.id
 
 /** The passkey that the backup of the account holds, where this is the code of it. */
 async function findPasskey(archive: Archive, code: string): Promise<string | undefined> {
@@ -183,17 +183,17 @@ async function findPasskey(archive: Archive, code: string): Promise<string | und
   const [backup] = await archive.list<Sealed & { derivedWith: string | null }>('passkey-backups')
   if (!backup) return undefined
   const { derivedWith, ...sealed } = backup.attributes
-  return orNothing(recover(code, derivedWith ?? person.username, sealed, salts))
+  return ignoreUnreadable(recover(code, derivedWith ?? person.username, sealed, salts))
 }
 
-async function isRight(archive: Archive, key: Key, keychain: readonly KeychainEntry[]): Promise<boolean> {
+async function isPasskeyKeyValid(archive: Archive, key: Key, keychain: readonly KeychainEntry[]): Promise<boolean> {
   const entry = keychain.find(({ keyType }) => keyType === 'public_key')
   const [user] = await archive.list<{ publicKey: string | null }>('users')
   const publicKey = user?.attributes.publicKey
   return entry !== undefined && publicKey != null && fits(key, { publicKey, validator: entry.value })
 }
 
-async function orNothing<T>(opened: Promise<T>): Promise<T | undefined> {
+async function ignoreUnreadable<T>(opened: Promise<T>): Promise<T | undefined> {
   try {
     return await opened
   } catch (error) {

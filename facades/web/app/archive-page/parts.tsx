@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Archive, Row } from './archive.ts'
 import type { Message, Opener, Room } from './opener.ts'
-import { fill, momentText, sizeText, texts } from './texts.ts'
+import { fillText, formatMoment, formatSize, texts } from './texts.ts'
 
 interface PartProps {
   archive: Archive
@@ -14,7 +14,7 @@ type Part = (typeof parts)[number]
 /** Shows an open archive, part by part. */
 export function Parts(props: PartProps) {
   const [part, setPart] = useState<Part>('conversations')
-  const Content = contents[part]
+  const Content = partContents[part]
   return (
     <>
       <nav aria-label={texts.parts}>
@@ -32,7 +32,7 @@ export function Parts(props: PartProps) {
   )
 }
 
-const contents: Record<Part, (props: PartProps) => ReactNode> = {
+const partContents: Record<Part, (props: PartProps) => ReactNode> = {
   conversations: Conversations,
   rooms: Rooms,
   files: Files,
@@ -41,9 +41,9 @@ const contents: Record<Part, (props: PartProps) => ReactNode> = {
 
 function Conversations({ archive, opener }: PartProps) {
   return (
-    <Texts
+    <ThreadBrowser
       read={() => archive.list<{ name: string; updatedAt: string }>('conversations')}
-      describe={({ updatedAt }) => momentText(updatedAt)}
+      describe={({ updatedAt }) => formatMoment(updatedAt)}
       open={({ id }) => opener.conversation(id)}
     />
   )
@@ -51,16 +51,16 @@ function Conversations({ archive, opener }: PartProps) {
 
 function Rooms({ archive, opener }: PartProps) {
   return (
-    <Texts
+    <ThreadBrowser
       read={() => archive.list<Room & { createdAt: string }>('rooms')}
-      describe={({ createdAt }) => momentText(createdAt)}
+      describe={({ createdAt }) => formatMoment(createdAt)}
       open={(room) => opener.room(room)}
       note={texts.ownOnly}
     />
   )
 }
 
-interface TextsProps<Attributes extends { name: string }> {
+interface ThreadBrowserProps<Attributes extends { name: string }> {
   read: () => Promise<Row<Attributes>[]>
   describe: (attributes: Attributes) => string
   open: (row: Row<Attributes>) => Promise<Message[]>
@@ -68,7 +68,7 @@ interface TextsProps<Attributes extends { name: string }> {
 }
 
 /** A list of conversations or rooms, of which one is open. */
-function Texts<Attributes extends { name: string }>({ read, describe, open, note }: TextsProps<Attributes>) {
+function ThreadBrowser<Attributes extends { name: string }>({ read, describe, open, note }: ThreadBrowserProps<Attributes>) {
   const [shown, setShown] = useState<Row<Attributes>>()
   const rows = useRead(read)
   if (shown)
@@ -85,7 +85,7 @@ function Texts<Attributes extends { name: string }>({ read, describe, open, note
       </>
     )
   return (
-    <Waiting rows={rows}>
+    <RowsOrStatus rows={rows}>
       {(found) => (
         <ul className="rows">
           {found.map((row) => (
@@ -98,26 +98,26 @@ function Texts<Attributes extends { name: string }>({ read, describe, open, note
           ))}
         </ul>
       )}
-    </Waiting>
+    </RowsOrStatus>
   )
 }
 
 function Messages({ read }: { read: () => Promise<Message[]> }) {
   return (
-    <Waiting rows={useRead(read)}>
+    <RowsOrStatus rows={useRead(read)}>
       {(messages) => (
         <ol className="messages">
           {messages.map(({ id, author, at, text }) => (
             <li key={id} className={author}>
               <p className="hint">
-                {texts[author]} · {momentText(at)}
+                {texts[author]} · {formatMoment(at)}
               </p>
               {text === undefined ? <p className="wrong">{texts.locked}</p> : <p className="text">{text}</p>}
             </li>
           ))}
         </ol>
       )}
-    </Waiting>
+    </RowsOrStatus>
   )
 }
 
@@ -141,14 +141,14 @@ function Files({ archive, opener }: PartProps) {
   const isDamaged = ({ id }: Row<StoredFile>) =>
     archive.manifest.damagedFiles.includes(archive.manifest.files[id] ?? '')
   return (
-    <Waiting rows={rows}>
+    <RowsOrStatus rows={rows}>
       {(files) => (
         <ul className="rows">
           {files.map((row) => (
             <li key={row.id} className="file">
               <div>
                 <strong>{row.attributes.name}</strong>
-                <p className="hint">{sizeText(row.attributes.bytes)}</p>
+                <p className="hint">{formatSize(row.attributes.bytes)}</p>
                 {isDamaged(row) && <p className="wrong">{texts.damaged}</p>}
                 {failed === row.id && (
                   <p className="wrong" role="alert">
@@ -159,7 +159,7 @@ function Files({ archive, opener }: PartProps) {
               <button
                 type="button"
                 className="quiet-button"
-                aria-label={fill(texts.saveFile, { name: row.attributes.name })}
+                aria-label={fillText(texts.saveFile, { name: row.attributes.name })}
                 onClick={() => save(row)}
               >
                 {texts.save}
@@ -168,7 +168,7 @@ function Files({ archive, opener }: PartProps) {
           ))}
         </ul>
       )}
-    </Waiting>
+    </RowsOrStatus>
   )
 }
 
@@ -182,7 +182,7 @@ function Everything({ archive }: PartProps) {
   return (
     <>
       {Object.entries(archive.manifest.types).map(
-        ([type, { rows }]) => rows > 0 && <Type key={type} archive={archive} type={type} count={rows} />,
+        ([type, { rows }]) => rows > 0 && <TypeRows key={type} archive={archive} type={type} count={rows} />,
       )}
     </>
   )
@@ -195,22 +195,22 @@ interface TypeProps {
 }
 
 /** Reads the rows once somebody wants to see them. */
-function Type({ archive, type, count }: TypeProps) {
+function TypeRows({ archive, type, count }: TypeProps) {
   const [isOpen, setOpen] = useState(false)
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>
-        {type} <span className="hint">{fill(texts.rows, { count })}</span>
+        {type} <span className="hint">{fillText(texts.rows, { count })}</span>
       </summary>
       {isOpen && <Rows archive={archive} type={type} count={count} />}
     </details>
   )
 }
 
-const PAGE = 20
+const PAGE_SIZE = 20
 
 function Rows({ archive, type, count }: TypeProps) {
-  const [size, setSize] = useState(PAGE)
+  const [size, setSize] = useState(PAGE_SIZE)
   const rows = useRead(async () => {
     const first: Row[] = []
     for await (const row of archive.rows<Record<string, unknown>>(type)) {
@@ -220,7 +220,7 @@ function Rows({ archive, type, count }: TypeProps) {
     return first
   }, size)
   return (
-    <Waiting rows={rows}>
+    <RowsOrStatus rows={rows}>
       {(found) => (
         <>
           {found.map(({ id, attributes }) => (
@@ -231,14 +231,14 @@ function Rows({ archive, type, count }: TypeProps) {
           ))}
           {found.length < count && (
             <p>
-              <button type="button" className="quiet-button" onClick={() => setSize(size + PAGE)}>
+              <button type="button" className="quiet-button" onClick={() => setSize(size + PAGE_SIZE)}>
                 {texts.more}
               </button>
             </p>
           )}
         </>
       )}
-    </Waiting>
+    </RowsOrStatus>
   )
 }
 
@@ -259,12 +259,12 @@ function useRead<T>(read: () => Promise<T[]>, key: unknown = 0): T[] | 'failed' 
   return rows
 }
 
-interface WaitingProps<T> {
+interface RowsOrStatusProps<T> {
   rows: T[] | 'failed' | undefined
   children: (rows: T[]) => ReactNode
 }
 
-function Waiting<T>({ rows, children }: WaitingProps<T>) {
+function RowsOrStatus<T>({ rows, children }: RowsOrStatusProps<T>) {
   if (rows === undefined) return <p aria-busy="true">{texts.opening}</p>
   if (rows === 'failed')
     return (

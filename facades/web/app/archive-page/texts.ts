@@ -74,13 +74,13 @@ export const locale = navigator.language.startsWith('de') ? 'de' : 'en'
 export const texts = { de, en }[locale]
 
 /** A text with what varies in it. */
-export const fill = (text: string, values: Record<string, string | number>) =>
+export const fillText = (text: string, values: Record<string, string | number>) =>
   text.replace(/:(\w+)/g, (whole, name: string) => String(values[name] ?? whole))
 
-const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+const momentFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 
-export const momentText = (at: string) => moments.format(new Date(at))
+export const formatMoment = (at: string) => momentFormat.format(new Date(at))
 
-const sizes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 0 })
+const sizeFormat = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 0 })
 
-export const sizeText = (bytes: number) => sizes.format(Math.ceil(bytes / 1000))
+export const formatSize = (bytes: number) => sizeFormat.format(Math.ceil(bytes / 1000))

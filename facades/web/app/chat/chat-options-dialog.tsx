@@ -3,7 +3,7 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { type ChatOptions, useOptions, writeOptions } from './chat-options.ts'
-import { conversationKey } from './conversations.ts'
+import { conversationQueryKey } from './conversations.ts'
 
 export interface ChatOptionsProps {
   /** Of the conversation; undefined where it is still to be created. */
@@ -19,12 +19,12 @@ export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProp
   const { conversationKey: key } = useSession()
   const options = useOptions(slug)
   const save = async (form: FormData) => {
-    writeOptions(slug, optionsIn(form))
+    writeOptions(slug, readOptionsForm(form))
     const prompt = String(form.get('prompt') ?? '').trim()
     if (slug === undefined || prompt === systemPrompt) return
     const sealed = prompt === '' ? null : await key.seal(prompt)
     queryClient.setQueryData(
-      conversationKey(slug),
+      conversationQueryKey(slug),
       await api.conversations.update.mutate({ slug, systemPrompt: sealed }),
     )
   }
@@ -88,7 +88,7 @@ const effortLabels = {
 } as const
 
 /** What stands in the form; what is left empty is up to the model. */
-function optionsIn(form: FormData): ChatOptions {
+function readOptionsForm(form: FormData): ChatOptions {
   const temperature = String(form.get('temperature') ?? '')
   const effort = efforts.find((level) => level === form.get('effort'))
   return {

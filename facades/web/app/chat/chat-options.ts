@@ -10,35 +10,35 @@ export interface ChatOptions {
   areToolsOff?: boolean
 }
 
-const usual: ChatOptions = { parameters: {} }
+const defaultOptions: ChatOptions = { parameters: {} }
 
-const slotOf = (slug: string | undefined) => `svc:options:${slug ?? 'new'}`
+const getStorageKey = (slug: string | undefined) => `svc:options:${slug ?? 'new'}`
 
 const listeners = new Set<() => void>()
-const known = new Map<string, { text: string | null; options: ChatOptions }>()
+const optionsCache = new Map<string, { text: string | null; options: ChatOptions }>()
 
 /** The same object as long as nothing has changed. */
 export function readOptions(slug: string | undefined): ChatOptions {
-  const slot = slotOf(slug)
+  const slot = getStorageKey(slug)
   const text = localStorage.getItem(slot)
-  const before = known.get(slot)
+  const before = optionsCache.get(slot)
   if (before?.text === text) return before.options
-  const options = text === null ? usual : { ...usual, ...(JSON.parse(text) as Partial<ChatOptions>) }
-  known.set(slot, { text, options })
+  const options = text === null ? defaultOptions : { ...defaultOptions, ...(JSON.parse(text) as Partial<ChatOptions>) }
+  optionsCache.set(slot, { text, options })
   return options
 }
 
 export function writeOptions(slug: string | undefined, options: ChatOptions): void {
-  localStorage.setItem(slotOf(slug), JSON.stringify(options))
+  localStorage.setItem(getStorageKey(slug), JSON.stringify(options))
   for (const listener of listeners) listener()
 }
 
 /** What was set before the first question holds for the conversation that began with it. */
 export function moveOptions(slug: string): void {
-  const text = localStorage.getItem(slotOf(undefined))
+  const text = localStorage.getItem(getStorageKey(undefined))
   if (text === null) return
-  localStorage.setItem(slotOf(slug), text)
-  localStorage.removeItem(slotOf(undefined))
+  localStorage.setItem(getStorageKey(slug), text)
+  localStorage.removeItem(getStorageKey(undefined))
 }
 
 const subscribe = (listener: () => void) => {

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -10,11 +10,11 @@ import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/page-head.tsx'
-import { ask, type Question } from './ask.ts'
+import { sendQuestion, type Question } from './chat-requests.ts'
 import { moveOptions } from './chat-options.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { Composer } from './composer.tsx'
-import { conversationKey, createConversation } from './conversations.ts'
+import { conversationQueryKey, createConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
 import { type Turn, turns } from './turn.ts'
 import './chat.css'
@@ -27,29 +27,29 @@ import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <Chat slug={slug} />)
 
 /** The model that is there before anybody has set up another, and knows one question of a newcomer. */
-const DEMO = 'demo'
+const DEMO_MODEL = 'demo'
 
 function NewChat() {
   const { conversationKey: key } = useSession()
   const navigate = useNavigate()
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
-  const isBlocked = useIsBlocked()
+  const isBlocked = useIsSendingBlocked()
   const send = async (question: Question) => {
     if (!model) return
     const { slug } = await createConversation()
     moveOptions(slug)
-    await ask({ slug, key, modelId: model.modelId, systemPrompt: '' }, question, [])
+    await sendQuestion({ slug, key, modelId: model.modelId, systemPrompt: '' }, question, [])
     await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
   }
   return (
     <main id="main" className="chat">
-      <Head models={models} model={model} choose={choose}>
+      <ChatHead models={models} model={model} choose={choose}>
         <h1>{t('app.chat.new')}</h1>
-      </Head>
+      </ChatHead>
       <div className="empty">
         <p className="lead">{t('app.chat.empty')}</p>
-        {model?.modelId === DEMO && (
+        {model?.modelId === DEMO_MODEL && (
           <button
             type="button"
             className="quiet-button"
@@ -59,7 +59,7 @@ function NewChat() {
           </button>
         )}
       </div>
-      <Composer slug={undefined} canSend={model !== undefined && !isBlocked} obstacle={<Obstacles />} send={send}>
+      <Composer slug={undefined} canSend={model !== undefined && !isBlocked} obstacle={<SendObstacles />} send={send}>
         <ChatOptionsButton slug={undefined} systemPrompt="" />
       </Composer>
     </main>
@@ -68,16 +68,16 @@ function NewChat() {
 
 function Chat({ slug }: { slug: string }) {
   const { query, models, model, choose, turn, steps, actions, systemPrompt, wanted } = useChat(slug)
-  const isBlocked = useIsBlocked()
+  const isBlocked = useIsSendingBlocked()
   return (
     <ActionsProvider value={actions}>
       <main id="main" className="chat">
-        <Head models={models} model={model} choose={choose}>
+        <ChatHead models={models} model={model} choose={choose}>
           <ConversationTitle slug={slug} />
-        </Head>
+        </ChatHead>
         {query.error ? (
           <p className="notice wrong" role="alert">
-            {errorText(query.error)}
+            {describeError(query.error)}
           </p>
         ) : (
           <MessageList
@@ -89,12 +89,12 @@ function Chat({ slug }: { slug: string }) {
             loadEarlier={() => void query.fetchNextPage()}
           />
         )}
-        <Progress turn={turn} />
+        <AnswerAnnouncer turn={turn} />
         <Composer
           slug={slug}
           canSend={model !== undefined && query.isSuccess && !isBlocked}
           isAnswering={turns.isAnswering(slug)}
-          obstacle={<Obstacles />}
+          obstacle={<SendObstacles />}
           send={actions.send}
           stop={actions.stop}
         >
@@ -106,7 +106,7 @@ function Chat({ slug }: { slug: string }) {
 }
 
 /** Whether nothing can be sent for now. */
-function useIsBlocked(): boolean {
+function useIsSendingBlocked(): boolean {
   const mustAccept = usePendingAnnouncements().some(({ isForced }) => isForced)
   return !useIsOnline() || mustAccept
 }
@@ -120,7 +120,7 @@ interface HeadProps {
   children: ReactNode
 }
 
-const Head = ({ models, model, choose, children }: HeadProps) => (
+const ChatHead = ({ models, model, choose, children }: HeadProps) => (
   <header className="chat-head">
     <SidebarButton />
     {children}
@@ -129,7 +129,7 @@ const Head = ({ models, model, choose, children }: HeadProps) => (
 )
 
 /** What stands between a person and their next question. */
-const Obstacles = () => (
+const SendObstacles = () => (
   <>
     <OfflineNotice />
     <AnnouncementNotice />
@@ -140,7 +140,7 @@ const Obstacles = () => (
 /** The name of a conversation. */
 function ConversationTitle({ slug }: { slug: string }) {
   const { data } = useQuery({
-    queryKey: conversationKey(slug),
+    queryKey: conversationQueryKey(slug),
     queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
   })
   return <h1 dir="auto">{data?.name}</h1>
@@ -164,7 +164,7 @@ function ChatOptionsButton(props: ChatOptionsProps) {
 }
 
 /** Tells screen readers that an answer begins and how it ended, and nothing in between. */
-function Progress({ turn }: { turn: Turn | undefined }) {
+function AnswerAnnouncer({ turn }: { turn: Turn | undefined }) {
   const [text, setText] = useState('')
   const last = useRef<Turn>(undefined)
   useEffect(() => {
@@ -172,7 +172,7 @@ function Progress({ turn }: { turn: Turn | undefined }) {
     last.current = turn
     if (turn && !before) setText(t('app.progress.begins'))
     if (turn?.phase === 'failed' && before?.phase !== 'failed') setText(t('app.progress.failed'))
-    if (!turn && before && before.phase !== 'failed') setText(endOf(before))
+    if (!turn && before && before.phase !== 'failed') setText(describeEnd(before))
   }, [turn])
   return (
     <p className="off-screen" role="status">
@@ -181,7 +181,7 @@ function Progress({ turn }: { turn: Turn | undefined }) {
   )
 }
 
-const endOf = ({ answer }: Turn) =>
+const describeEnd = ({ answer }: Turn) =>
   answer.cut === 'stopped'
     ? t('app.progress.stopped')
     : t('app.progress.complete', { count: answer.text.split(/\s+/).filter(Boolean).length })

@@ -6,11 +6,11 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { answer, ask, type Chat, continueAnswer, type Question } from './ask.ts'
-import { type Choices, choicesTo, type Step, stepsOf, stepsUpTo } from './branches.ts'
-import { conversationKey } from './conversations.ts'
+import { requestAnswer, sendQuestion, type ChatContext, continueAnswer, type Question } from './chat-requests.ts'
+import { type Choices, findChoicesFor, type PathStep, buildPath, takeStepsUpTo } from './branches.ts'
+import { conversationQueryKey } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { messagesOf, useMessages } from './messages.ts'
+import { flattenPages, useMessages } from './messages.ts'
 import { turns, useTurn } from './turn.ts'
 
 /** What can be done in a conversation. */
@@ -36,17 +36,17 @@ export function useChat(slug: string) {
   const systemPrompt = useSystemPrompt(key, slug)
   const turn = useTurn(slug)
   const [choices, setChoices] = useState<Choices>({})
-  const messages = useMemo(() => messagesOf(query.data), [query.data])
-  const steps = useMemo(() => stepsOf(messages, choices), [messages, choices])
+  const messages = useMemo(() => flattenPages(query.data), [query.data])
+  const steps = useMemo(() => buildPath(messages, choices), [messages, choices])
   // An answer under way replaces what follows its question.
-  const wanted = useWantedMessage(query, messages, setChoices)
-  const shown = turn && turn.phase !== 'failed' ? stepsUpTo(steps, turn.parent) : steps
+  const wanted = useLinkedMessage(query, messages, setChoices)
+  const shown = turn && turn.phase !== 'failed' ? takeStepsUpTo(steps, turn.parent) : steps
   const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
   return { query, models, model, choose, turn, steps: shown, actions, systemPrompt, wanted }
 }
 
 /** The number of the message that the address names; it is loaded, with what stands between it and the end. */
-function useWantedMessage(
+function useLinkedMessage(
   { hasNextPage, isFetching, fetchNextPage }: ReturnType<typeof useMessages>,
   messages: readonly OpenedMessage[],
   setChoices: (choices: Choices) => void,
@@ -58,7 +58,7 @@ function useWantedMessage(
   }, [wanted, isLoaded, hasNextPage, isFetching, fetchNextPage])
   // biome-ignore lint/correctness/useExhaustiveDependencies: what comes later does not change what was chosen since.
   useEffect(() => {
-    if (isLoaded) setChoices(choicesTo(messages, wanted))
+    if (isLoaded) setChoices(findChoicesFor(messages, wanted))
   }, [wanted, isLoaded])
   return wanted
 }
@@ -66,7 +66,7 @@ function useWantedMessage(
 /** What models are told before all messages of a conversation. */
 function useSystemPrompt(key: ConversationKey, slug: string): string {
   const { data } = useQuery({
-    queryKey: conversationKey(slug),
+    queryKey: conversationQueryKey(slug),
     queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
   })
   const sealed = data?.systemPrompt
@@ -78,24 +78,24 @@ function useSystemPrompt(key: ConversationKey, slug: string): string {
   return opened.data ?? ''
 }
 
-interface ActionState {
+interface ActionContext {
   slug: string
   key: ConversationKey
   model: ChatModel | undefined
   systemPrompt: string
-  steps: readonly Step[]
+  steps: readonly PathStep[]
   setChoices: (change: (choices: Choices) => Choices) => void
 }
 
 /** The same object as long as the conversation is shown, so that messages are not drawn again for it. */
-function useActions(state: ActionState): ChatActions {
+function useActions(state: ActionContext): ChatActions {
   const latest = useRef(state)
   latest.current = state
   return useMemo(() => createActions(() => latest.current), [])
 }
 
-function createActions(state: () => ActionState): ChatActions {
-  const chat = (modelId = state().model?.modelId): Chat => {
+function createActions(state: () => ActionContext): ChatActions {
+  const chat = (modelId = state().model?.modelId): ChatContext => {
     const { slug, key, systemPrompt } = state()
     return { slug, key, systemPrompt, modelId: modelId ?? '' }
   }
@@ -109,13 +109,13 @@ function createActions(state: () => ActionState): ChatActions {
   /** What comes is the newest version, which is shown where none was chosen. */
   const showNewest = () => state().setChoices(() => ({}))
   return {
-    send: (question) => ask(chat(), question, state().steps),
+    send: (question) => sendQuestion(chat(), question, state().steps),
     async resend(number, text) {
-      await ask(chat(), { text, attachments: [] }, before(number))
+      await sendQuestion(chat(), { text, attachments: [] }, before(number))
       showNewest()
     },
     regenerate(number, modelId) {
-      answer(chat(modelId), before(number))
+      requestAnswer(chat(modelId), before(number))
       showNewest()
     },
     continueAnswer: () => continueAnswer(chat(), state().steps, t('app.message.continueInstruction')),
@@ -125,7 +125,7 @@ function createActions(state: () => ActionState): ChatActions {
       turns.forget(state().slug)
       const { steps } = state()
       const isAnswered = steps.at(-1)?.message.role === 'assistant'
-      answer(chat(), isAnswered ? steps.slice(0, -1) : steps)
+      requestAnswer(chat(), isAnswered ? steps.slice(0, -1) : steps)
     },
   }
 }

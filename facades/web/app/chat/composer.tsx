@@ -1,18 +1,11 @@
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
-import {
-  AttachButton,
-  dropTarget,
-  MessageField,
-  SendButton,
-  useDraft,
-  useQuotations,
-} from '../shared/message-field.tsx'
+import { describeError } from '../shared/api/error-text.ts'
+import { AttachButton, createDropHandlers, MessageField, SendButton, useDraft, useQuotations } from '../shared/message-field.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { IconButton } from '../shared/ui/icon.tsx'
 import { UploadList, useUploads } from '../shared/uploads.tsx'
-import type { Question } from './ask.ts'
+import type { Question } from './chat-requests.ts'
 import { runTask, useTask } from './tasks.ts'
 
 interface ComposerProps {
@@ -31,13 +24,13 @@ interface ComposerProps {
 /** Where a question is written. */
 export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, error, maySend, submit, fail } = useQuestion(slug, canSend && !isAnswering, send)
+  const { draft, uploads, error, maySend, submit, fail } = useQuestionForm(slug, canSend && !isAnswering, send)
   useQuotations('chat', draft, field)
   return (
-    <form className="composer" onSubmit={submit} {...dropTarget(uploads.add)}>
+    <form className="composer" onSubmit={submit} {...createDropHandlers(uploads.add)}>
       {error !== undefined && (
         <p className="notice wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       {obstacle}
@@ -78,7 +71,7 @@ const SendOrStop = ({
   )
 
 /** What is being written, and its way out. What could not be sent stays where it is. */
-function useQuestion(slug: string | undefined, canSend: boolean, send: (question: Question) => Promise<void>) {
+function useQuestionForm(slug: string | undefined, canSend: boolean, send: (question: Question) => Promise<void>) {
   const { connection, conversationKey } = useSession()
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), slug)
   const uploads = useUploads()

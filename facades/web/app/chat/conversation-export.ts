@@ -1,15 +1,15 @@
 import { api, type Conversation } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { t } from '../shared/text/labels.ts'
-import { stepsOf } from './branches.ts'
+import { buildPath } from './branches.ts'
 import { type OpenedMessage, openMessage } from './message-content.ts'
 
 const PAGE_SIZE = 200
 
 /** Saves a conversation as a file. It is opened and written in the browser. */
 export async function exportConversation(key: ConversationKey, conversation: Conversation, kind: 'md' | 'json') {
-  const messages = await readAll(key, conversation.slug)
-  const text = kind === 'md' ? markdownOf(conversation, messages) : jsonOf(conversation, messages)
+  const messages = await readAllMessages(key, conversation.slug)
+  const text = kind === 'md' ? toMarkdown(conversation, messages) : toJson(conversation, messages)
   const name = conversation.name.replace(/[^\p{L}\p{N} .-]+/gu, '_').slice(0, 80)
   const type = kind === 'md' ? 'text/markdown' : 'application/json'
   const href = URL.createObjectURL(new Blob([text], { type }))
@@ -17,7 +17,7 @@ export async function exportConversation(key: ConversationKey, conversation: Con
   URL.revokeObjectURL(href)
 }
 
-async function readAll(key: ConversationKey, slug: string): Promise<OpenedMessage[]> {
+async function readAllMessages(key: ConversationKey, slug: string): Promise<OpenedMessage[]> {
   const all: OpenedMessage[] = []
   let before: string | null = null
   do {
@@ -30,8 +30,8 @@ async function readAll(key: ConversationKey, slug: string): Promise<OpenedMessag
 }
 
 /** The newest version of everything, as it is read. */
-function markdownOf({ name }: Conversation, messages: readonly OpenedMessage[]): string {
-  const parts = stepsOf(messages, {}).map(({ message: { role, model, answer, attachments } }) => {
+function toMarkdown({ name }: Conversation, messages: readonly OpenedMessage[]): string {
+  const parts = buildPath(messages, {}).map(({ message: { role, model, answer, attachments } }) => {
     const heading = `## ${role === 'user' ? t('app.message.you') : model}`
     const files = attachments.map((file) => `- ${file.name}`)
     const sources = answer.citations.map(({ url, title }, index) => `${index + 1}. [${title ?? url}](${url})`)
@@ -41,7 +41,7 @@ function markdownOf({ name }: Conversation, messages: readonly OpenedMessage[]):
 }
 
 /** All versions, with what stands beside the text. */
-function jsonOf({ name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
+function toJson({ name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
   const all = messages.map(({ number, parent, role, model, answer, attachments, createdAt }) => {
     const files = attachments.map((file) => file.name)
     return { number, parent, role, model, ...answer, files, createdAt }

@@ -11,7 +11,7 @@ import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
 import { ConversationRow } from './conversation-row.tsx'
 import {
   changeFolder,
-  conversationKey,
+  conversationQueryKey,
   refreshConversations,
   restoreConversation,
   useConversations,
@@ -46,21 +46,21 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
         </Link>
       </div>
       <nav className="conversations" ref={scroller} aria-label={t('app.conversations')}>
-        {name === '' && <Organized onChoose={onChoose} />}
-        <ByDay name={name} scroller={scroller} onChoose={onChoose} />
+        {name === '' && <PinnedAndFolders onChoose={onChoose} />}
+        <ConversationsByDay name={name} scroller={scroller} onChoose={onChoose} />
         {name !== '' && (
           <Suspense>
             <TextResults words={name} onChoose={onChoose} />
           </Suspense>
         )}
       </nav>
-      <Undo />
+      <UndoDelete />
     </>
   )
 }
 
 /** What is pinned, and the folders. */
-function Organized({ onChoose }: { onChoose: () => void }) {
+function PinnedAndFolders({ onChoose }: { onChoose: () => void }) {
   const [pinned, folders] = [usePinned(), useFolders()]
   return (
     <>
@@ -81,14 +81,14 @@ function Organized({ onChoose }: { onChoose: () => void }) {
   )
 }
 
-interface ByDayProps {
+interface ConversationsByDayProps {
   name: string
   scroller: { current: HTMLElement | null }
   onChoose: () => void
 }
 
 /** Only what can be seen is in the page, however many there are. */
-function ByDay({ name, scroller, onChoose }: ByDayProps) {
+function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProps) {
   const { data, error, hasNextPage, fetchNextPage, isFetching } = useConversations(name)
   const lines = useMemo(() => groupByDay(data?.pages.flatMap((page) => page.data) ?? []), [data])
   const list = useRef<HTMLUListElement>(null)
@@ -128,7 +128,7 @@ function ByDay({ name, scroller, onChoose }: ByDayProps) {
 const [HEADING_HEIGHT, ROW_HEIGHT] = [36, 34]
 
 /** Offers back what was deleted a moment ago. */
-function Undo() {
+function UndoDelete() {
   const discarded = useDiscarded()
   return (
     <div role="status">
@@ -192,20 +192,20 @@ function Folder({ folder: { name, count }, onChoose }: FolderProps) {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-const monthText = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' })
+const monthFormat = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' })
 
 /** Conversations below the day of their last change, as people call it; older ones below their month. */
 function groupByDay(conversations: readonly Conversation[], now = new Date()): (string | Conversation)[] {
-  const groups = Map.groupBy(conversations, ({ updatedAt }) => titleFor(new Date(updatedAt), now))
+  const groups = Map.groupBy(conversations, ({ updatedAt }) => getDayTitle(new Date(updatedAt), now))
   return [...groups].flatMap(([title, members]) => [title, ...members])
 }
 
-function titleFor(date: Date, now: Date): string {
+function getDayTitle(date: Date, now: Date): string {
   const days = Math.round((startOfDay(now) - startOfDay(date)) / DAY_MS)
   if (days <= 0) return t('app.day.today')
   if (days === 1) return t('app.day.yesterday')
   if (days < 7) return t('app.day.week')
-  return monthText.format(date)
+  return monthFormat.format(date)
 }
 
 const startOfDay = (date: Date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
@@ -221,7 +221,7 @@ function useLiveConversations(): void {
     const read = () => {
       timer = undefined
       void refreshConversations()
-      for (const slug of slugs) refresh(slug)
+      for (const slug of slugs) refreshConversation(slug)
       slugs.clear()
     }
     const stop = followChanges((change) => {
@@ -238,7 +238,7 @@ function useLiveConversations(): void {
 }
 
 /** An answer under way here knows better than what is stored of it. */
-function refresh(slug: string): void {
-  void queryClient.invalidateQueries({ queryKey: conversationKey(slug) })
+function refreshConversation(slug: string): void {
+  void queryClient.invalidateQueries({ queryKey: conversationQueryKey(slug) })
   if (!turns.isAnswering(slug)) void refreshMessages(slug)
 }

@@ -19,8 +19,8 @@ interface ConversationRowProps {
 /** A conversation in the list. */
 export function ConversationRow({ conversation, onChoose, style }: ConversationRowProps) {
   const { slug, name } = conversation
-  const [asked, setAsked] = useState<'name' | 'folder'>()
-  const close = () => setAsked(undefined)
+  const [dialog, setDialog] = useState<'name' | 'folder'>()
+  const close = () => setDialog(undefined)
   const folders = useFolders()
   const { conversationKey: key } = useSession()
   const titleTask = useTask('title_generation')
@@ -29,8 +29,8 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
       <Link to="/chat/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose} dir="auto">
         {name}
       </Link>
-      <RowMenu conversation={conversation} ask={setAsked} />
-      {asked === 'name' && (
+      <RowMenu conversation={conversation} openDialog={setDialog} />
+      {dialog === 'name' && (
         <NameDialog
           title={t('app.conversations.rename')}
           name={name}
@@ -40,7 +40,7 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
           close={close}
         />
       )}
-      {asked === 'folder' && (
+      {dialog === 'folder' && (
         <NameDialog
           title={t('app.folder.move')}
           name={conversation.folder ?? ''}
@@ -56,10 +56,10 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
 
 interface RowMenuProps {
   conversation: Conversation
-  ask: (what: 'name' | 'folder') => void
+  openDialog: (dialog: 'name' | 'folder') => void
 }
 
-function RowMenu({ conversation, ask }: RowMenuProps) {
+function RowMenu({ conversation, openDialog }: RowMenuProps) {
   const { conversationKey: key } = useSession()
   const { slug, name, isPinned, folder } = conversation
   const navigate = useNavigate()
@@ -68,13 +68,13 @@ function RowMenu({ conversation, ask }: RowMenuProps) {
     if (location.pathname === `/chat/${slug}`) await navigate({ to: '/chat' })
   }
   const items: MenuEntry[] = [
-    { icon: 'edit', label: t('app.rename'), choose: () => ask('name') },
+    { icon: 'edit', label: t('app.rename'), choose: () => openDialog('name') },
     {
       icon: 'pin',
       label: t(isPinned ? 'app.conversations.unpin' : 'app.conversations.pin'),
       choose: () => organizeConversation({ slug, isPinned: !isPinned }),
     },
-    { icon: 'folder', label: t('app.folder.move'), choose: () => ask('folder') },
+    { icon: 'folder', label: t('app.folder.move'), choose: () => openDialog('folder') },
     { icon: 'arrowDown', label: t('app.export.markdown'), choose: () => exportConversation(key, conversation, 'md') },
     { icon: 'arrowDown', label: t('app.export.json'), choose: () => exportConversation(key, conversation, 'json') },
     { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: discard },

@@ -1,16 +1,16 @@
-import { quote } from '../shared/message-field.tsx'
+import { insertQuotation } from '../shared/message-field.tsx'
 import type { ChatModel } from '../shared/models/models.ts'
-import { language, t, timeText } from '../shared/text/labels.ts'
+import { language, t, formatTimestamp } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
-import type { Step } from './branches.ts'
+import type { PathStep } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import type { OpenedMessage } from './message-content.ts'
 
 interface MessageActionsProps {
-  step: Step
+  step: PathStep
   models: readonly ChatModel[]
   edit?: () => void
 }
@@ -32,7 +32,7 @@ export function MessageActions({ step, models, edit }: MessageActionsProps) {
 }
 
 /** The versions that stand beside a message, to step through. */
-function Versions({ step: { message, versions, follows } }: { step: Step }) {
+function Versions({ step: { message, versions, follows } }: { step: PathStep }) {
   const { chooseVersion } = useChatActions()
   if (versions.length < 2) return null
   const index = versions.indexOf(message.number)
@@ -61,7 +61,7 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
   const { number, answer } = message
   const others = models.filter(({ modelId }) => modelId !== message.model).slice(0, MAX_OTHERS)
   const items: MenuEntry[] = [
-    { icon: 'quote', label: t('app.message.quote'), choose: () => quote('chat', answer.text) },
+    { icon: 'quote', label: t('app.message.quote'), choose: () => insertQuotation('chat', answer.text) },
     { icon: 'speak', label: t('app.message.readAloud'), choose: () => readAloud(answer.text) },
     ...others.map(
       ({ modelId, label }): MenuEntry => ({
@@ -74,7 +74,7 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
   return (
     <>
       <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => regenerate(number)} />
-      <MenuButton label={t('app.message.more')} items={items} note={<Facts message={message} />} />
+      <MenuButton label={t('app.message.more')} items={items} note={<MessageFacts message={message} />} />
     </>
   )
 }
@@ -83,14 +83,14 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
 const MAX_OTHERS = 8
 
 /** When it was written, and what it took. */
-const Facts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) => (
+const MessageFacts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) => (
   <>
-    {timeText(new Date(updatedAt))}
+    {formatTimestamp(new Date(updatedAt))}
     {answer.usage && (
       <>
         <br />
         {t('app.message.tokens', { input: answer.usage.inputTokens, output: answer.usage.outputTokens })}
-        {answer.usage.cost && `, ${costText(answer.usage.cost)}`}
+        {answer.usage.cost && `, ${formatCost(answer.usage.cost)}`}
       </>
     )}
   </>
@@ -99,7 +99,7 @@ const Facts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) =
 const MICRO = 1_000_000
 
 /** With as many digits as tell something of a small sum. */
-const costText = ({ micros, currency }: { micros: number; currency: string }) =>
+const formatCost = ({ micros, currency }: { micros: number; currency: string }) =>
   new Intl.NumberFormat(language, { style: 'currency', currency, maximumSignificantDigits: 3 }).format(micros / MICRO)
 
 /** Reads by the voice of the browser; once more, and it stops. */

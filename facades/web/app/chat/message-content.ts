@@ -14,45 +14,45 @@ export async function openMessage(key: ConversationKey, message: StoredMessage):
   if (content === null) return { ...rest, answer: emptyAnswer, isUnreadable: false }
   try {
     const plain = await key.open(content)
-    const answer = message.role === 'assistant' ? readAnswer(plain) : { ...emptyAnswer, text: plain }
+    const answer = message.role === 'assistant' ? parseAnswer(plain) : { ...emptyAnswer, text: plain }
     return { ...rest, answer, isUnreadable: false }
   } catch {
     return { ...rest, answer: emptyAnswer, isUnreadable: true }
   }
 }
 
-function readAnswer(plain: string): Answer {
+function parseAnswer(plain: string): Answer {
   try {
     const { text, citations, thoughts, tools, ...rest } = JSON.parse(plain) as Partial<Answer>
     if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
-    return { ...rest, text, citations: listOf(citations), thoughts: listOf(thoughts), tools: listOf(tools) }
+    return { ...rest, text, citations: toArray(citations), thoughts: toArray(thoughts), tools: toArray(tools) }
   } catch {
     // An answer that some other front end stored as nothing but its text.
     return { ...emptyAnswer, text: plain }
   }
 }
 
-const listOf = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
+const toArray = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
 
 /** Bytes of what is stored at most. */
-const MAX_PLAIN = 180_000
+const MAX_BYTES = 180_000
 
 /** An answer as it is stored. Where it is too large, what lies beside the text is left out first. */
-export function writeAnswer(answer: Answer, maxBytes = MAX_PLAIN): string {
+export function serializeAnswer(answer: Answer, maxBytes = MAX_BYTES): string {
   const whole = JSON.stringify(answer)
-  if (bytesOf(whole) <= maxBytes) return whole
+  if (countBytes(whole) <= maxBytes) return whole
   const { text, citations, cut } = answer
   const write = (shown: string) => JSON.stringify({ text: shown, citations: citations.slice(0, 50), cut })
   // Signs that are written as several make it longer than its text.
-  let shown = cutText(text, maxBytes / 2)
-  while (bytesOf(write(shown)) > maxBytes && shown !== '') shown = cutText(shown, bytesOf(shown) / 2)
+  let shown = truncateToBytes(text, maxBytes / 2)
+  while (countBytes(write(shown)) > maxBytes && shown !== '') shown = truncateToBytes(shown, countBytes(shown) / 2)
   return write(shown)
 }
 
 const encoder = new TextEncoder()
 
-const bytesOf = (text: string): number => encoder.encode(text).length
+const countBytes = (text: string): number => encoder.encode(text).length
 
 /** The beginning of a text that takes so many bytes at most. */
-export const cutText = (text: string, maxBytes: number): string =>
+export const truncateToBytes = (text: string, maxBytes: number): string =>
   text.slice(0, encoder.encodeInto(text, new Uint8Array(maxBytes)).read)

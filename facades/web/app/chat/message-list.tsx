@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
-import { numberOf, type Step } from './branches.ts'
+import { toMessageNumber, type PathStep } from './branches.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import type { Turn } from './turn.ts'
 
@@ -10,7 +10,7 @@ import type { Turn } from './turn.ts'
 const NEAR_END = 48
 
 interface MessageListProps {
-  steps: readonly Step[]
+  steps: readonly PathStep[]
   turn: Turn | undefined
   /** The number of the message that is to be shown, where there is one. */
   wanted: string
@@ -21,8 +21,8 @@ interface MessageListProps {
 
 /** What was said, with what is being said at its end. */
 export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarlier }: MessageListProps) {
-  const { scroller, content, spacer, isAtEnd, showEnd, stopFollowing } = useFollowing(turn)
-  useWanted(wanted, steps, stopFollowing)
+  const { scroller, content, spacer, isAtEnd, showEnd, stopFollowing } = useFollowEnd(turn)
+  useScrollToTarget(wanted, steps, stopFollowing)
   return (
     <div className="thread">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
@@ -33,7 +33,7 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
               {t('app.messages.earlier')}
             </button>
           )}
-          {rowsOf({ steps, turn, wanted, models })}
+          {renderRows({ steps, turn, wanted, models })}
         </div>
         <div ref={spacer} />
       </div>
@@ -47,8 +47,8 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
 }
 
 /** An answer has its key by what it follows, which is known before it is stored. One that failed may be stored in part. */
-const rowsOf = ({ steps, turn, wanted, models }: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
-  const open = turn && numberOf(turn.parent)
+const renderRows = ({ steps, turn, wanted, models }: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
+  const open = turn && toMessageNumber(turn.parent)
   const failure = turn?.phase === 'failed' ? turn.error : undefined
   const rows = steps.map((step, index) => {
     const { message, follows } = step
@@ -67,7 +67,7 @@ const rowsOf = ({ steps, turn, wanted, models }: Pick<MessageListProps, 'steps' 
  * Follows the end while the reader is there; whoever scrolls up is left where they are. Once something is asked, there is room
  * below, so that the question stands at the top and its answer is read from the beginning.
  */
-function useFollowing(turn: Turn | undefined) {
+function useFollowEnd(turn: Turn | undefined) {
   const scroller = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
   const spacer = useRef<HTMLDivElement>(null)
@@ -85,7 +85,7 @@ function useFollowing(turn: Turn | undefined) {
     if (!box || !inner || !room) return
     let before = box.scrollTop
     const look = () => {
-      const isNear = distanceToEnd(box) < NEAR_END
+      const isNear = getDistanceToEnd(box) < NEAR_END
       // What grew since is no reason to stop: only whoever goes up does.
       if (isNear || box.scrollTop < before) isFollowing.current = isNear
       before = box.scrollTop
@@ -93,12 +93,12 @@ function useFollowing(turn: Turn | undefined) {
     }
     const adjust = () => {
       const hadRoom = room.offsetHeight > 0
-      const height = hasAsked.current ? roomBelow(box, inner) : 0
+      const height = hasAsked.current ? getMissingHeight(box, inner) : 0
       room.style.height = `${height}px`
       // The answer fills the view: whoever reads its beginning is not moved on.
       if (hadRoom && height === 0) isFollowing.current = false
       if (isFollowing.current) box.scrollTop = box.scrollHeight
-      setAtEnd(distanceToEnd(box) < NEAR_END)
+      setAtEnd(getDistanceToEnd(box) < NEAR_END)
     }
     const observer = new ResizeObserver(adjust)
     observer.observe(inner)
@@ -116,7 +116,7 @@ function useFollowing(turn: Turn | undefined) {
 }
 
 /** Shows a message once, as soon as it is there. */
-function useWanted(wanted: string, steps: readonly Step[], stopFollowing: () => void): void {
+function useScrollToTarget(wanted: string, steps: readonly PathStep[], stopFollowing: () => void): void {
   const shown = useRef('')
   useLayoutEffect(() => {
     if (wanted === shown.current || !steps.some(({ message }) => message.number === wanted)) return
@@ -126,11 +126,11 @@ function useWanted(wanted: string, steps: readonly Step[], stopFollowing: () => 
   }, [wanted, steps, stopFollowing])
 }
 
-const distanceToEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) =>
+const getDistanceToEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) =>
   scrollHeight - scrollTop - clientHeight
 
 /** What is missing below the last question for it to stand at the top. */
-function roomBelow(box: HTMLElement, inner: HTMLElement): number {
+function getMissingHeight(box: HTMLElement, inner: HTMLElement): number {
   const questions = inner.querySelectorAll('article.user')
   const last = questions[questions.length - 1]
   if (!last) return 0

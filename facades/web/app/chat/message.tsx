@@ -1,21 +1,21 @@
 import { memo, useState } from 'react'
 import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { ToolSteps } from '../shared/answer/tool-steps.tsx'
-import { errorText, isRefusedForNow, requestIdOf } from '../shared/api/error-text.ts'
+import { describeError, isRateLimited, getRequestId } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
-import { type ChatModel, modelLabel } from '../shared/models/models.ts'
+import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { EditForm } from '../shared/ui/edit-form.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
-import type { Step } from './branches.ts'
+import type { PathStep } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { MessageActions } from './message-actions.tsx'
 import type { OpenedMessage } from './message-content.ts'
 import type { Turn } from './turn.ts'
 
 interface MessageProps {
-  step: Step
+  step: PathStep
   models: readonly ChatModel[]
   /** Whether it is the one that was searched for. */
   isWanted: boolean
@@ -28,7 +28,7 @@ export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) =
   const [isEditing, setEditing] = useState(false)
   const name = t('app.message.you')
   return (
-    <article id={number} className={classOf('user', isWanted)} aria-label={t('app.message.by', { name })}>
+    <article id={number} className={getMessageClass('user', isWanted)} aria-label={t('app.message.by', { name })}>
       <h2>{name}</h2>
       {isUnreadable && <Unreadable />}
       <AttachedFiles files={attachments} />
@@ -61,7 +61,7 @@ function QuestionForm({ message, close }: { message: OpenedMessage; close: () =>
 
 interface AnswerMessageProps {
   /** It as it is stored. */
-  step?: Step
+  step?: PathStep
   /** It as it comes. */
   turn?: Turn
   /** Why it ended, where it failed. */
@@ -75,20 +75,20 @@ interface AnswerMessageProps {
 /** An answer: the same element while it comes and when it is stored, so that nothing is drawn anew at its end. */
 export const AnswerMessage = memo(
   ({ step, turn, failure, models, isWanted = false, isLast = false }: AnswerMessageProps) => {
-    const { answer, model, isComplete } = shownAnswer(step, turn)
-    const name = modelLabel(model, models)
-    const isGrowing = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
+    const { answer, model, isComplete } = getShownAnswer(step, turn)
+    const name = findModelLabel(model, models)
+    const isStreaming = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
     return (
       <article
         id={step?.message.number}
-        className={classOf('assistant', isWanted)}
+        className={getMessageClass('assistant', isWanted)}
         aria-label={t('app.message.by', { name })}
         aria-busy={turn && turn.phase !== 'failed'}
       >
         <h2>{name}</h2>
         {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
         {step?.message.isUnreadable && <Unreadable />}
-        <AnswerBody answer={answer} isComplete={isComplete} isGrowing={isGrowing} isLast={isLast} />
+        <AnswerBody answer={answer} isComplete={isComplete} isStreaming={isStreaming} isLast={isLast} />
         {failure !== undefined && <Failure error={failure} />}
         {step && <MessageActions step={step} models={models} />}
       </article>
@@ -102,7 +102,7 @@ interface ShownAnswer {
   isComplete: boolean
 }
 
-const shownAnswer = (step: Step | undefined, turn: Turn | undefined): ShownAnswer =>
+const getShownAnswer = (step: PathStep | undefined, turn: Turn | undefined): ShownAnswer =>
   turn
     ? { ...turn, isComplete: turn.answer.cut === undefined }
     : {
@@ -111,7 +111,7 @@ const shownAnswer = (step: Step | undefined, turn: Turn | undefined): ShownAnswe
         isComplete: step?.message.isComplete ?? true,
       }
 
-const classOf = (role: 'user' | 'assistant', isWanted: boolean) =>
+const getMessageClass = (role: 'user' | 'assistant', isWanted: boolean) =>
   isWanted ? `message ${role} found` : `message ${role}`
 
 const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
@@ -119,11 +119,11 @@ const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
 /** Says what went wrong where it went wrong, and what to do. */
 function Failure({ error }: { error: unknown }) {
   const { tryAgain } = useChatActions()
-  const isForNow = isRefusedForNow(error)
-  const requestId = isForNow ? undefined : requestIdOf(error)
+  const isForNow = isRateLimited(error)
+  const requestId = isForNow ? undefined : getRequestId(error)
   return (
     <div className={isForNow ? 'notice warn' : 'notice wrong'} role="alert">
-      <p>{errorText(error)}</p>
+      <p>{describeError(error)}</p>
       {requestId && (
         <p className="hint">
           {t('page.requestId')}: <code>{requestId}</code>
@@ -139,25 +139,25 @@ function Failure({ error }: { error: unknown }) {
 interface AnswerBodyProps {
   answer: Answer
   isComplete: boolean
-  isGrowing?: boolean
+  isStreaming?: boolean
   isLast?: boolean
 }
 
 /** What a model says, with what it thought, did and cites. */
-const AnswerBody = ({ answer, isComplete, isGrowing = false, isLast = false }: AnswerBodyProps) => (
+const AnswerBody = ({ answer, isComplete, isStreaming = false, isLast = false }: AnswerBodyProps) => (
   <>
-    <Thoughts answer={answer} isGrowing={isGrowing} />
-    <ToolSteps tools={answer.tools} isGrowing={isGrowing} />
-    <Markdown text={answer.text} isGrowing={isGrowing} />
+    <Thoughts answer={answer} isStreaming={isStreaming} />
+    <ToolSteps tools={answer.tools} isStreaming={isStreaming} />
+    <Markdown text={answer.text} isStreaming={isStreaming} />
     <Sources sources={answer.citations} />
-    {!isGrowing && !isComplete && <Cut cut={answer.cut ?? 'interrupted'} isLast={isLast} />}
+    {!isStreaming && !isComplete && <CutNotice cut={answer.cut ?? 'interrupted'} isLast={isLast} />}
   </>
 )
 
 /** What the model thought, folded away. */
-function Thoughts({ answer: { thoughts, thinkingSeconds, text }, isGrowing }: { answer: Answer; isGrowing: boolean }) {
+function Thoughts({ answer: { thoughts, thinkingSeconds, text }, isStreaming }: { answer: Answer; isStreaming: boolean }) {
   if (thoughts.length === 0) return null
-  const isThinking = isGrowing && text === '' && thinkingSeconds === undefined
+  const isThinking = isStreaming && text === '' && thinkingSeconds === undefined
   return (
     <details className="thoughts">
       <summary>
@@ -167,14 +167,14 @@ function Thoughts({ answer: { thoughts, thinkingSeconds, text }, isGrowing }: { 
           : t('app.thoughts.took', { count: Math.max(1, Math.round(thinkingSeconds ?? 0)) })}
       </summary>
       <div className="thoughts-text">
-        <Markdown text={thoughts.map((thought) => thought.text).join('\n\n')} isGrowing={isGrowing} />
+        <Markdown text={thoughts.map((thought) => thought.text).join('\n\n')} isStreaming={isStreaming} />
       </div>
     </details>
   )
 }
 
 /** Says that an answer is not whole, and offers to go on. */
-function Cut({ cut, isLast }: { cut: NonNullable<Answer['cut']>; isLast: boolean }) {
+function CutNotice({ cut, isLast }: { cut: NonNullable<Answer['cut']>; isLast: boolean }) {
   const { continueAnswer } = useChatActions()
   return (
     <p className="cut">

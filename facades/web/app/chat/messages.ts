@@ -11,12 +11,12 @@ interface Page {
 
 const PAGE_SIZE = 50
 
-const messagesKey = (slug: string) => ['messages', slug]
+const getMessagesKey = (slug: string) => ['messages', slug]
 
 /** The last messages of a conversation, opened, and earlier ones as they are asked for. */
 export const useMessages = (key: ConversationKey, slug: string) =>
   useInfiniteQuery({
-    queryKey: messagesKey(slug),
+    queryKey: getMessagesKey(slug),
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => readPage(key, slug, pageParam, signal),
     getNextPageParam: ({ next }) => next ?? undefined,
@@ -34,7 +34,7 @@ async function readPage(
 }
 
 /** The pages begin with the latest one. */
-export const messagesOf = (data: InfiniteData<Page> | undefined): OpenedMessage[] =>
+export const flattenPages = (data: InfiniteData<Page> | undefined): OpenedMessage[] =>
   (data?.pages ?? []).toReversed().flatMap(({ messages }) => messages)
 
 /** What this page has stored, of which it is told like everybody else. */
@@ -44,10 +44,10 @@ const ownChanges = new Set<string>()
 export const wasOwnChange = (subject: string): boolean => ownChanges.delete(subject)
 
 /** Puts a stored message where its number belongs, in place of what stood there. */
-export async function keepMessage(key: ConversationKey, slug: string, stored: StoredMessage): Promise<OpenedMessage> {
+export async function putMessageInCache(key: ConversationKey, slug: string, stored: StoredMessage): Promise<OpenedMessage> {
   ownChanges.add(`${slug}/${stored.number}`)
   const message = await openMessage(key, stored)
-  queryClient.setQueryData(messagesKey(slug), (known: InfiniteData<Page, string | undefined> | undefined) => {
+  queryClient.setQueryData(getMessagesKey(slug), (known: InfiniteData<Page, string | undefined> | undefined) => {
     const pages = known?.pages ?? [{ messages: [], next: null }]
     const at = pages.findIndex(({ messages }) => messages.some(({ number }) => number === stored.number))
     const kept = pages.map((page, index) => {
@@ -60,4 +60,4 @@ export async function keepMessage(key: ConversationKey, slug: string, stored: St
   return message
 }
 
-export const refreshMessages = (slug: string) => queryClient.invalidateQueries({ queryKey: messagesKey(slug) })
+export const refreshMessages = (slug: string) => queryClient.invalidateQueries({ queryKey: getMessagesKey(slug) })

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useMemo, useSyncExternalStore } from 'react'
 import { api, type Conversation } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { useSession } from '../shared/session.tsx'
@@ -30,11 +30,11 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
         ))}
       </ul>
       <p className="hint" role="status">
-        {progressText(state, hits.length)}
+        {describeProgress(state, hits.length)}
       </p>
       {state.phase === 'failed' && (
         <p className="notice wrong" role="alert">
-          {errorText(state.error)}
+          {describeError(state.error)}
         </p>
       )}
       <button
@@ -57,7 +57,7 @@ const progressLabels = {
 } as const
 
 /** Says how far it was searched. */
-function progressText({ phase, count }: SearchState, found: number): string {
+function describeProgress({ phase, count }: SearchState, found: number): string {
   if (phase === 'idle') return t('app.search.hint')
   const progress = t(progressLabels[phase], { count })
   return found === 0 && phase !== 'reading' ? `${progress} ${t('app.search.nothing')}` : progress
@@ -104,13 +104,13 @@ const MAX_TEXT = 100_000_000
 /** Hits that are shown at most. */
 const MAX_HITS = 100
 
-const nothing: SearchState = { phase: 'idle', count: 0 }
+const idleState: SearchState = { phase: 'idle', count: 0 }
 
 /** The texts of conversations, opened in this browser. They are held in memory alone, until the session ends or the page goes. */
 class TextSearch {
   #opened = new Map<string, OpenedConversation>()
   #size = 0
-  #state = nothing
+  #state = idleState
   #stop = new AbortController()
   readonly #listeners = new Set<() => void>()
 
@@ -135,7 +135,7 @@ class TextSearch {
 
   async #readAll(key: ConversationKey, signal: AbortSignal): Promise<void> {
     const seen = new Set<string>()
-    for await (const conversation of listAll(signal)) {
+    for await (const conversation of listConversations(signal)) {
       seen.add(conversation.slug)
       await this.#open(key, conversation, signal)
       if (signal.aborted) return
@@ -155,7 +155,7 @@ class TextSearch {
     this.#stop.abort()
     this.#opened = new Map()
     this.#size = 0
-    this.#set(nothing)
+    this.#set(idleState)
   }
 
   find(words: string): Hit[] {
@@ -188,11 +188,11 @@ class TextSearch {
     if (signal.aborted) return
     this.#drop(slug)
     this.#opened.set(slug, { conversation, texts })
-    this.#size += sizeOf(texts)
+    this.#size += countCharacters(texts)
   }
 
   #drop(slug: string): void {
-    this.#size -= sizeOf(this.#opened.get(slug)?.texts ?? [])
+    this.#size -= countCharacters(this.#opened.get(slug)?.texts ?? [])
     this.#opened.delete(slug)
   }
 
@@ -202,9 +202,9 @@ class TextSearch {
   }
 }
 
-const sizeOf = (texts: OpenedConversation['texts']) => texts.reduce((sum, { text }) => sum + text.length, 0)
+const countCharacters = (texts: OpenedConversation['texts']) => texts.reduce((sum, { text }) => sum + text.length, 0)
 
-async function* listAll(signal: AbortSignal): AsyncGenerator<Conversation> {
+async function* listConversations(signal: AbortSignal): AsyncGenerator<Conversation> {
   let after: string | null = null
   do {
     const page: { size: number; after?: string } = { size: LIST_PAGE, ...(after !== null && { after }) }

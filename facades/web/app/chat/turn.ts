@@ -4,8 +4,8 @@ import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { AnswerBuilder } from '../shared/answer/answer-builder.ts'
 import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { type OpenedMessage, writeAnswer } from './message-content.ts'
-import { keepMessage } from './messages.ts'
+import { type OpenedMessage, serializeAnswer } from './message-content.ts'
+import { putMessageInCache } from './messages.ts'
 
 /** How often what has come is shown; more often costs a browser much and tells a reader nothing. */
 const SHOW_MS = 100
@@ -30,11 +30,11 @@ export interface TurnRequest {
   /** The number of the question. */
   parent: number
   /** The answer that is gone on with, where one was cut. */
-  begun?: OpenedMessage | undefined
+  partialAnswer?: OpenedMessage | undefined
 }
 
 /** The answers under way, by conversation. They go on while another conversation is shown. */
-class Turns {
+class TurnStore {
   readonly #turns = new Map<string, Turn>()
   readonly #controllers = new Map<string, AbortController>()
   readonly #listeners = new Set<() => void>()
@@ -61,7 +61,7 @@ class Turns {
   }
 
   /** Asks the model and stores its answer; whatever comes before an error or a stop is stored, too. */
-  async run({ slug, key, request, parent, begun }: TurnRequest): Promise<void> {
+  async run({ slug, key, request, parent, partialAnswer: begun }: TurnRequest): Promise<void> {
     const controller = new AbortController()
     this.#controllers.set(slug, controller)
     const writer = new AnswerWriter({ slug, key, model: request.model, parent, number: begun?.number })
@@ -70,7 +70,7 @@ class Turns {
     this.#set(slug, { ...turn, answer: builder.answer, phase: 'waiting' })
     const failure = await readStream(request, controller.signal, builder, (answer) => {
       this.#set(slug, { ...turn, answer, phase: 'answering' })
-      writer.keep(answer)
+      writer.storeOccasionally(answer)
     })
     const { answer } = builder
     try {
@@ -121,7 +121,7 @@ class AnswerWriter {
   }
 
   /** Stores what there is now and then; a failure is no reason to end the answer, which is stored once more at its end. */
-  keep(answer: Answer): void {
+  storeOccasionally(answer: Answer): void {
     if (this.#isBusy || Date.now() - this.#storedAt < STORE_MS) return
     this.#isBusy = true
     void this.#write({ ...answer, cut: 'interrupted' }, false)
@@ -136,7 +136,7 @@ class AnswerWriter {
 
   async finish(answer: Answer): Promise<void> {
     const { key, slug } = this.#target
-    await keepMessage(key, slug, await this.#write(answer, answer.cut === undefined))
+    await putMessageInCache(key, slug, await this.#write(answer, answer.cut === undefined))
   }
 
   /** One after the other: the first one says which message the others change. */
@@ -151,7 +151,7 @@ class AnswerWriter {
 
   async #store(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
     const { slug, key, model, parent } = this.#target
-    const content = await key.seal(writeAnswer(answer))
+    const content = await key.seal(serializeAnswer(answer))
     if (this.#number !== undefined)
       return api.conversations.updateMessage.mutate({ slug, number: this.#number, content, isComplete })
     const message = { slug, role: 'assistant' as const, model, content, isComplete, parent }
@@ -183,7 +183,7 @@ async function readStream(
   }
 }
 
-export const turns = new Turns()
+export const turns = new TurnStore()
 
 /** The answer under way in a conversation. */
 export const useTurn = (slug: string | undefined): Turn | undefined =>

@@ -1,14 +1,14 @@
 import { api } from '../shared/api/client.ts'
-import type { OpenRoom, RoomView } from './open-room.ts'
+import type { RoomStore, RoomView } from './room-store.ts'
 import type { RoomFile } from './room.ts'
-import { kindOf, openRoomFile, readBase64 } from './room-files.ts'
+import { getMediaType, openRoomFile, readBase64 } from './room-files.ts'
 import type { RoomMessage } from './room-message.ts'
 
 /** As many of the last messages are disclosed where somebody chooses so. */
 export const LAST_MESSAGES = 20
 
 /** What a model is to be given. */
-export interface Disclosed {
+export interface DisclosurePreview {
   scope: 'message' | 'thread' | 'last'
   /** Messages before the question. */
   messages: readonly RoomMessage[]
@@ -20,61 +20,61 @@ export interface Disclosed {
 interface DisclosureChoice {
   view: RoomView
   thread: string | null
-  scope: Disclosed['scope']
+  scope: DisclosurePreview['scope']
   text: string
   withFiles: boolean
 }
 
 /** What a question discloses; of what cannot be opened, nothing. */
-export function disclose({ view, thread, scope, text, withFiles }: DisclosureChoice): Disclosed {
-  const messages = chosen(view, thread, scope).filter((each) => each.closed === undefined && !each.isDeleted)
+export function previewDisclosure({ view, thread, scope, text, withFiles }: DisclosureChoice): DisclosurePreview {
+  const messages = selectMessages(view, thread, scope).filter((each) => each.unreadable === undefined && !each.isDeleted)
   const files = withFiles ? messages.flatMap((each) => each.files) : []
   const signs = [...messages.map((each) => each.text), view.systemPrompt, text].reduce(
     (sum, { length }) => sum + length,
     0,
   )
-  return { scope, messages, files, tokens: Math.ceil(signs / SIGNS_PER_TOKEN) }
+  return { scope, messages, files, tokens: Math.ceil(signs / CHARACTERS_PER_TOKEN) }
 }
 
-const SIGNS_PER_TOKEN = 4
+const CHARACTERS_PER_TOKEN = 4
 
-function chosen(
+function selectMessages(
   { messages, byId }: RoomView,
   thread: string | null,
-  scope: Disclosed['scope'],
+  scope: DisclosurePreview['scope'],
 ): readonly RoomMessage[] {
   if (scope === 'message') return []
   if (scope === 'last') return messages.slice(-LAST_MESSAGES)
   const root = thread === null ? undefined : byId.get(thread)
-  return root ? [root, ...repliesTo(byId, root.id)] : []
+  return root ? [root, ...findReplies(byId, root.id)] : []
 }
 
-export const repliesTo = (byId: RoomView['byId'], id: string): RoomMessage[] =>
+export const findReplies = (byId: RoomView['byId'], id: string): RoomMessage[] =>
   [...byId.values()].filter((each) => each.thread === id).toSorted((one, other) => one.subSeq - other.subSeq)
 
-interface Question {
+interface ModelQuestion {
   /** The message that asks. */
   id: string
   thread: string | null
   model: string
-  disclosed: Disclosed
+  disclosure: DisclosurePreview
   withFiles: boolean
 }
 
-type Asked = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][number]
+type RequestMessage = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][number]
 
 /** Has a model answer in the room: it is given what was shown, and nothing else. */
-export async function askModel(store: OpenRoom, { id, thread, model, disclosed, withFiles }: Question): Promise<void> {
+export async function askModel(store: RoomStore, { id, thread, model, disclosure: disclosed, withFiles }: ModelQuestion): Promise<void> {
   const { view } = store
   const question = view.byId.get(id)
   const { room, systemPrompt } = view
   if (!room || !question) return
   const told = await Promise.all(
-    [...disclosed.messages, question].map((message) => toAsked(message, view, withFiles || message === question)),
+    [...disclosed.messages, question].map((message) => toRequestMessages(message, view, withFiles || message === question)),
   )
-  const system: Asked[] =
+  const system: RequestMessage[] =
     systemPrompt === '' ? [] : [{ role: 'system', content: [{ type: 'text', text: systemPrompt }] }]
-  const { key, keyEpoch } = await store.aiKey()
+  const { key, keyEpoch } = await store.getAiKey()
   await api.rooms.ask.mutate({
     ...{ id: room.id, model, key, keyEpoch, thread },
     messages: [...system, ...told.flat()],
@@ -83,16 +83,16 @@ export async function askModel(store: OpenRoom, { id, thread, model, disclosed, 
   })
 }
 
-async function toAsked(message: RoomMessage, view: RoomView, withFiles: boolean): Promise<Asked[]> {
+async function toRequestMessages(message: RoomMessage, view: RoomView, withFiles: boolean): Promise<RequestMessage[]> {
   const { id: source, text, model, authorName } = message
   if (model !== null) return text === '' ? [] : [{ role: 'assistant', source, content: [{ type: 'text', text }] }]
-  const files = withFiles ? await Promise.all(message.files.map((file) => toPart(file, view))) : []
+  const files = withFiles ? await Promise.all(message.files.map((file) => toFilePart(file, view))) : []
   const said = text === '' ? [] : [{ type: 'text' as const, text: `${authorName}: ${text}` }]
   const content = [...files, ...said]
   return content.length === 0 ? [] : [{ role: 'user', source, content }]
 }
 
-async function toPart(file: RoomFile, { keys }: RoomView) {
+async function toFilePart(file: RoomFile, { keys }: RoomView) {
   const data = await readBase64(await openRoomFile(file, keys))
-  return { type: 'file' as const, mime: kindOf(file), data, name: file.name }
+  return { type: 'file' as const, mime: getMediaType(file), data, name: file.name }
 }

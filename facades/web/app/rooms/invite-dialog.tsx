@@ -1,18 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { generate } from 'lean-qr'
 import { useDeferredValue, useId, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { type FoundPerson, findPeople, invitePerson, makeLink } from './invitations.ts'
+import { type FoundPerson, findPeople, invitePerson, createInvitationLink } from './invitations.ts'
 import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 
 /** The service searches for no less. */
 const MIN_CHARACTERS = 3
 
-const hints = {
+const roleHints = {
   admin: 'app.role.admin.about',
   editor: 'app.role.editor.about',
   viewer: 'app.role.viewer.about',
@@ -33,15 +33,15 @@ export function InviteDialog({ close }: { close: () => void }) {
             </option>
           ))}
         </select>
-        <p className="hint">{t(hints[role])}</p>
+        <p className="hint">{t(roleHints[role])}</p>
       </div>
-      <ByName role={role} />
-      <ByLink role={role} />
+      <InviteByName role={role} />
+      <InviteByLink role={role} />
     </FormDialog>
   )
 }
 
-function ByName({ role }: { role: Role }) {
+function InviteByName({ role }: { role: Role }) {
   const id = useId()
   const [text, setText] = useState('')
   const wanted = useDeferredValue(text.trim())
@@ -66,7 +66,7 @@ function ByName({ role }: { role: Role }) {
       />
       {error && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       {found?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
@@ -101,7 +101,7 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
         {state === 'waiting' && <span className="hint">{t('app.rooms.withoutKeys')}</span>}
         {typeof state === 'object' && (
           <span className="wrong" role="alert">
-            {errorText(state.error)}
+            {describeError(state.error)}
           </span>
         )}
       </span>
@@ -124,20 +124,20 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
   )
 }
 
-function ByLink({ role }: { role: Role }) {
+function InviteByLink({ role }: { role: Role }) {
   const { session } = useRoom()
   const room = useRoomView((view) => view.room)
   const [link, setLink] = useState<string>()
   const [error, setError] = useState<unknown>()
   const make = () => {
-    if (room) makeLink(session, room, role).then(setLink, setError)
+    if (room) createInvitationLink(session, room, role).then(setLink, setError)
   }
   return (
     <div className="field">
       <span className="label">{t('app.rooms.link')}</span>
       {error !== undefined && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       {link === undefined ? (

@@ -2,42 +2,42 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { readInvitationFragment } from '../../browser/crypto.ts'
-import { errorText } from '../shared/api/error-text.ts'
-import { forgetLinkSecret, linkSecret } from '../shared/link-secret.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { forgetLinkSecret, readLinkSecret } from '../shared/link-secret.ts'
 import { useSession } from '../shared/session.tsx'
-import { t, timeText } from '../shared/text/labels.ts'
+import { t, formatTimestamp } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/page-head.tsx'
 import { acceptInvitation, previewInvitation } from './invitations.ts'
-import { keyringOf } from './keyring.ts'
+import { getKeyring } from './keyring.ts'
 import { roleLabels } from './room.ts'
 import './rooms.css'
 
 /** An invitation by link: shows to what, before it is accepted. */
 export function JoinPage() {
-  const [link] = useState(readLink)
+  const [link] = useState(readInvitationLink)
   return (
     <main id="main" className="chat room-page">
       <header className="chat-head">
         <SidebarButton />
         <h1>{t('app.invitations.one')}</h1>
       </header>
-      <div className="empty join">{link ? <Preview {...link} /> : <p>{t('app.invitations.noLink')}</p>}</div>
+      <div className="empty join">{link ? <InvitationPreview {...link} /> : <p>{t('app.invitations.noLink')}</p>}</div>
     </main>
   )
 }
 
-function readLink() {
+function readInvitationLink() {
   try {
-    return readInvitationFragment(linkSecret() ?? '')
+    return readInvitationFragment(readLinkSecret() ?? '')
   } catch {
     return undefined
   }
 }
 
-function Preview({ id, secret }: { id: string; secret: string }) {
+function InvitationPreview({ id, secret }: { id: string; secret: string }) {
   const session = useSession()
   // Whoever has not entered their passkey does so first.
-  keyringOf(session)
+  getKeyring(session)
   const navigate = useNavigate()
   const { data, error } = useQuery({
     queryKey: ['invitation', id],
@@ -62,11 +62,11 @@ function Preview({ id, secret }: { id: string; secret: string }) {
           name: data.inviterName ?? t('app.rooms.somebody'),
           role: t(roleLabels[data.role]),
         })}{' '}
-        {t('app.invitations.until', { at: timeText(new Date(data.expiresAt)) })}
+        {t('app.invitations.until', { at: formatTimestamp(new Date(data.expiresAt)) })}
       </p>
       {failure !== undefined && (
         <p className="notice wrong" role="alert">
-          {errorText(failure)}
+          {describeError(failure)}
         </p>
       )}
       <p className="actions">

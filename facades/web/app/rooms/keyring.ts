@@ -19,7 +19,7 @@ import {
 } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
-import { type Room, saltsOf } from './room.ts'
+import { type Room, getSalts } from './room.ts'
 
 type KeyedRoom = Pick<Room, 'id' | 'slug'>
 
@@ -27,7 +27,7 @@ type KeyedRoom = Pick<Room, 'id' | 'slug'>
 export class Keyring {
   readonly #passkeyKey: Key
   readonly #salts: Salts
-  readonly #known = new Map<string, RoomKeys>()
+  readonly #keysBySlug = new Map<string, RoomKeys>()
   #keychain: Promise<KeychainEntry[]> | undefined
 
   constructor(passkeyKey: Key, salts: Salts) {
@@ -36,33 +36,33 @@ export class Keyring {
   }
 
   /** Makes the first key of a room. */
-  async begin({ slug }: Pick<Room, 'slug'>): Promise<void> {
-    await this.#keep(slug, new Map([[0, makeKey()]]))
+  async createFirstKey({ slug }: Pick<Room, 'slug'>): Promise<void> {
+    await this.#storeKeys(slug, new Map([[0, makeKey()]]))
   }
 
   /** What is known of a room; read on first use. */
-  async keysOf(room: KeyedRoom): Promise<RoomKeys> {
-    return this.#known.get(room.slug) ?? this.read(room)
+  async getKeys(room: KeyedRoom): Promise<RoomKeys> {
+    return this.#keysBySlug.get(room.slug) ?? this.readKeys(room)
   }
 
   /** Reads what was wrapped for the person since, and keeps it. */
-  async read({ id, slug }: KeyedRoom): Promise<RoomKeys> {
-    const kept = this.#known.get(slug) ?? (await roomKeysIn(this.#passkeyKey, slug, await this.#entries()))
-    const [privateKey, stored] = await Promise.all([this.#privateKey(), readStored(id)])
-    const keys = await openStoredRoomKeys(privateKey, stored, kept)
-    this.#known.set(slug, kept)
-    const added = [...keys].filter(([keyEpoch]) => !kept.has(keyEpoch))
-    if (added.length > 0) await this.#keep(slug, new Map(added))
-    return this.#known.get(slug) ?? keys
+  async readKeys({ id, slug }: KeyedRoom): Promise<RoomKeys> {
+    const storedKeys = this.#keysBySlug.get(slug) ?? (await roomKeysIn(this.#passkeyKey, slug, await this.#readKeychain()))
+    const [privateKey, stored] = await Promise.all([this.#readPrivateKey(), readStoredKeys(id)])
+    const keys = await openStoredRoomKeys(privateKey, stored, storedKeys)
+    this.#keysBySlug.set(slug, storedKeys)
+    const added = [...keys].filter(([keyEpoch]) => !storedKeys.has(keyEpoch))
+    if (added.length > 0) await this.#storeKeys(slug, new Map(added))
+    return this.#keysBySlug.get(slug) ?? keys
   }
 
   /** Gives the room its next key. Where somebody else did so at the same moment, the service refuses with a conflict. */
-  async replace({ id, slug }: KeyedRoom): Promise<void> {
-    const keys = await this.keysOf({ id, slug })
+  async rotateKey({ id, slug }: KeyedRoom): Promise<void> {
+    const keys = await this.getKeys({ id, slug })
     const { meta } = await api.roomKeys.recipients.query({ id })
     const { roomKey, request } = await makeNextRoomKey(meta, keys)
     await api.roomKeys.rekey.mutate({ id, ...request })
-    await this.#keep(slug, new Map([[meta.keyEpoch, roomKey]]))
+    await this.#storeKeys(slug, new Map([[meta.keyEpoch, roomKey]]))
   }
 
   /** The key of a room for somebody who has keys of their own. */
@@ -74,22 +74,22 @@ export class Keyring {
     writeSealedRoomKey(await inviteByHash(secret, roomKey, this.#salts))
 
   /** Keeps the key that came with an invitation. */
-  async accept(slug: string, keyEpoch: number, wrappedKey: string, secret?: string): Promise<void> {
+  async storeInvitationKey(slug: string, keyEpoch: number, wrappedKey: string, secret?: string): Promise<void> {
     const sealed = readSealedRoomKey(wrappedKey)
     const key =
       secret === undefined
-        ? await openByPrivateKey(await this.#privateKey(), sealed)
+        ? await openByPrivateKey(await this.#readPrivateKey(), sealed)
         : await openByHash(secret, sealed, this.#salts)
-    await this.#keep(slug, new Map([[keyEpoch, key]]))
+    await this.#storeKeys(slug, new Map([[keyEpoch, key]]))
   }
 
-  async #keep(slug: string, keys: RoomKeys): Promise<void> {
+  async #storeKeys(slug: string, keys: RoomKeys): Promise<void> {
     const set = await roomKeychain(this.#passkeyKey, slug, this.#salts, keys)
     await api.userKeychainValues.batchUpdate.mutate({ set })
-    this.#known.set(slug, new Map([...(this.#known.get(slug) ?? []), ...keys]))
+    this.#keysBySlug.set(slug, new Map([...(this.#keysBySlug.get(slug) ?? []), ...keys]))
   }
 
-  #entries(): Promise<KeychainEntry[]> {
+  #readKeychain(): Promise<KeychainEntry[]> {
     this.#keychain ??= api.userKeychainValues.list.query({}).then(({ items }) => items)
     this.#keychain.catch(() => {
       this.#keychain = undefined
@@ -97,14 +97,14 @@ export class Keyring {
     return this.#keychain
   }
 
-  async #privateKey(): Promise<Key> {
-    const entry = (await this.#entries()).find(({ keyType }) => keyType === 'private_key')
+  async #readPrivateKey(): Promise<Key> {
+    const entry = (await this.#readKeychain()).find(({ keyType }) => keyType === 'private_key')
     if (!entry) throw new Error('The keychain has no private key.')
     return importPrivateKey(await unsealEntry(this.#passkeyKey, entry))
   }
 }
 
-async function readStored(id: string) {
+async function readStoredKeys(id: string) {
   const all: Awaited<ReturnType<typeof api.roomKeys.list.query>>['meta']['keys'] = []
   for (;;) {
     const last = all.at(-1)
@@ -117,8 +117,8 @@ async function readStored(id: string) {
 const keyrings = new WeakMap<Session, Keyring>()
 
 /** The keyring of a session, which goes with it. */
-export function keyringOf(session: Session): Keyring {
-  const keyring = keyrings.get(session) ?? new Keyring(session.passkeyKey, saltsOf(session))
+export function getKeyring(session: Session): Keyring {
+  const keyring = keyrings.get(session) ?? new Keyring(session.passkeyKey, getSalts(session))
   keyrings.set(session, keyring)
   return keyring
 }

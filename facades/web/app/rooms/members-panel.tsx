@@ -1,36 +1,36 @@
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
-import { t, timeText } from '../shared/text/labels.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { t, formatTimestamp } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon, IconButton } from '../shared/ui/icon.tsx'
-import { forgetWaiting, listWaiting } from './invitations.ts'
-import { type Member, type Role, relatedId, roleLabels, roles } from './room.ts'
+import { forgetPendingPerson, listPendingPeople } from './invitations.ts'
+import { type Member, type Role, getRelatedId, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import { invitedTo, memberName, peopleIn } from './room-members.ts'
+import { listInvitations, getMemberName, listPeople } from './room-members.ts'
 import { endMembership } from './rooms.ts'
 import { SidePanel } from './side-panel.tsx'
 
 const InviteDialog = lazy(async () => ({ default: (await import('./invite-dialog.tsx')).InviteDialog }))
 
 interface MembersPanelProps {
-  here: ReadonlySet<string> | undefined
+  present: ReadonlySet<string> | undefined
   close: () => void
 }
 
 /** Who is in the room, who is invited, and what they may do. */
-export function MembersPanel({ here, close }: MembersPanelProps) {
+export function MembersPanel({ present, close }: MembersPanelProps) {
   const { session } = useRoom()
   const room = useRoomView((view) => view.room)
   const members = useRoomView((view) => view.members)
-  const own = useRoomView((view) => view.own)
+  const own = useRoomView((view) => view.ownMember)
   const [isInviting, setInviting] = useState(false)
   const [, setForgotten] = useState(0)
   const navigate = useNavigate()
-  const [people, invited] = [peopleIn(members), invitedTo(members)]
+  const [people, invited] = [listPeople(members), listInvitations(members)]
   const isAdmin = room?.role === 'admin'
-  const waiting = room && isAdmin ? listWaiting(session, room.id) : []
+  const waiting = room && isAdmin ? listPendingPeople(session, room.id) : []
   return (
     <SidePanel title={t('app.rooms.members')} close={close}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
@@ -47,9 +47,9 @@ export function MembersPanel({ here, close }: MembersPanelProps) {
             <MemberRow
               key={member.id}
               member={member}
-              isHere={here?.has(relatedId(member, 'user') ?? '') ?? false}
+              isPresent={present?.has(getRelatedId(member, 'user') ?? '') ?? false}
               isOwn={member.id === own?.id}
-              left={() => void navigate({ to: '/rooms' })}
+              onLeave={() => void navigate({ to: '/rooms' })}
             />
           ))}
         </ul>
@@ -58,7 +58,7 @@ export function MembersPanel({ here, close }: MembersPanelProps) {
             <h3>{t('app.rooms.invited')}</h3>
             <ul className="members" aria-label={t('app.rooms.invited')}>
               {invited.map((invitation) => (
-                <InvitedRow key={invitation.id} invitation={invitation} />
+                <InvitationRow key={invitation.id} invitation={invitation} />
               ))}
               {waiting.map(({ username }) => (
                 <li key={username}>
@@ -70,7 +70,7 @@ export function MembersPanel({ here, close }: MembersPanelProps) {
                     icon="close"
                     label={t('app.rooms.withdraw', { name: username })}
                     onClick={() => {
-                      forgetWaiting(session, room?.id ?? '', username)
+                      forgetPendingPerson(session, room?.id ?? '', username)
                       setForgotten((count) => count + 1)
                     }}
                   />
@@ -91,27 +91,27 @@ export function MembersPanel({ here, close }: MembersPanelProps) {
 
 interface MemberRowProps {
   member: Member
-  isHere: boolean
+  isPresent: boolean
   isOwn: boolean
-  left: () => void
+  onLeave: () => void
 }
 
-function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
+function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
-  const [isAsked, setAsked] = useState(false)
+  const [isConfirming, setConfirming] = useState(false)
   const isChangeable = isAdmin && !isOwn
-  const name = memberName(member)
+  const name = getMemberName(member)
   const end = async () => {
     await endMembership(member)
-    if (isOwn) left()
+    if (isOwn) onLeave()
   }
   return (
     <li>
-      <span className={isHere ? 'presence here' : 'presence'} />
+      <span className={isPresent ? 'presence here' : 'presence'} />
       <span className="member-name">
         <span dir="auto">
           {name} {isOwn && <span className="hint">{t('app.rooms.you')}</span>}
-          {isHere && <span className="off-screen">{t('app.rooms.isHere')}</span>}
+          {isPresent && <span className="off-screen">{t('app.rooms.isHere')}</span>}
         </span>
         <span className="hint">
           @{member.username}
@@ -120,14 +120,14 @@ function MemberRow({ member, isHere, isOwn, left }: MemberRowProps) {
       </span>
       {isChangeable && <RoleField member={member} />}
       {isOwn && (
-        <button type="button" className="plain-button" onClick={() => setAsked(true)}>
+        <button type="button" className="plain-button" onClick={() => setConfirming(true)}>
           {t('app.rooms.leave')}
         </button>
       )}
       {isChangeable && (
-        <IconButton icon="close" label={t('app.rooms.remove', { name })} onClick={() => setAsked(true)} />
+        <IconButton icon="close" label={t('app.rooms.remove', { name })} onClick={() => setConfirming(true)} />
       )}
-      {isAsked && <EndDialog name={isOwn ? undefined : name} end={end} close={() => setAsked(false)} />}
+      {isConfirming && <EndMembershipDialog name={isOwn ? undefined : name} end={end} close={() => setConfirming(false)} />}
     </li>
   )
 }
@@ -140,12 +140,12 @@ function RoleField({ member }: { member: Member }) {
     <>
       {error !== undefined && (
         <span className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </span>
       )}
       <select
         className="role"
-        aria-label={t('app.rooms.roleOf', { name: memberName(member) })}
+        aria-label={t('app.rooms.roleOf', { name: getMemberName(member) })}
         value={member.role}
         onChange={({ target }) => void change(target.value as Role)}
       >
@@ -159,7 +159,7 @@ function RoleField({ member }: { member: Member }) {
   )
 }
 
-interface EndDialogProps {
+interface EndMembershipDialogProps {
   /** Of who is removed; undefined where the person themself leaves. */
   name: string | undefined
   end: () => Promise<void>
@@ -167,7 +167,7 @@ interface EndDialogProps {
 }
 
 /** Says what follows from the end of a membership before it ends. */
-function EndDialog({ name, end, close }: EndDialogProps) {
+function EndMembershipDialog({ name, end, close }: EndMembershipDialogProps) {
   const isLeaving = name === undefined
   return (
     <FormDialog
@@ -182,7 +182,7 @@ function EndDialog({ name, end, close }: EndDialogProps) {
   )
 }
 
-function InvitedRow({ invitation }: { invitation: Member }) {
+function InvitationRow({ invitation }: { invitation: Member }) {
   const [error, setError] = useState<unknown>()
   const name = invitation.displayName ?? t('app.rooms.byLink')
   const { expiresAt, role } = invitation
@@ -192,11 +192,11 @@ function InvitedRow({ invitation }: { invitation: Member }) {
         <span dir="auto">{name}</span>
         <span className="hint">
           {t(roleLabels[role])}
-          {expiresAt !== undefined && ` · ${t('app.invitations.until', { at: timeText(new Date(expiresAt)) })}`}
+          {expiresAt !== undefined && ` · ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
         </span>
         {error !== undefined && (
           <span className="wrong" role="alert">
-            {errorText(error)}
+            {describeError(error)}
           </span>
         )}
       </span>

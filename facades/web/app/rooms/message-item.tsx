@@ -1,9 +1,9 @@
 import { memo, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
-import { quote } from '../shared/message-field.tsx'
-import { clockText, t, timeText } from '../shared/text/labels.ts'
+import { insertQuotation } from '../shared/message-field.tsx'
+import { formatTime, t, formatTimestamp } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { EditForm } from '../shared/ui/edit-form.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
@@ -11,37 +11,37 @@ import { Icon, IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import type { OutgoingMessage } from './message-sender.ts'
-import { type Disclosure, mayWrite } from './room.ts'
+import { type Disclosure, canWrite } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
-import { askerOf } from './room-members.ts'
+import { getAskerName } from './room-members.ts'
 import type { RoomMessage } from './room-message.ts'
 
 interface MessageItemProps {
   message: RoomMessage
   /** Whether it follows another of the same author so closely that their name is not said again. */
   isContinued?: boolean
-  isFound?: boolean
+  isHighlighted?: boolean
   /** Where it stands in its own thread, which offers no other. */
   isInThread?: boolean
 }
 
 /** A message of a room. */
 export const MessageItem = memo(
-  ({ message, isContinued = false, isFound = false, isInThread = false }: MessageItemProps) => {
+  ({ message, isContinued = false, isHighlighted = false, isInThread = false }: MessageItemProps) => {
     const { store } = useRoom()
     const isOwn = useIsOwn(message)
-    const nameOf = useNameOf()
+    const nameOf = useAuthorName()
     const [isEditing, setEditing] = useState(false)
     const name = isOwn ? t('app.message.you') : nameOf(message)
     const at = new Date(message.createdAt)
-    const classes = ['room-message', isContinued && 'continued', isFound && 'found'].filter(Boolean).join(' ')
+    const classes = ['room-message', isContinued && 'continued', isHighlighted && 'found'].filter(Boolean).join(' ')
     return (
       <article id={`message-${message.id}`} className={classes} aria-label={t('app.message.by', { name })}>
         <header>
           <h2>{name}</h2>
-          <time dateTime={message.createdAt} title={timeText(at)}>
-            {clockText(at)}
+          <time dateTime={message.createdAt} title={formatTimestamp(at)}>
+            {formatTime(at)}
           </time>
           {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
         </header>
@@ -57,40 +57,40 @@ export const MessageItem = memo(
           <MessageBody message={message} />
         )}
         <RoomFileList files={message.files} />
-        {!isInThread && message.replyCount > 0 && <Replies message={message} />}
+        {!isInThread && message.replyCount > 0 && <RepliesButton message={message} />}
         {!message.isDeleted && !isEditing && (
-          <Actions message={message} isInThread={isInThread} edit={() => setEditing(true)} />
+          <MessageActions message={message} isInThread={isInThread} edit={() => setEditing(true)} />
         )}
       </article>
     )
   },
 )
 
-const useIsOwn = ({ member }: RoomMessage) => useRoomView(({ own }) => own?.id === member)
+const useIsOwn = ({ member }: RoomMessage) => useRoomView(({ ownMember: own }) => own?.id === member)
 
-const useMayWrite = () => useRoomView(({ room }) => room !== undefined && mayWrite(room))
+const useCanWrite = () => useRoomView(({ room }) => room !== undefined && canWrite(room))
 
-const useDisclosureOf = ({ id }: RoomMessage) =>
+const useDisclosure = ({ id }: RoomMessage) =>
   useRoomView(({ disclosures }) => disclosures.find(({ answer }) => answer === id))
 
 /** Who wrote a message: a person, or the model that answered. */
-export function useNameOf(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
+export function useAuthorName(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
   const { modelName } = useRoom()
   return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : modelName(model))
 }
 
-const closedLabels = {
+const unreadableLabels = {
   missing: 'app.rooms.closed.missing',
   earlier: 'app.rooms.closed.earlier',
   damaged: 'app.rooms.closed.damaged',
 } as const
 
-function MessageBody({ message: { text, model, sources, closed, isDeleted, keyEpoch } }: { message: RoomMessage }) {
+function MessageBody({ message: { text, model, sources, unreadable: closed, isDeleted, keyEpoch } }: { message: RoomMessage }) {
   if (isDeleted) return <p className="hint gone">{t('app.rooms.deleted')}</p>
   if (closed !== undefined)
     return (
       <p className="hint closed">
-        <Icon name="lock" /> {t(closedLabels[closed], { number: keyEpoch })}
+        <Icon name="lock" /> {t(unreadableLabels[closed], { number: keyEpoch })}
       </p>
     )
   return (
@@ -104,7 +104,7 @@ function MessageBody({ message: { text, model, sources, closed, isDeleted, keyEp
 /** People mean the ends of their lines. */
 const withLineBreaks = (text: string) => text.replace(/([^\n])\n(?!\n)/g, '$1  \n')
 
-function Replies({ message: { id, replyCount } }: { message: RoomMessage }) {
+function RepliesButton({ message: { id, replyCount } }: { message: RoomMessage }) {
   const { showThread } = useRoom()
   return (
     <button type="button" className="plain-button replies" onClick={() => showThread(id)}>
@@ -120,19 +120,19 @@ interface ActionsProps {
 }
 
 /** What can be done with a message. */
-function Actions({ message, isInThread, edit }: ActionsProps) {
+function MessageActions({ message, isInThread, edit }: ActionsProps) {
   const { store, showThread } = useRoom()
-  const [asked, setAsked] = useState<'delete' | 'disclosure'>()
-  const close = () => setAsked(undefined)
-  const items = useMenu(message, isInThread, edit, setAsked)
-  const disclosure = useDisclosureOf(message)
-  const canReply = useMayWrite() && !isInThread
+  const [dialog, setDialog] = useState<'delete' | 'disclosure'>()
+  const close = () => setDialog(undefined)
+  const items = useMessageMenu(message, isInThread, edit, setDialog)
+  const disclosure = useDisclosure(message)
+  const canReply = useCanWrite() && !isInThread
   return (
     <div className="message-actions">
       {canReply && <IconButton icon="reply" label={t('app.rooms.reply')} onClick={() => showThread(message.id)} />}
       {message.text !== '' && <CopyButton text={message.text} label={t('app.message.copy')} />}
       {items.length > 0 && <MenuButton label={t('app.message.more')} items={items} />}
-      {asked === 'delete' && (
+      {dialog === 'delete' && (
         <FormDialog
           title={t('app.rooms.deleteMessage')}
           action={t('app.delete')}
@@ -143,31 +143,31 @@ function Actions({ message, isInThread, edit }: ActionsProps) {
           <p>{t('app.rooms.deleteMessageText')}</p>
         </FormDialog>
       )}
-      {asked === 'disclosure' && disclosure && <DisclosureDialog disclosure={disclosure} close={close} />}
+      {dialog === 'disclosure' && disclosure && <DisclosureDialog disclosure={disclosure} close={close} />}
     </div>
   )
 }
 
-function useMenu(
+function useMessageMenu(
   message: RoomMessage,
   isInThread: boolean,
   edit: () => void,
-  ask: (what: 'delete' | 'disclosure') => void,
+  openDialog: (dialog: 'delete' | 'disclosure') => void,
 ): MenuEntry[] {
-  const nameOf = useNameOf()
+  const nameOf = useAuthorName()
   const isAuthor = useIsOwn(message)
-  const canWrite = useMayWrite()
+  const canWrite = useCanWrite()
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
-  const disclosure = useDisclosureOf(message)
-  const isOpened = message.closed === undefined
-  const quoteIt = () => quote(isInThread ? 'thread' : 'room', `**${nameOf(message)}:**\n${message.text}`)
+  const disclosure = useDisclosure(message)
+  const isReadable = message.unreadable === undefined
+  const quoteMessage = () => insertQuotation(isInThread ? 'thread' : 'room', `**${nameOf(message)}:**\n${message.text}`)
   const entries: [boolean, MenuEntry][] = [
-    [canWrite && isOpened, { icon: 'quote', label: t('app.message.quote'), choose: quoteIt }],
-    [disclosure !== undefined, { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => ask('disclosure') }],
-    [isAuthor && canWrite && isOpened, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
+    [canWrite && isReadable, { icon: 'quote', label: t('app.message.quote'), choose: quoteMessage }],
+    [disclosure !== undefined, { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => openDialog('disclosure') }],
+    [isAuthor && canWrite && isReadable, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [
       (isAuthor && canWrite) || isAdmin,
-      { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => ask('delete') },
+      { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => openDialog('delete') },
     ],
   ]
   return entries.flatMap(([isOffered, entry]) => (isOffered ? [entry] : []))
@@ -187,10 +187,10 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
     <FormDialog title={t('app.rooms.disclosed')} close={close}>
       <p>
         {t('app.rooms.disclosedText', {
-          asker: askerOf(disclosure, members),
+          asker: getAskerName(disclosure, members),
           model: modelName(model),
           provider,
-          at: timeText(new Date(createdAt)),
+          at: formatTimestamp(new Date(createdAt)),
         })}
       </p>
       <ul>
@@ -212,7 +212,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
 }
 
 /** A message that is not at the service yet. */
-export const OutgoingItem = memo(({ message: { letter, text, state, error } }: { message: OutgoingMessage }) => {
+export const OutgoingItem = memo(({ message: { queued: letter, text, state, error } }: { message: OutgoingMessage }) => {
   const { store } = useRoom()
   const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
   return (
@@ -234,7 +234,7 @@ export const OutgoingItem = memo(({ message: { letter, text, state, error } }: {
       )}
       {state === 'failed' && (
         <p className="actions left">
-          <span className="wrong">{errorText(error)}</span>
+          <span className="wrong">{describeError(error)}</span>
           <button type="button" className="quiet-button" onClick={() => store.sender?.retry(letter.clientId)}>
             {t('app.tryAgain')}
           </button>

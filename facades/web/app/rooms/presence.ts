@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'react'
 import type { Session } from '../shared/session.tsx'
-import { ownId } from './room.ts'
+import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { openSocket } from './socket.ts'
 
 /** How often it is told that somebody writes, and how long that holds. */
-const [TELL_MS, HOLD_MS] = [3000, 6000]
+const [SEND_INTERVAL_MS, EXPIRY_MS] = [3000, 6000]
 
 const TYPING = 'client-typing'
 
@@ -17,9 +17,9 @@ interface PresentMembers {
   each: (take: (member: { id: string }) => void) => void
 }
 
-/** The ids of the people who look at the room now; undefined where nobody tells. */
-export function useHere(session: Session, slug: string): ReadonlySet<string> | undefined {
-  const [here, setHere] = useState<ReadonlySet<string>>()
+/** The ids of the people who update at the room now; undefined where nobody tells. */
+export function usePresentUsers(session: Session, slug: string): ReadonlySet<string> | undefined {
+  const [present, setPresent] = useState<ReadonlySet<string>>()
   useEffect(() => {
     let stop = () => {}
     let isStopped = false
@@ -27,16 +27,16 @@ export function useHere(session: Session, slug: string): ReadonlySet<string> | u
       ({ pusher }) => {
         if (isStopped) return
         const channel = pusher.subscribe(`presence-Rooms.${slug}`)
-        const look = () => {
-          const found = new Set<string>()
+        const update = () => {
+          const ids = new Set<string>()
           const { members } = channel as unknown as { members: PresentMembers }
-          members.each(({ id }) => found.add(id))
-          setHere(found)
+          members.each(({ id }) => ids.add(id))
+          setPresent(ids)
         }
         const events = ['pusher:subscription_succeeded', 'pusher:member_added', 'pusher:member_removed']
-        for (const event of events) channel.bind(event, look)
+        for (const event of events) channel.bind(event, update)
         stop = () => {
-          for (const event of events) channel.unbind(event, look)
+          for (const event of events) channel.unbind(event, update)
           pusher.unsubscribe(`presence-Rooms.${slug}`)
         }
       },
@@ -47,33 +47,33 @@ export function useHere(session: Session, slug: string): ReadonlySet<string> | u
       stop()
     }
   }, [session, slug])
-  return here
+  return present
 }
 
 /** Since when people are writing, by their ids. */
-export function useWhoTypes(session: Session, slug: string): ReadonlyMap<string, number> {
+export function useTypingUsers(session: Session, slug: string): ReadonlyMap<string, number> {
   const [typing, setTyping] = useState<ReadonlyMap<string, number>>(new Map())
   useEffect(() => {
     const timers = new Map<string, ReturnType<typeof setTimeout>>()
     let stop = () => {}
     let isStopped = false
-    const hear = ({ user }: TypingEvent) => {
-      if (typeof user !== 'string' || user === ownId(session)) return
+    const onTyping = ({ user }: TypingEvent) => {
+      if (typeof user !== 'string' || user === getOwnId(session)) return
       clearTimeout(timers.get(user))
       const end = () => {
         timers.delete(user)
         setTyping((known) => new Map([...known].filter(([each]) => each !== user)))
       }
-      timers.set(user, setTimeout(end, HOLD_MS))
+      timers.set(user, setTimeout(end, EXPIRY_MS))
       setTyping((known) => new Map(known).set(user, Date.now()))
     }
     openSocket(session.connection).then(
       (socket) => {
         if (isStopped) return
         const channel = socket.subscribe(`private-Rooms.${slug}`)
-        channel.bind(TYPING, hear)
+        channel.bind(TYPING, onTyping)
         stop = () => {
-          channel.unbind(TYPING, hear)
+          channel.unbind(TYPING, onTyping)
           socket.unsubscribe(`private-Rooms.${slug}`)
         }
       },
@@ -89,15 +89,15 @@ export function useWhoTypes(session: Session, slug: string): ReadonlyMap<string,
 }
 
 /** Tells the others that the person is writing. */
-export function useTyping(): () => void {
+export function useTypingSignal(): () => void {
   const { session } = useRoom()
-  const toldAt = useRef(0)
+  const sentAt = useRef(0)
   const slug = useRoomView(({ room }) => room?.slug)
   return () => {
-    if (slug === undefined || Date.now() - toldAt.current < TELL_MS) return
-    toldAt.current = Date.now()
+    if (slug === undefined || Date.now() - sentAt.current < SEND_INTERVAL_MS) return
+    sentAt.current = Date.now()
     openSocket(session.connection).then(
-      ({ pusher }) => void pusher.channel(`private-Rooms.${slug}`)?.trigger(TYPING, { user: ownId(session) }),
+      ({ pusher }) => void pusher.channel(`private-Rooms.${slug}`)?.trigger(TYPING, { user: getOwnId(session) }),
       () => {},
     )
   }

@@ -1,8 +1,8 @@
 import { type FormEvent, useId, useRef, useState } from 'react'
-import { errorText, isRefusedForNow } from '../shared/api/error-text.ts'
+import { describeError, isRateLimited } from '../shared/api/error-text.ts'
 import {
   AttachButton,
-  dropTarget,
+  createDropHandlers,
   MessageField,
   SendButton,
   useDraft,
@@ -16,14 +16,14 @@ import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { UploadList, useUploads } from '../shared/uploads.tsx'
-import { askModel, type Disclosed, disclose, LAST_MESSAGES } from './ask-model.ts'
-import { names } from './mentions.ts'
-import { TooManyWaiting } from './message-sender.ts'
-import { useTyping } from './presence.ts'
-import { handleOf, mayWrite, ownId } from './room.ts'
+import { askModel, type DisclosurePreview, previewDisclosure, LAST_MESSAGES } from './ask-model.ts'
+import { mentionsUser } from './mentions.ts'
+import { OutboxFull } from './message-sender.ts'
+import { useTypingSignal } from './presence.ts'
+import { getAiHandle, canWrite, getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import { sealBlob } from './room-files.ts'
-import { memberName, peopleIn } from './room-members.ts'
+import { sealRoomFile } from './room-files.ts'
+import { getMemberName, listPeople } from './room-members.ts'
 
 interface RoomComposerProps {
   /** The message that is replied to. */
@@ -33,23 +33,23 @@ interface RoomComposerProps {
 /** Where a message to the room is written; who may only read is told so. */
 export function RoomComposer({ thread }: RoomComposerProps) {
   const room = useRoomView((view) => view.room)
-  if (room && !mayWrite(room)) return <p className="notice read-only">{t('app.rooms.readOnly')}</p>
-  return <WritingForm thread={thread} />
+  if (room && !canWrite(room)) return <p className="notice read-only">{t('app.rooms.readOnly')}</p>
+  return <MessageForm thread={thread} />
 }
 
-function WritingForm({ thread }: RoomComposerProps) {
+function MessageForm({ thread }: RoomComposerProps) {
   const { session } = useRoom()
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, question, error, maySend, submit } = useWriting(thread)
-  const tell = useTyping()
+  const { draft, uploads, question, error, maySend, submit } = useMessageForm(thread)
+  const tell = useTypingSignal()
   useQuotations(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
     draft.write(text)
     if (text !== '') tell()
   }
-  const placeholder = t(thread === null ? 'app.rooms.placeholder' : 'app.rooms.reply', { handle: handleOf(session) })
+  const placeholder = t(thread === null ? 'app.rooms.placeholder' : 'app.rooms.reply', { handle: getAiHandle(session) })
   return (
-    <form className="composer" onSubmit={(event) => void submit(event)} {...dropTarget(uploads.add)}>
+    <form className="composer" onSubmit={(event) => void submit(event)} {...createDropHandlers(uploads.add)}>
       <Notices error={error} isQuestion={question !== undefined} />
       {question && <AskPanel {...question} hasThread={thread !== null} />}
       <div className="composer-field">
@@ -76,8 +76,8 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
       <AnnouncementNotice />
       {isQuestion && <LimitNotice />}
       {error !== undefined && (
-        <p className={isRefusedForNow(error) ? 'notice warn' : 'notice wrong'} role="alert">
-          {error instanceof TooManyWaiting ? t('app.rooms.tooManyWaiting') : errorText(error)}
+        <p className={isRateLimited(error) ? 'notice warn' : 'notice wrong'} role="alert">
+          {error instanceof OutboxFull ? t('app.rooms.tooManyWaiting') : describeError(error)}
         </p>
       )}
       {obstacle !== undefined && <p className="notice warn">{t(obstacle)}</p>}
@@ -101,30 +101,30 @@ function useSealedUploads() {
   const key = room && keys.get(room.keyEpoch)
   return useUploads(async (file) => {
     if (!room || key === undefined) throw new Error('There is no key to seal with.')
-    return sealBlob(file, key, room.keyEpoch)
+    return sealRoomFile(file, key, room.keyEpoch)
   })
 }
 
 /** What a model would be asked and given, where its handle stands in a text. */
 function useQuestion(text: string, thread: string | null) {
   const { session, store } = useRoom()
-  const isQuestion = names(text, handleOf(session))
-  // Each message changes the count of what is disclosed, as long as a model is asked.
+  const isQuestion = mentionsUser(text, getAiHandle(session))
+  // Each message changes the count of what is disclosure, as long as a model is asked.
   useRoomView(({ byId }) => (isQuestion ? byId : undefined))
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
-  const [scope, setScope] = useState<Disclosed['scope']>(thread === null ? 'message' : 'thread')
+  const [scope, setScope] = useState<DisclosurePreview['scope']>(thread === null ? 'message' : 'thread')
   const [withFiles, setWithFiles] = useState(true)
   if (!isQuestion) return undefined
-  const disclosed = disclose({ view: store.view, thread, scope, text, withFiles })
-  return { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosed }
+  const disclosure = previewDisclosure({ view: store.view, thread, scope, text, withFiles })
+  return { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosure }
 }
 
 /** What is being written, and its way out. */
-function useWriting(thread: string | null) {
+function useMessageForm(thread: string | null) {
   const { session, store } = useRoom()
   const room = useRoomView((view) => view.room?.id)
-  const draft = useDraft(session.conversationKey, ownId(session), `room:${room ?? ''}:${thread ?? ''}`)
+  const draft = useDraft(session.conversationKey, getOwnId(session), `room:${room ?? ''}:${thread ?? ''}`)
   const text = draft.text.trim()
   const uploads = useSealedUploads()
   const question = useQuestion(text, thread)
@@ -141,10 +141,10 @@ function useWriting(thread: string | null) {
     draft.clear()
     uploads.clear()
     if (!question?.model) return
-    const id = await store.whenSent(clientId)
+    const id = await store.waitUntilSent(clientId)
     if (id === undefined) return
-    const { model, disclosed, withFiles } = question
-    await askModel(store, { id, thread, model: model.modelId, disclosed, withFiles }).finally(refreshLimits)
+    const { model, disclosure, withFiles } = question
+    await askModel(store, { id, thread, model: model.modelId, disclosure, withFiles }).finally(refreshLimits)
   }
   const submit = async (event: FormEvent) => {
     event.preventDefault()
@@ -163,11 +163,11 @@ interface AskPanelProps {
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
   choose: (modelId: string) => void
-  scope: Disclosed['scope']
-  setScope: (scope: Disclosed['scope']) => void
+  scope: DisclosurePreview['scope']
+  setScope: (scope: DisclosurePreview['scope']) => void
   withFiles: boolean
   setWithFiles: (withFiles: boolean) => void
-  disclosed: Disclosed
+  disclosure: DisclosurePreview
   hasThread: boolean
 }
 
@@ -179,7 +179,7 @@ const scopeLabels = {
 
 /** Shows before sending what a model will be given, and has the person choose. */
 function AskPanel(props: AskPanelProps) {
-  const { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosed, hasThread } = props
+  const { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosure, hasThread } = props
   const id = useId()
   const scopes = hasThread ? (['message', 'thread', 'last'] as const) : (['message', 'last'] as const)
   return (
@@ -195,15 +195,15 @@ function AskPanel(props: AskPanelProps) {
           {t(scopeLabels[each], { count: LAST_MESSAGES })}
         </label>
       ))}
-      {disclosed.files.length > 0 || !withFiles ? (
+      {disclosure.files.length > 0 || !withFiles ? (
         <label className="choice">
           <input type="checkbox" checked={withFiles} onChange={({ target }) => setWithFiles(target.checked)} />
           {t('app.rooms.ask.files')}
-          <span className="hint">{disclosed.files.map(({ name }) => name).join(', ')}</span>
+          <span className="hint">{disclosure.files.map(({ name }) => name).join(', ')}</span>
         </label>
       ) : null}
       <p className="hint">
-        {t('app.rooms.ask.size', { count: disclosed.messages.length + 1, tokens: disclosed.tokens })}
+        {t('app.rooms.ask.size', { count: disclosure.messages.length + 1, tokens: disclosure.tokens })}
       </p>
     </fieldset>
   )
@@ -215,24 +215,24 @@ interface MentionListProps {
   write: (text: string) => void
 }
 
-const MOST = 5
+const MAX_SUGGESTIONS = 5
 
 /** Offers who may be meant by the word behind the last `@`. */
 function MentionList({ text, field, write }: MentionListProps) {
   const { session } = useRoom()
   const members = useRoomView((view) => view.members)
-  const own = useRoomView((view) => view.own?.id)
+  const own = useRoomView((view) => view.ownMember?.id)
   const begun = /(?:^|\s)@([\w.-]*)$/.exec(text)?.[1]
   if (begun === undefined) return null
-  const people = peopleIn(members)
+  const people = listPeople(members)
     .filter(({ id }) => id !== own)
-    .map((member) => ({ word: member.username ?? '', name: memberName(member) }))
-  const everybody = [{ word: handleOf(session), name: t('app.rooms.aModel') }, ...people]
+    .map((member) => ({ word: member.username ?? '', name: getMemberName(member) }))
+  const everybody = [{ word: getAiHandle(session), name: t('app.rooms.aModel') }, ...people]
   const wanted = begun.toLocaleLowerCase()
   const offered = everybody
     .filter(({ word, name }) => word.toLowerCase().startsWith(wanted) || name.toLocaleLowerCase().startsWith(wanted))
     .filter(({ word }) => word !== begun)
-    .slice(0, MOST)
+    .slice(0, MAX_SUGGESTIONS)
   if (offered.length === 0) return null
   const choose = (word: string) => {
     write(`${text.slice(0, text.length - begun.length)}${word} `)

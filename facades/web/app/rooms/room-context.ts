@@ -1,12 +1,12 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
-import { type ChatModel, modelLabel, useModels } from '../shared/models/models.ts'
+import { type ChatModel, findModelLabel, useModels } from '../shared/models/models.ts'
 import { type Session, useSession } from '../shared/session.tsx'
-import { OpenRoom, type RoomView } from './open-room.ts'
+import { RoomStore, type RoomView } from './room-store.ts'
 import { RoomSearch } from './room-search.ts'
 
 interface RoomState {
   session: Session
-  store: OpenRoom
+  store: RoomStore
   /** Searches its whole history. */
   search: RoomSearch
   /** What people call a model. */
@@ -35,7 +35,7 @@ export function useRoomView<Part>(select: (view: RoomView) => Part): Part {
 const noModels: readonly ChatModel[] = []
 
 const openRoom = (session: Session, slug: string) => ({
-  store: new OpenRoom(session, slug),
+  store: new RoomStore(session, slug),
   search: new RoomSearch(),
 })
 
@@ -53,7 +53,7 @@ export function useOpenRoom(slug: string, showThread: RoomState['showThread']): 
     }
   }, [session, slug])
   const { data: models = noModels } = useModels()
-  const modelName = useCallback((modelId: string) => modelLabel(modelId, models), [models])
+  const modelName = useCallback((modelId: string) => findModelLabel(modelId, models), [models])
   return useMemo(
     () => ({ session, store, search, modelName, showThread }),
     [session, store, search, modelName, showThread],

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { RoomFile } from './room.ts'
 import { useRoomView } from './room-context.ts'
-import { kindOf, openRoomFile, PREVIEW_BYTES, saveRoomFile } from './room-files.ts'
+import { getMediaType, openRoomFile, PREVIEW_BYTES, saveRoomFile } from './room-files.ts'
 
 /** The files of a message, opened in this browser. */
 export const RoomFileList = ({ files }: { files: readonly RoomFile[] }) =>
@@ -22,8 +22,8 @@ function FileItem({ file }: { file: RoomFile }) {
   const keys = useRoomView((view) => view.keys)
   const [error, setError] = useState<unknown>()
   const [isShown, setShown] = useState(false)
-  const isPicture = kindOf(file).startsWith('image/')
-  const canShow = isPicture || kindOf(file) === 'application/pdf'
+  const isPicture = getMediaType(file).startsWith('image/')
+  const canShow = isPicture || getMediaType(file) === 'application/pdf'
   const choose = () => (canShow ? setShown(true) : void saveRoomFile(file, keys).catch(setError))
   return (
     <li>
@@ -70,12 +70,12 @@ function Thumbnail({ file }: { file: RoomFile }) {
 function Preview({ file, close }: { file: RoomFile; close: () => void }) {
   const keys = useRoomView((view) => view.keys)
   const { url, error } = useOpenedFile(file)
-  const isPicture = kindOf(file).startsWith('image/')
+  const isPicture = getMediaType(file).startsWith('image/')
   return (
     <FormDialog title={file.name} action={t('app.rooms.saveFile')} save={() => saveRoomFile(file, keys)} close={close}>
       {error && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       {url !== undefined &&

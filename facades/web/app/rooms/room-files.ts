@@ -2,7 +2,7 @@ import { openFile, type RoomKeys, sealFile } from '../../browser/crypto.ts'
 import type { RoomFile } from './room.ts'
 
 /** Media types by the ends of names, as an encrypted file tells nothing of what it is. */
-const kinds: Record<string, string> = {
+const mediaTypes: Record<string, string> = {
   gif: 'image/gif',
   jpeg: 'image/jpeg',
   jpg: 'image/jpeg',
@@ -18,14 +18,14 @@ const kinds: Record<string, string> = {
   pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
 }
 
-export const kindOf = ({ name }: Pick<RoomFile, 'name'>): string =>
-  kinds[name.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'application/octet-stream'
+export const getMediaType = ({ name }: Pick<RoomFile, 'name'>): string =>
+  mediaTypes[name.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'application/octet-stream'
 
 /** Pictures that are larger are shown once somebody wants them. */
 export const PREVIEW_BYTES = 5 * 1024 * 1024
 
 /** A file as it is uploaded to a room. */
-export async function sealBlob(file: Blob, roomKey: string, keyEpoch: number): Promise<Blob> {
+export async function sealRoomFile(file: Blob, roomKey: string, keyEpoch: number): Promise<Blob> {
   return new Response(file.stream().pipeThrough(await sealFile(roomKey, keyEpoch))).blob()
 }
 
@@ -34,17 +34,17 @@ export async function openRoomFile(file: RoomFile, keys: RoomKeys): Promise<Blob
   const response = await fetch(`/proxy/storage/${file.identifier}`)
   if (!response.ok || !response.body) throw new Error(`The file could not be read: ${response.status}`)
   const plain = file.clientEncrypted ? response.body.pipeThrough(openFile(keys)) : response.body
-  return new Blob([await new Response(plain).arrayBuffer()], { type: kindOf(file) })
+  return new Blob([await new Response(plain).arrayBuffer()], { type: getMediaType(file) })
 }
 
 /** Gives a file to the person, by the name that it has. */
 export async function saveRoomFile(file: RoomFile, keys: RoomKeys): Promise<void> {
   const url = URL.createObjectURL(await openRoomFile(file, keys))
   Object.assign(document.createElement('a'), { href: url, download: file.name }).click()
-  setTimeout(() => URL.revokeObjectURL(url), KEEP_MS)
+  setTimeout(() => URL.revokeObjectURL(url), URL_LIFETIME_MS)
 }
 
-const KEEP_MS = 60_000
+const URL_LIFETIME_MS = 60_000
 
 /** A browser writes large files so much faster than we could. */
 export const readBase64 = (blob: Blob): Promise<string> =>

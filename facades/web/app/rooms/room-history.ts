@@ -1,7 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import type { RoomKeys } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
-import { MAX_SINGLE_READS, type Room, readPage, type StoredRoomMessage } from './room.ts'
+import { MAX_SINGLE_READS, type Room, asPage, type StoredRoomMessage } from './room.ts'
 import type { MessageOpener, RoomMessage } from './room-message.ts'
 
 /** Messages of a page as they are looked at, and of one on the way to an earlier message. */
@@ -18,9 +18,9 @@ export interface ShownMessages {
 interface RoomHistoryOptions {
   opener: MessageOpener
   /** The room as it is known now, and its keys. */
-  current: () => { room: Room | undefined; keys: RoomKeys }
+  getCurrent: () => { room: Room | undefined; keys: RoomKeys }
   /** Hears of a message that is stored, by the word that its sender knows it by. */
-  stored: (clientId: string) => void
+  onStored: (clientId: string) => void
 }
 
 /** The messages of a room, opened as far as they are read: from the newest one back. */
@@ -29,7 +29,7 @@ export class RoomHistory {
   readonly #messages = new Map<string, RoomMessage>()
   #shown: ShownMessages | undefined
   /** The id down to which everything is read. */
-  #readDownTo = Number.POSITIVE_INFINITY
+  #oldestReadId = Number.POSITIVE_INFINITY
   #total = 0
 
   constructor(options: RoomHistoryOptions) {
@@ -42,26 +42,26 @@ export class RoomHistory {
   }
 
   get hasEarlier(): boolean {
-    return this.#readDownTo > 0 && this.#total > this.#messages.size
+    return this.#oldestReadId > 0 && this.#total > this.#messages.size
   }
 
   /** The id of the newest message; 0 where there is none. */
-  get newest(): number {
+  get newestId(): number {
     return this.#messages.keys().reduce((newest, id) => Math.max(newest, Number(id)), 0)
   }
 
-  some(is: (message: RoomMessage) => boolean): boolean {
-    return this.#messages.values().some(is)
+  some(matches: (message: RoomMessage) => boolean): boolean {
+    return this.#messages.values().some(matches)
   }
 
-  findSent(clientId: string): RoomMessage | undefined {
+  findByClientId(clientId: string): RoomMessage | undefined {
     return this.#messages.values().find((each) => each.clientId === clientId)
   }
 
   forget(): void {
     this.#messages.clear()
     this.#shown = undefined
-    this.#readDownTo = Number.POSITIVE_INFINITY
+    this.#oldestReadId = Number.POSITIVE_INFINITY
   }
 
   async readNewest(): Promise<ReadonlySet<string>> {
@@ -70,13 +70,13 @@ export class RoomHistory {
 
   /** Reads the messages before those that are there. */
   async readEarlier(size = PAGE_SIZE): Promise<void> {
-    const count = this.#messages.keys().reduce((sum, id) => sum + (Number(id) >= this.#readDownTo ? 1 : 0), 0)
+    const count = this.#messages.keys().reduce((sum, id) => sum + (Number(id) >= this.#oldestReadId ? 1 : 0), 0)
     await this.#readPage(Math.floor(count / size) + 1, size)
   }
 
   /** Reads the messages back to one, though no more than so many. */
   async readBackTo(id: number, most: number, signal: AbortSignal): Promise<void> {
-    for (let read = 0; read < most && this.hasEarlier && this.#readDownTo > id; read += LARGE_PAGE) {
+    for (let read = 0; read < most && this.hasEarlier && this.#oldestReadId > id; read += LARGE_PAGE) {
       if (signal.aborted) return
       await this.readEarlier(LARGE_PAGE)
     }
@@ -85,7 +85,7 @@ export class RoomHistory {
   /** Reads what was replied to a message. */
   async readReplies(id: string): Promise<void> {
     for (let number = 1; ; number++) {
-      const { items, total } = await readPage<StoredRoomMessage>(
+      const { items, total } = await asPage<StoredRoomMessage>(
         api.roomMessages.related.query({
           id,
           relation: 'replies',
@@ -93,7 +93,7 @@ export class RoomHistory {
           page: { size: LARGE_PAGE, number },
         }),
       )
-      await this.#take(items)
+      await this.#addMessages(items)
       if (number * LARGE_PAGE >= total) break
     }
   }
@@ -101,24 +101,24 @@ export class RoomHistory {
   /** Reads messages that have changed. Many at once make one read of the newest, as most of them are new. */
   async readChanged(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
-    const taken = ids.length > MAX_SINGLE_READS ? await this.readNewest() : new Set()
-    const found = await Promise.all(ids.filter((id) => !taken.has(id)).map(readMessage))
-    await this.#take(found.filter((each) => each !== undefined))
+    const readIds = ids.length > MAX_SINGLE_READS ? await this.readNewest() : new Set()
+    const found = await Promise.all(ids.filter((id) => !readIds.has(id)).map(readMessage))
+    await this.#addMessages(found.filter((each) => each !== undefined))
   }
 
   /** Opens what was closed for want of a key. */
-  async heal(): Promise<void> {
-    const { keys, room } = this.#options.current()
+  async reopenUnreadable(): Promise<void> {
+    const { keys, room } = this.#options.getCurrent()
     for (const message of this.#messages.values())
-      if (message.closed !== undefined && keys.has(message.keyEpoch))
-        this.#keep(await this.#options.opener.reopen(message, keys, room?.sharesEarlierKeys ?? true))
+      if (message.unreadable !== undefined && keys.has(message.keyEpoch))
+        this.#setMessage(await this.#options.opener.reopen(message, keys, room?.sharesEarlierKeys ?? true))
   }
 
   /** Returns the ids of what it has read. */
   async #readPage(number: number, size: number): Promise<ReadonlySet<string>> {
-    const { items, total } = await readPage<StoredRoomMessage>(
+    const { items, total } = await asPage<StoredRoomMessage>(
       api.rooms.related.query({
-        id: this.#options.current().room?.id ?? '',
+        id: this.#options.getCurrent().room?.id ?? '',
         relation: 'messages',
         include: ['attachments', 'member'],
         sort: ['-id'],
@@ -126,23 +126,23 @@ export class RoomHistory {
       }),
     )
     this.#total = total
-    await this.#take(items)
+    await this.#addMessages(items)
     const ids = items.map((each) => each.id)
-    this.#readDownTo = items.length < size ? 0 : Math.min(this.#readDownTo, ...ids.map(Number))
+    this.#oldestReadId = items.length < size ? 0 : Math.min(this.#oldestReadId, ...ids.map(Number))
     return new Set(ids)
   }
 
-  async #take(stored: readonly StoredRoomMessage[]): Promise<void> {
-    const { keys, room } = this.#options.current()
+  async #addMessages(stored: readonly StoredRoomMessage[]): Promise<void> {
+    const { keys, room } = this.#options.getCurrent()
     const shares = room?.sharesEarlierKeys ?? true
     const opened = await Promise.all(stored.map((each) => this.#options.opener.open(each, keys, shares)))
     for (const message of opened) {
-      this.#keep(message)
-      if (message.clientId !== null) this.#options.stored(message.clientId)
+      this.#setMessage(message)
+      if (message.clientId !== null) this.#options.onStored(message.clientId)
     }
   }
 
-  #keep(message: RoomMessage): void {
+  #setMessage(message: RoomMessage): void {
     this.#messages.set(message.id, message)
     this.#shown = undefined
   }

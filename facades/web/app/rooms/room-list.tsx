@@ -1,10 +1,10 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
-import { modelLabel, useModels } from '../shared/models/models.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { findModelLabel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
-import { withoutMarks } from '../shared/text/excerpt.ts'
-import { clockText, dayText, t, timeText } from '../shared/text/labels.ts'
+import { stripMarkdown } from '../shared/text/excerpt.ts'
+import { formatTime, formatShortDate, t, formatTimestamp } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
@@ -104,11 +104,11 @@ function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose
       <strong dir="auto">{roomName}</strong>
       <span className="hint">
         {t('app.invitations.from', { name: inviterName, role: t(roleLabels[role]) })}
-        {expiresAt !== undefined && ` ${t('app.invitations.until', { at: timeText(new Date(expiresAt)) })}`}
+        {expiresAt !== undefined && ` ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
       </span>
       {error !== undefined && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       <span className="actions">
@@ -142,10 +142,10 @@ function RoomRow({ room, last, onChoose }: RoomRowProps) {
           <span className="room-name" dir="auto">
             {name}
           </span>
-          {last && <LastLine last={last} />}
+          {last && <LastMessageLine last={last} />}
           {error !== undefined && (
             <span className="wrong" role="alert">
-              {errorText(error)}
+              {describeError(error)}
             </span>
           )}
         </span>
@@ -182,22 +182,22 @@ function RoomMenu({ room, fail }: { room: Room; fail: (error: unknown) => void }
 }
 
 /** Shows the last message with its sender and time, as far as there is a key. */
-function LastLine({ last: { author, model, text, createdAt } }: { last: LastMessage }) {
+function LastMessageLine({ last: { author, model, text, createdAt } }: { last: LastMessage }) {
   const { data: models = [] } = useModels()
-  const name = model === null ? (author ?? t('app.rooms.somebody')) : modelLabel(model, models)
+  const name = model === null ? (author ?? t('app.rooms.somebody')) : findModelLabel(model, models)
   const at = new Date(createdAt)
   return (
     <span className="hint last-message">
       <span className="last-text" dir="auto">
-        {text === '' ? name : `${name}: ${withoutMarks(text.slice(0, SHOWN))}`}
+        {text === '' ? name : `${name}: ${stripMarkdown(text.slice(0, EXCERPT_LENGTH))}`}
       </span>
-      <time dateTime={createdAt} title={timeText(at)}>
-        {isToday(at) ? clockText(at) : dayText(at)}
+      <time dateTime={createdAt} title={formatTimestamp(at)}>
+        {isToday(at) ? formatTime(at) : formatShortDate(at)}
       </time>
     </span>
   )
 }
 
-const SHOWN = 120
+const EXCERPT_LENGTH = 120
 
 const isToday = (at: Date) => at.toDateString() === new Date().toDateString()

@@ -1,7 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
-import { type Disclosure, MAX_SINGLE_READS, type Member, readPage, relatedId } from './room.ts'
+import { type Disclosure, MAX_SINGLE_READS, type Member, asPage, getRelatedId } from './room.ts'
 
 const PAGE_SIZE = 500
 
@@ -20,14 +20,14 @@ export class RoomMembers {
   }
 
   /** The membership of the person. */
-  get own(): Member | undefined {
-    return this.#byId.values().find((member) => relatedId(member, 'user') === this.#ownId)
+  get ownMember(): Member | undefined {
+    return this.#byId.values().find((member) => getRelatedId(member, 'user') === this.#ownId)
   }
 
   async readAll(room: string): Promise<void> {
     const members = new Map<string, Member>()
     for (let number = 1; ; number++) {
-      const { items, total } = await readPage<Member>(
+      const { items, total } = await asPage<Member>(
         api.rooms.related.query({
           id: room,
           relation: 'members',
@@ -67,20 +67,20 @@ async function readMember(id: string): Promise<Member | undefined> {
 }
 
 /** The name of a member; who was erased has none. */
-export const memberName = ({ displayName, username }: Member): string =>
+export const getMemberName = ({ displayName, username }: Member): string =>
   displayName ?? username ?? t('app.rooms.somebody')
 
 /** Who asked for an answer. */
-export function askerOf({ user }: Pick<Disclosure, 'user'>, members: ReadonlyMap<string, Member>): string {
-  const member = [...members.values()].find((each) => user !== null && relatedId(each, 'user') === user)
-  return member ? memberName(member) : t('app.rooms.somebody')
+export function getAskerName({ user }: Pick<Disclosure, 'user'>, members: ReadonlyMap<string, Member>): string {
+  const member = [...members.values()].find((each) => user !== null && getRelatedId(each, 'user') === user)
+  return member ? getMemberName(member) : t('app.rooms.somebody')
 }
 
 /** People who are members, by name. */
-export const peopleIn = (members: ReadonlyMap<string, Member>): Member[] =>
+export const listPeople = (members: ReadonlyMap<string, Member>): Member[] =>
   [...members.values()]
     .filter(({ state, role }) => state === 'member' && role !== 'assistant')
-    .toSorted((one, other) => memberName(one).localeCompare(memberName(other)))
+    .toSorted((one, other) => getMemberName(one).localeCompare(getMemberName(other)))
 
-export const invitedTo = (members: ReadonlyMap<string, Member>): Member[] =>
+export const listInvitations = (members: ReadonlyMap<string, Member>): Member[] =>
   [...members.values()].filter(({ state }) => state === 'invited')

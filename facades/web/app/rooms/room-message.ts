@@ -11,10 +11,10 @@ import {
   unseal,
 } from '../../browser/crypto.ts'
 import type { Source } from '../shared/markdown/sources.tsx'
-import { type RoomFile, relatedId, type StoredRoomMessage } from './room.ts'
+import { type RoomFile, getRelatedId, type StoredRoomMessage } from './room.ts'
 
 /** Why a message does not show its text. */
-export type Closed = 'missing' | 'earlier' | 'damaged'
+export type UnreadableReason = 'missing' | 'earlier' | 'damaged'
 
 /** A message of a room as it is shown. */
 export interface RoomMessage {
@@ -30,7 +30,7 @@ export interface RoomMessage {
   text: string
   sources: Source[]
   model: string | null
-  closed?: Closed | undefined
+  unreadable?: UnreadableReason | undefined
   isDeleted: boolean
   files: RoomFile[]
   replyCount: number
@@ -61,11 +61,11 @@ export class MessageOpener {
     const { id, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion } = stored
     const message: RoomMessage = {
       ...{ id, seq, subSeq, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion },
-      member: relatedId(stored, 'member') ?? '',
-      authorName: authorName(stored),
-      thread: relatedId(stored, 'thread'),
+      member: getRelatedId(stored, 'member') ?? '',
+      authorName: getAuthorName(stored),
+      thread: getRelatedId(stored, 'thread'),
       isDeleted: stored.deletedAt !== null,
-      files: filesOf(stored),
+      files: getFiles(stored),
       replyCount: stored.replyCount,
       text: '',
       sources: [],
@@ -80,15 +80,15 @@ export class MessageOpener {
     const key = keys.get(keyEpoch)
     if (key === undefined) {
       const isEarlier = [...keys.keys()].some((known) => known > keyEpoch)
-      return { ...message, closed: isEarlier && !sharesEarlierKeys ? 'earlier' : 'missing' }
+      return { ...message, unreadable: isEarlier && !sharesEarlierKeys ? 'earlier' : 'missing' }
     }
     try {
       const opened =
         model === null ? { text: await openMessage(key, content), sources: [] } : await this.#openAnswer(key, message)
-      return { ...message, ...opened, closed: undefined }
+      return { ...message, ...opened, unreadable: undefined }
     } catch (error) {
       if (!(error instanceof CannotOpen) && !(error instanceof Malformed)) throw error
-      return { ...message, closed: 'damaged' }
+      return { ...message, unreadable: 'damaged' }
     }
   }
 
@@ -133,13 +133,13 @@ function readAnswer(plain: string): { text: string; sources: Source[] } {
   return { text: plain, sources: [] }
 }
 
-function filesOf({ relations }: StoredRoomMessage): RoomFile[] {
+function getFiles({ relations }: StoredRoomMessage): RoomFile[] {
   const files = relations?.['attachments']
   return Array.isArray(files) ? (files as RoomFile[]) : []
 }
 
 /** Who was erased has no name any more. */
-function authorName({ relations }: StoredRoomMessage): string {
+function getAuthorName({ relations }: StoredRoomMessage): string {
   const member = relations?.['member'] as { displayName?: string | null } | undefined
   return member?.displayName ?? ''
 }

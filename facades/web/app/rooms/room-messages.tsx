@@ -1,23 +1,23 @@
 import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { forgetMentions } from './mentions.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
-import { memberName } from './room-members.ts'
+import { getMemberName } from './room-members.ts'
 import type { RoomMessage } from './room-message.ts'
 import { RunningAnswers } from './running-answers.tsx'
 
 /** As many messages are in the page at most, and as many more are shown at once. */
-const [SHOWN, STEP] = [150, 50]
+const [WINDOW_SIZE, STEP] = [150, 50]
 /** Whoever is so near to the end reads what comes. */
 const NEAR_END = 48
 /** Whoever looks at the end for so long has read it. */
 const READ_MS = 1000
 /** Messages that follow one another so closely bear the name of their author once. */
-const CLOSE_MS = 5 * 60_000
+const CONTINUATION_MS = 5 * 60_000
 /** As many messages are read at most to find the first unread one; the service counts no further either. */
 const MAX_UNREAD = 1000
 
@@ -28,9 +28,9 @@ interface RoomMessagesProps {
 
 /** What was written in the room, by days. */
 export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
-  const list = useShown(wanted)
-  const { scroller, content, isAtEnd, showEnd } = useEnd(list.isNewest)
-  useReading(isAtEnd && list.isNewest)
+  const list = useMessageWindow(wanted)
+  const { scroller, content, isAtEnd, showEnd } = useFollowEnd(list.isNewest)
+  useMarkRead(isAtEnd && list.isNewest)
   const unread = useFirstUnread(list.show)
   const label = t('app.rooms.messages')
   const showNewest = () => {
@@ -42,9 +42,9 @@ export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
       <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={label}>
         <div ref={content}>
-          <Beginning list={list} />
+          <ListStart list={list} />
           {list.shown.map((message, index) => (
-            <Line
+            <MessageLine
               key={message.id}
               message={message}
               before={list.shown[index - 1]}
@@ -52,7 +52,7 @@ export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
               isFound={message.id === wanted?.id}
             />
           ))}
-          <End list={list} />
+          <ListEnd list={list} />
         </div>
       </div>
       {unread.canJump && (
@@ -69,10 +69,10 @@ export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
   )
 })
 
-type ShownMessages = ReturnType<typeof useShown>
+type MessageWindow = ReturnType<typeof useMessageWindow>
 
 /** Stands above the first message that is shown. */
-function Beginning({ list }: { list: ShownMessages }) {
+function ListStart({ list }: { list: MessageWindow }) {
   const hasEarlier = useRoomView((view) => view.hasEarlier)
   const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
   if (hasEarlier || list.start > 0)
@@ -85,7 +85,7 @@ function Beginning({ list }: { list: ShownMessages }) {
 }
 
 /** Stands below the last message that is shown. */
-function End({ list }: { list: ShownMessages }) {
+function ListEnd({ list }: { list: MessageWindow }) {
   const outgoing = useRoomView((view) => view.outgoing)
   if (!list.isNewest)
     return (
@@ -93,19 +93,19 @@ function End({ list }: { list: ShownMessages }) {
         {t('app.rooms.later')}
       </button>
     )
-  const inRoom = outgoing.filter(({ letter }) => letter.thread === null)
+  const inRoom = outgoing.filter(({ queued: letter }) => letter.thread === null)
   return (
     <>
       <ReadBy />
       {inRoom.map((each) => (
-        <OutgoingItem key={each.letter.clientId} message={each} />
+        <OutgoingItem key={each.queued.clientId} message={each} />
       ))}
       <RunningAnswers />
     </>
   )
 }
 
-interface LineProps {
+interface MessageLineProps {
   message: RoomMessage
   before: RoomMessage | undefined
   isFirstUnread: boolean
@@ -113,15 +113,15 @@ interface LineProps {
 }
 
 /** A message, below the line of its day and the line of what is unread, where those begin with it. */
-const Line = memo(({ message, before, isFirstUnread, isFound }: LineProps) => {
-  const day = dayOf(message)
-  const isNewDay = before === undefined || dayOf(before) !== day
+const MessageLine = memo(({ message, before, isFirstUnread, isFound }: MessageLineProps) => {
+  const day = formatDay(message)
+  const isNewDay = before === undefined || formatDay(before) !== day
   const isContinued =
     !isNewDay &&
     !isFirstUnread &&
     before.member === message.member &&
     before.model === message.model &&
-    Date.parse(message.createdAt) - Date.parse(before.createdAt) < CLOSE_MS
+    Date.parse(message.createdAt) - Date.parse(before.createdAt) < CONTINUATION_MS
   return (
     <>
       {isNewDay && (
@@ -134,34 +134,34 @@ const Line = memo(({ message, before, isFirstUnread, isFound }: LineProps) => {
           <span>{t('app.rooms.new.line')}</span>
         </p>
       )}
-      <MessageItem message={message} isContinued={isContinued} isFound={isFound} />
+      <MessageItem message={message} isContinued={isContinued} isHighlighted={isFound} />
     </>
   )
 })
 
-const days = new Intl.DateTimeFormat(language, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
+const dayFormat = new Intl.DateTimeFormat(language, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
 const DAY_MS = 24 * 60 * 60 * 1000
 
-function dayOf({ createdAt }: RoomMessage): string {
+function formatDay({ createdAt }: RoomMessage): string {
   const date = new Date(createdAt)
   if (date.toDateString() === new Date().toDateString()) return t('app.day.today')
   if (date.toDateString() === new Date(Date.now() - DAY_MS).toDateString()) return t('app.day.yesterday')
-  return days.format(date)
+  return dayFormat.format(date)
 }
 
 /** Of all messages those that are in the page. Whoever goes back stays at what they see. */
-function useShown(wanted: RoomMessagesProps['wanted']) {
+function useMessageWindow(wanted: RoomMessagesProps['wanted']) {
   const { store } = useRoom()
   const messages = useRoomView((view) => view.messages)
   /** The first one that is shown; undefined where the newest are. */
   const [first, setFirst] = useState<string>()
-  const { keepInPlace, bringIntoView } = usePlaces()
-  const newestStart = Math.max(0, messages.length - SHOWN)
+  const { keepInPlace, bringIntoView } = useScrollAnchors()
+  const newestStart = Math.max(0, messages.length - WINDOW_SIZE)
   const at = first === undefined ? -1 : messages.findIndex(({ id }) => id === first)
   const start = at === -1 ? newestStart : at
   const beginAt = (index: number) => {
     const { messages: all } = store.view
-    setFirst(index >= all.length - SHOWN ? undefined : all[Math.max(0, index)]?.id)
+    setFirst(index >= all.length - WINDOW_SIZE ? undefined : all[Math.max(0, index)]?.id)
   }
   const show = (id: string) => {
     const index = store.view.messages.findIndex((each) => each.id === id)
@@ -182,7 +182,7 @@ function useShown(wanted: RoomMessagesProps['wanted']) {
     setFirst(all[Math.max(0, index - STEP)]?.id)
   }
   return {
-    shown: messages.slice(start, start + SHOWN),
+    shown: messages.slice(start, start + WINDOW_SIZE),
     start,
     isNewest: start >= newestStart,
     earlier,
@@ -196,23 +196,23 @@ function useShown(wanted: RoomMessagesProps['wanted']) {
 const ignoreFailure = () => {}
 
 /** Keeps a message where it is seen while others come before it, or shows one as soon as it is in the page. */
-function usePlaces() {
+function useScrollAnchors() {
   const anchor = useRef<{ id: string; top: number }>(undefined)
   const goal = useRef<string>(undefined)
   const [, drawAgain] = useReducer((count: number) => count + 1, 0)
   useLayoutEffect(() => {
     const { current } = anchor
     anchor.current = undefined
-    const element = current && elementOf(current.id)
-    if (element && current) scrollerOf(element).scrollTop += element.getBoundingClientRect().top - current.top
-    const sought = goal.current === undefined ? null : elementOf(goal.current)
+    const element = current && findMessageElement(current.id)
+    if (element && current) findScroller(element).scrollTop += element.getBoundingClientRect().top - current.top
+    const sought = goal.current === undefined ? null : findMessageElement(goal.current)
     if (!sought) return
     goal.current = undefined
     sought.scrollIntoView({ block: 'center' })
   })
   return {
     keepInPlace(id: string) {
-      const element = elementOf(id)
+      const element = findMessageElement(id)
       if (element) anchor.current = { id, top: element.getBoundingClientRect().top }
     },
     bringIntoView(id: string) {
@@ -223,12 +223,12 @@ function usePlaces() {
   }
 }
 
-const elementOf = (id: string) => document.getElementById(`message-${id}`)
+const findMessageElement = (id: string) => document.getElementById(`message-${id}`)
 
-const scrollerOf = (element: HTMLElement) => element.closest('.messages') as HTMLElement
+const findScroller = (element: HTMLElement) => element.closest('.messages') as HTMLElement
 
 /** Follows the end while the reader is there. */
-function useEnd(isNewest: boolean) {
+function useFollowEnd(isNewest: boolean) {
   const scroller = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
   const isFollowing = useRef(true)
@@ -261,7 +261,7 @@ function useEnd(isNewest: boolean) {
 }
 
 /** Marks as read what somebody looks at for a while. */
-function useReading(isAtEnd: boolean): void {
+function useMarkRead(isAtEnd: boolean): void {
   const { store } = useRoom()
   const last = useRoomView(({ messages }) => messages.at(-1)?.id)
   const [isFocused, setFocused] = useState(() => document.hasFocus())
@@ -285,7 +285,7 @@ function useReading(isAtEnd: boolean): void {
   }, [store, isAtEnd, isFocused, last, room])
 }
 
-const findUnread = (messages: readonly RoomMessage[], readUpTo: number, own: string | undefined) =>
+const findFirstUnread = (messages: readonly RoomMessage[], readUpTo: number, own: string | undefined) =>
   messages.find(({ id, member }) => Number(id) > readUpTo && member !== own)
 
 /** The first message that was unread when the room was opened, and the way to it. */
@@ -293,17 +293,17 @@ function useFirstUnread(show: (id: string) => void) {
   const { store } = useRoom()
   const [isDone, setDone] = useState(false)
   const messages = useRoomView((view) => view.messages)
-  const readAtOpening = useRoomView((view) => view.readAtOpening)
+  const readAtOpening = useRoomView((view) => view.readUpToAtOpening)
   const hasEarlier = useRoomView((view) => view.hasEarlier)
-  const own = useRoomView((view) => view.own?.id)
+  const own = useRoomView((view) => view.ownMember?.id)
   const [openedAt] = useState(() => new Date().toISOString())
-  const found = findUnread(messages, readAtOpening, own)
+  const found = findFirstUnread(messages, readAtOpening, own)
   const isOld = found !== undefined && found.createdAt < openedAt
   const mayBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
   const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
   const jump = async () => {
     await store.loadBackTo(readAtOpening, MAX_UNREAD)
-    const first = findUnread(store.view.messages, readAtOpening, own)
+    const first = findFirstUnread(store.view.messages, readAtOpening, own)
     if (first) show(first.id)
     setDone(true)
   }
@@ -311,17 +311,17 @@ function useFirstUnread(show: (id: string) => void) {
     // The first one that is read need not be the first one that is unread.
     id: isOld && !mayBeEarlier ? found.id : undefined,
     /** Few are seen without a jump. */
-    canJump: isOld && !isDone && (mayBeEarlier || count > FEW),
+    canJump: isOld && !isDone && (mayBeEarlier || count > MIN_UNREAD_TO_JUMP),
     jump,
   }
 }
 
-const FEW = 10
+const MIN_UNREAD_TO_JUMP = 10
 
 /** How many have read the person's last message, with their names. */
 function ReadBy() {
   const last = useRoomView(({ messages }) => messages.at(-1))
-  const own = useRoomView((view) => view.own)
+  const own = useRoomView((view) => view.ownMember)
   const members = useRoomView((view) => view.members)
   if (!last || last.member !== own?.id || last.isDeleted) return null
   const readers = [...members.values()].filter(
@@ -329,21 +329,21 @@ function ReadBy() {
   )
   if (readers.length === 0) return null
   return (
-    <p className="hint read-by" title={readers.map(memberName).join(', ')}>
+    <p className="hint read-by" title={readers.map(getMemberName).join(', ')}>
       {t('app.rooms.readBy', { count: readers.length })}
     </p>
   )
 }
 
 /** Stands in place of the messages until they are there, or says why they never will be. */
-export function RoomWaiting() {
+export function RoomPlaceholder() {
   const phase = useRoomView((view) => view.phase)
   const error = useRoomView((view) => view.error)
   const isOnline = useIsOnline()
   if (phase === 'failed')
     return (
       <p className="notice wrong" role="alert">
-        {errorText(error)}
+        {describeError(error)}
       </p>
     )
   if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>

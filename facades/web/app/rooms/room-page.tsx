@@ -1,13 +1,13 @@
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
-import { inviteWaiting } from './invitations.ts'
-import { useHere, useWhoTypes } from './presence.ts'
-import { type Room, relatedId } from './room.ts'
+import { invitePendingPeople } from './invitations.ts'
+import { usePresentUsers, useTypingUsers } from './presence.ts'
+import { type Room, getRelatedId } from './room.ts'
 import { RoomComposer } from './room-composer.tsx'
 import { RoomProvider, useOpenRoom, useRoom, useRoomView } from './room-context.ts'
-import { memberName, peopleIn } from './room-members.ts'
-import { RoomMessages, RoomWaiting } from './room-messages.tsx'
+import { getMemberName, listPeople } from './room-members.ts'
+import { RoomMessages, RoomPlaceholder } from './room-messages.tsx'
 import './rooms.css'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
@@ -15,7 +15,7 @@ import { IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { SidebarButton } from '../shared/ui/page-head.tsx'
-import { canNotify, chooseNoticeLevel, type NoticeLevel, readNoticeLevel } from './notifications.ts'
+import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { deleteRoom } from './rooms.ts'
 
 const MembersPanel = lazy(async () => ({ default: (await import('./members-panel.tsx')).MembersPanel }))
@@ -32,41 +32,41 @@ export function RoomPage({ slug }: { slug: string }) {
   )
   return (
     <RoomProvider value={useOpenRoom(slug, showThread)}>
-      <OpenedRoom slug={slug} panel={panel} setPanel={setPanel} />
+      <RoomContent slug={slug} panel={panel} setPanel={setPanel} />
     </RoomProvider>
   )
 }
 
-interface OpenedRoomProps {
+interface RoomContentProps {
   slug: string
   panel: Panel
   setPanel: (panel: Panel) => void
 }
 
-function OpenedRoom({ slug, panel, setPanel }: OpenedRoomProps) {
+function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
   const { session, store } = useRoom()
   const [wanted, setWanted] = useState<{ id: string }>()
-  const here = useHere(session, slug)
+  const present = usePresentUsers(session, slug)
   const close = () => setPanel(undefined)
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const isOpen = useRoomView(({ phase }) => phase === 'open')
   useEffect(() => {
     const { room } = store.view
-    if (room && isAdmin) inviteWaiting(session, room).catch(() => {})
+    if (room && isAdmin) invitePendingPeople(session, room).catch(() => {})
   }, [session, store, isAdmin])
   return (
     <main id="main" className={panel ? 'chat room-page with-panel' : 'chat room-page'}>
-      <RoomHead here={here} show={(kind) => setPanel(panel?.kind === kind ? undefined : { kind })} />
-      {isOpen ? <RoomMessages wanted={wanted} /> : <RoomWaiting />}
+      <RoomHead present={present} show={(kind) => setPanel(panel?.kind === kind ? undefined : { kind })} />
+      {isOpen ? <RoomMessages wanted={wanted} /> : <RoomPlaceholder />}
       {isOpen && (
         <div className="room-foot">
-          <Standing slug={slug} />
+          <RoomStatus slug={slug} />
           <RoomComposer thread={null} />
         </div>
       )}
       {isOpen && panel && (
         <Suspense>
-          {panel.kind === 'members' && <MembersPanel here={here} close={close} />}
+          {panel.kind === 'members' && <MembersPanel present={present} close={close} />}
           {panel.kind === 'thread' && <ThreadPanel id={panel.id} close={close} />}
           {panel.kind === 'search' && <SearchPanel choose={(id) => setWanted({ id })} close={close} />}
         </Suspense>
@@ -76,15 +76,15 @@ function OpenedRoom({ slug, panel, setPanel }: OpenedRoomProps) {
 }
 
 /** Says in one line how the room is: who writes, whether it gets new keys, whether there is a connection. */
-function Standing({ slug }: { slug: string }) {
+function RoomStatus({ slug }: { slug: string }) {
   const { session } = useRoom()
   const isRekeying = useRoomView(({ room }) => room?.rekeyRequired ?? false)
   const members = useRoomView((view) => view.members)
   const messages = useRoomView((view) => view.messages)
-  const typing = useWhoTypes(session, slug)
+  const typing = useTypingUsers(session, slug)
   const isOnline = useIsOnline()
   const writers = [...members.values()].filter((member) => {
-    const since = typing.get(relatedId(member, 'user') ?? '')
+    const since = typing.get(getRelatedId(member, 'user') ?? '')
     const last = messages.findLast((each) => each.member === member.id)
     return since !== undefined && !(last && Date.parse(last.createdAt) > since)
   })
@@ -92,8 +92,8 @@ function Standing({ slug }: { slug: string }) {
     if (!isOnline) return ''
     if (isRekeying) return t('app.rooms.newKeys')
     if (writers.length === 0) return ''
-    if (writers.length > MANY) return t('app.rooms.manyType')
-    return t('app.rooms.types', { count: writers.length, names: writers.map(memberName).join(', ') })
+    if (writers.length > MAX_NAMED) return t('app.rooms.manyType')
+    return t('app.rooms.types', { count: writers.length, names: writers.map(getMemberName).join(', ') })
   }
   return (
     <p className="standing hint" role="status">
@@ -102,19 +102,19 @@ function Standing({ slug }: { slug: string }) {
   )
 }
 
-const MANY = 3
+const MAX_NAMED = 3
 
 const RoomSettingsDialog = lazy(async () => ({
   default: (await import('./room-settings-dialog.tsx')).RoomSettingsDialog,
 }))
 
 interface RoomHeadProps {
-  here: ReadonlySet<string> | undefined
+  present: ReadonlySet<string> | undefined
   show: (kind: 'members' | 'search') => void
 }
 
-/** The name of a room, who is here, and what can be done with the room. */
-export function RoomHead({ here, show }: RoomHeadProps) {
+/** The name of a room, who is present, and what can be done with the room. */
+export function RoomHead({ present, show }: RoomHeadProps) {
   const room = useRoomView((view) => view.room)
   const description = useRoomView((view) => view.description)
   const phase = useRoomView((view) => view.phase)
@@ -134,7 +134,7 @@ export function RoomHead({ here, show }: RoomHeadProps) {
       {phase === 'ended' && <Link to="/rooms">{t('app.rooms')}</Link>}
       {isOpen && room && (
         <>
-          <Here here={here} />
+          <PresentCount present={present} />
           <IconButton icon="search" label={t('app.rooms.search')} onClick={() => show('search')} />
           <IconButton icon="people" label={t('app.rooms.members')} onClick={() => show('members')} />
           <RoomMenu room={room} />
@@ -144,46 +144,46 @@ export function RoomHead({ here, show }: RoomHeadProps) {
   )
 }
 
-function Here({ here }: { here: ReadonlySet<string> | undefined }) {
+function PresentCount({ present }: { present: ReadonlySet<string> | undefined }) {
   const members = useRoomView((view) => view.members)
-  const present = peopleIn(members).filter((member) => here?.has(relatedId(member, 'user') ?? ''))
-  return present.length > 1 ? (
-    <span className="hint here-count" title={present.map(memberName).join(', ')}>
-      {t('app.rooms.here', { count: present.length })}
+  const people = listPeople(members).filter((member) => present?.has(getRelatedId(member, 'user') ?? ''))
+  return people.length > 1 ? (
+    <span className="hint here-count" title={people.map(getMemberName).join(', ')}>
+      {t('app.rooms.here', { count: people.length })}
     </span>
   ) : null
 }
 
 function RoomMenu({ room }: { room: Room }) {
-  const [asked, setAsked] = useState<'settings' | 'delete'>()
-  const [level, setLevel] = useState(readNoticeLevel)
-  const close = () => setAsked(undefined)
+  const [dialog, setDialog] = useState<'settings' | 'delete'>()
+  const [level, setLevel] = useState(readNotificationLevel)
+  const close = () => setDialog(undefined)
   const notices = nextLevels[level].map(
     (next): MenuEntry => ({
       icon: next === 'off' ? 'mute' : 'speak',
       label: t(next === 'on' && level === 'text' ? 'app.rooms.noticesPlain' : levelLabels[next]),
-      choose: async () => setLevel(await chooseNoticeLevel(next)),
+      choose: async () => setLevel(await chooseNotificationLevel(next)),
     }),
   )
   const administration: MenuEntry[] = [
-    { icon: 'settings', label: t('app.rooms.settings'), choose: () => setAsked('settings') },
-    { icon: 'trash', label: t('app.rooms.delete'), isDangerous: true, choose: () => setAsked('delete') },
+    { icon: 'settings', label: t('app.rooms.settings'), choose: () => setDialog('settings') },
+    { icon: 'trash', label: t('app.rooms.delete'), isDangerous: true, choose: () => setDialog('delete') },
   ]
   const items = [...(canNotify ? notices : []), ...(room.role === 'admin' ? administration : [])]
   return (
     <>
       {items.length > 0 && <MenuButton label={t('app.rooms.menu', { name: room.name })} items={items} />}
-      {asked === 'settings' && (
+      {dialog === 'settings' && (
         <Suspense>
           <RoomSettingsDialog close={close} />
         </Suspense>
       )}
-      {asked === 'delete' && <DeleteDialog room={room} close={close} />}
+      {dialog === 'delete' && <DeleteDialog room={room} close={close} />}
     </>
   )
 }
 
-const nextLevels: Record<NoticeLevel, readonly NoticeLevel[]> = {
+const nextLevels: Record<NotificationLevel, readonly NotificationLevel[]> = {
   off: ['on'],
   on: ['text', 'off'],
   text: ['on', 'off'],

@@ -1,30 +1,30 @@
 import { api } from '../shared/api/client.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
-import { trustWorker } from '../shared/trusted-worker.ts'
-import { readPage, type StoredRoomMessage } from './room.ts'
+import { createWorkerFactory } from '../shared/trusted-worker.ts'
+import { asPage, type StoredRoomMessage } from './room.ts'
 import type { SearchHit } from './search-hit.ts'
-import type { Reach, SearchedRoom, SearchOrder, SearchReport } from './search-worker.ts'
+import type { HistoryReach, SearchedRoom, SearchRequest, SearchResponse } from './search-worker.ts'
 import workerAddress from './search-worker.ts?worker&url'
 
-const startWorker = trustWorker('search-worker', workerAddress)
+const startWorker = createWorkerFactory('search-worker', workerAddress)
 
 const PAGE_SIZE = 200
 
 /** How far the history of a room is read, the newest messages first. */
 export interface SearchState {
   phase: 'idle' | 'reading' | 'stopped' | 'done' | 'failed'
-  reach: Reach
+  reach: HistoryReach
   error?: unknown
 }
 
-const nothing: SearchState = { phase: 'idle', reach: { count: 0, newest: 0, isFull: false } }
+const idleState: SearchState = { phase: 'idle', reach: { count: 0, newest: 0, isFull: false } }
 
 /** The whole history of a room, opened in the memory of a worker: it goes with the room, with the session, and with the page. */
 export class RoomSearch {
   readonly #listeners = new Set<() => void>()
   #worker: SearchWorker | undefined
   #keys: SearchedRoom['keys'] | undefined
-  #state = nothing
+  #state = idleState
 
   get state(): SearchState {
     return this.#state
@@ -56,18 +56,18 @@ export class RoomSearch {
   /** Finds words in what is read. */
   async find(words: string): Promise<SearchHit[]> {
     if (!this.#worker || words === '') return []
-    return (await this.#worker.order({ type: 'find', words })).hits
+    return (await this.#worker.request({ type: 'find', words })).hits
   }
 
   /** Forgets what was read where the room has other keys by now, which may open more. */
-  follow(keys: SearchedRoom['keys']): void {
+  forgetIfKeysChanged(keys: SearchedRoom['keys']): void {
     if (keys !== this.#keys) this.forget()
   }
 
   forget(): void {
     this.#worker?.end()
     this.#worker = undefined
-    this.#set(nothing)
+    this.#set(idleState)
   }
 
   /** Returns how it ended; nothing where it was ended from outside. */
@@ -75,7 +75,7 @@ export class RoomSearch {
     // What came meanwhile has moved the others back: some are read twice, and none is left out.
     for (let number = Math.floor(this.#state.reach.count / PAGE_SIZE) + 1; ; number++) {
       const { items, total } = await readHistory(searched.room.id, number)
-      const { reach } = await worker.order({ type: 'keep', searched, stored: items })
+      const { reach } = await worker.request({ type: 'keep', searched, stored: items })
       if (worker !== this.#worker) return undefined
       this.#set({ ...this.#state, reach })
       if (number * PAGE_SIZE >= total) return 'done'
@@ -91,7 +91,7 @@ export class RoomSearch {
 }
 
 const readHistory = (id: string, number: number) =>
-  readPage<StoredRoomMessage>(
+  asPage<StoredRoomMessage>(
     api.rooms.related.query({
       id,
       relation: 'messages',
@@ -106,22 +106,22 @@ type WithoutNumber<Order> = Order extends unknown ? Omit<Order, 'number'> : neve
 /** A worker that answers orders, until it or the session ends. */
 class SearchWorker {
   readonly #worker = startWorker()
-  readonly #waiting = new Map<number, PromiseWithResolvers<SearchReport>>()
+  readonly #waiting = new Map<number, PromiseWithResolvers<SearchResponse>>()
   readonly #stopListening: () => void
   #number = 0
 
   constructor(ended: () => void) {
     this.#stopListening = onSessionEnd(ended)
-    this.#worker.addEventListener('message', ({ data }: MessageEvent<SearchReport>) => {
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<SearchResponse>) => {
       this.#waiting.get(data.number)?.resolve(data)
       this.#waiting.delete(data.number)
     })
     this.#worker.addEventListener('error', ({ message }) => this.#fail(new Error(message)))
   }
 
-  order(order: WithoutNumber<SearchOrder>): Promise<SearchReport> {
+  request(order: WithoutNumber<SearchRequest>): Promise<SearchResponse> {
     const number = ++this.#number
-    const waiting = Promise.withResolvers<SearchReport>()
+    const waiting = Promise.withResolvers<SearchResponse>()
     this.#waiting.set(number, waiting)
     this.#worker.postMessage({ ...order, number })
     return waiting.promise

@@ -5,7 +5,7 @@ import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { useRoom } from './room-context.ts'
 import { RoomFields } from './room-fields.tsx'
 import { readBase64 } from './room-files.ts'
-import { refreshRooms, writeTexts } from './rooms.ts'
+import { refreshRooms, saveRoomTexts } from './rooms.ts'
 
 /** Changes the name, the texts and the picture of a room. */
 export function RoomSettingsDialog({ close }: { close: () => void }) {
@@ -20,7 +20,7 @@ export function RoomSettingsDialog({ close }: { close: () => void }) {
     if (texts.name.trim() !== room.name || avatar !== undefined)
       await api.rooms.update.mutate({ id: room.id, name: texts.name.trim(), ...(avatar !== undefined && { avatar }) })
     const isChanged = texts.description !== description || texts.systemPrompt !== systemPrompt
-    if (isChanged) await writeTexts(session, room, texts)
+    if (isChanged) await saveRoomTexts(session, room, texts)
     await refreshRooms()
   }
   return (

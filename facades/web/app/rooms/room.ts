@@ -21,25 +21,25 @@ export const roleLabels = {
 } as const
 
 /** The person who is signed in. */
-export const ownId = ({ connection }: Session): string => String(connection.userinfo?.id)
+export const getOwnId = ({ connection }: Session): string => String(connection.userinfo?.id)
 
-export const saltsOf = ({ connection }: Session): Salts => connection.salts as unknown as Salts
+export const getSalts = ({ connection }: Session): Salts => connection.salts as unknown as Salts
 
 interface AiConfig {
   handle?: string
 }
 
 /** The word behind `@` that has a model answer. */
-export const handleOf = ({ connection }: Session): string =>
+export const getAiHandle = ({ connection }: Session): string =>
   (((connection.configs['ai'] ?? {}) as AiConfig).handle ?? '').replace(/^@/, '')
 
 /** What a relation leads to. */
-export function relatedId(record: { relations?: StoredRoomMessage['relations'] }, name: string): string | null {
+export function getRelatedId(record: { relations?: StoredRoomMessage['relations'] }, name: string): string | null {
   const related = record.relations?.[name]
   return related && !Array.isArray(related) ? related.id : null
 }
 
-export const mayWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'
+export const canWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'
 
 /** Records that are read one by one at most, where many have changed. */
 export const MAX_SINGLE_READS = 5
@@ -50,4 +50,4 @@ interface Page<T> {
 }
 
 /** The types of the client say of a relation only that it leads to records. */
-export const readPage = async <T>(answer: Promise<unknown>): Promise<Page<T>> => (await answer) as Page<T>
+export const asPage = async <T>(answer: Promise<unknown>): Promise<Page<T>> => (await answer) as Page<T>

@@ -24,11 +24,11 @@ export const Count = ({ label, count, isMention = false }: CountProps) =>
     <span className={isMention ? 'count mention' : 'count'} title={label}>
       <span aria-hidden="true">
         {isMention && '@'}
-        {count >= MANY ? `${MANY - 1}+` : count}
+        {count >= COUNT_LIMIT ? `${COUNT_LIMIT - 1}+` : count}
       </span>
       <span className="off-screen">{label}</span>
     </span>
   )
 
 /** The service counts no further. */
-const MANY = 1000
+const COUNT_LIMIT = 1000

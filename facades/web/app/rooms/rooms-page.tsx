@@ -1,14 +1,14 @@
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarButton } from '../shared/ui/page-head.tsx'
-import { keyringOf } from './keyring.ts'
+import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 import './rooms.css'
 
 /** Where no room is chosen: what rooms are. */
 export function RoomsPage() {
   // Whoever has not entered their passkey does so first.
-  keyringOf(useSession())
+  getKeyring(useSession())
   const { data: rooms } = useRooms()
   const { data: invitations = [] } = useInvitations()
   return (

@@ -2,20 +2,20 @@ import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { sealRoomText } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
-import { keyringOf } from './keyring.ts'
-import { type Member, type Room, saltsOf } from './room.ts'
+import { getKeyring } from './keyring.ts'
+import { type Member, type Room, getSalts } from './room.ts'
 import { readBase64 } from './room-files.ts'
 import { MessageOpener, type SealedText } from './room-message.ts'
 
 /** All lists of rooms and invitations begin with this. */
-const LISTS = 'rooms'
+const LISTS_KEY = 'rooms'
 const PAGE_SIZE = 200
 
 /** The rooms of the person, those that were changed last first. */
 export const useRooms = () => useQuery(roomsQuery)
 
 const roomsQuery = queryOptions({
-  queryKey: [LISTS, 'list'],
+  queryKey: [LISTS_KEY, 'list'],
   queryFn: async ({ signal }): Promise<Room[]> => {
     const rooms: Room[] = []
     for (let number = 1; ; number++) {
@@ -30,11 +30,11 @@ const roomsQuery = queryOptions({
 /** Invitations that wait for an answer of the person. */
 export const useInvitations = () =>
   useQuery({
-    queryKey: [LISTS, 'invitations'],
+    queryKey: [LISTS_KEY, 'invitations'],
     queryFn: ({ signal }) => api.roomMembers.invitations.query(undefined, { signal }),
   })
 
-export const refreshRooms = () => queryClient.invalidateQueries({ queryKey: [LISTS] })
+export const refreshRooms = () => queryClient.invalidateQueries({ queryKey: [LISTS_KEY] })
 
 export interface NewRoom {
   name: string
@@ -49,11 +49,11 @@ export async function createRoom(
   session: Session,
   { name, sharesEarlierKeys, picture, ...texts }: NewRoom,
 ): Promise<Room> {
-  const keyring = keyringOf(session)
+  const keyring = getKeyring(session)
   const room = await api.rooms.create.mutate({ name, sharesEarlierKeys })
   try {
-    await keyring.begin(room)
-    await writeTexts(session, room, texts)
+    await keyring.createFirstKey(room)
+    await saveRoomTexts(session, room, texts)
     if (picture) await api.rooms.update.mutate({ id: room.id, avatar: await readBase64(picture) })
   } catch (error) {
     await api.rooms.delete.mutate({ id: room.id })
@@ -69,12 +69,12 @@ interface RoomTexts {
 }
 
 /** Stores the description and what models are told, sealed with the key in use. */
-export async function writeTexts(
+export async function saveRoomTexts(
   session: Session,
   room: Room,
   { description, systemPrompt }: RoomTexts,
 ): Promise<void> {
-  const key = (await keyringOf(session).keysOf(room)).get(room.keyEpoch)
+  const key = (await getKeyring(session).getKeys(room)).get(room.keyEpoch)
   if (key === undefined) throw new Error('There is no key to write with.')
   const sealText = (text: string) => (text === '' ? null : sealRoomText(key, text, room.keyEpoch))
   const [roomDescription, prompt] = await Promise.all([sealText(description), sealText(systemPrompt)])
@@ -117,7 +117,7 @@ export interface LastMessage {
 /** Reads the last message of each room, by their ids, opened in this browser. */
 export const useLastMessages = (session: Session, rooms: readonly Room[] | undefined) =>
   useQuery({
-    queryKey: [LISTS, 'last', session.connection.userinfo?.id],
+    queryKey: [LISTS_KEY, 'last', session.connection.userinfo?.id],
     queryFn: ({ signal }) => readLastMessages(session, rooms ?? [], signal),
     enabled: rooms !== undefined && !session.isLocked,
     placeholderData: keepPreviousData,
@@ -141,7 +141,7 @@ async function readLastMessages(session: Session, rooms: readonly Room[], signal
 /** Nothing where there is no key yet. */
 async function openText(session: Session, room: Room, sealed: SealedText): Promise<string> {
   try {
-    return await new MessageOpener(room.slug, saltsOf(session)).openText(sealed, await keyringOf(session).keysOf(room))
+    return await new MessageOpener(room.slug, getSalts(session)).openText(sealed, await getKeyring(session).getKeys(room))
   } catch {
     return ''
   }

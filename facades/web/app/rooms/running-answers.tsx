@@ -1,13 +1,13 @@
 import { useState } from 'react'
 import { ToolSteps } from '../shared/answer/tool-steps.tsx'
 import { api } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import type { Disclosure } from './room.ts'
-import { ownId } from './room.ts'
+import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import { askerOf } from './room-members.ts'
+import { getAskerName } from './room-members.ts'
 
 /** The answers that models are giving, and those that failed a moment ago. */
 export function RunningAnswers() {
@@ -37,8 +37,8 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   const [error, setError] = useState<unknown>()
   const { id, user } = disclosure
   const model = modelName(disclosure.model)
-  const answer = useRoomView(({ growing }) => growing.get(id))
-  const isAsker = user === ownId(session)
+  const answer = useRoomView(({ streamingAnswers }) => streamingAnswers.get(id))
+  const isAsker = user === getOwnId(session)
   const mayStop = isAsker || room?.role === 'admin'
   const stop = () => api.rooms.cancelAnswer.mutate({ id: room?.id ?? '', disclosure: id }).catch(setError)
   return (
@@ -48,12 +48,12 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
       </header>
       {answer && (
         <div dir="auto">
-          <ToolSteps tools={answer.tools} isGrowing={isAsker} />
-          <Markdown text={answer.text} isGrowing />
+          <ToolSteps tools={answer.tools} isStreaming={isAsker} />
+          <Markdown text={answer.text} isStreaming />
         </div>
       )}
       <p className="hint" role="status">
-        {t('app.rooms.answering', { asker: askerOf(disclosure, members) })}
+        {t('app.rooms.answering', { asker: getAskerName(disclosure, members) })}
       </p>
       {mayStop && (
         <button type="button" className="quiet-button" onClick={() => void stop()}>
@@ -62,7 +62,7 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
       )}
       {error !== undefined && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
     </article>

@@ -1,8 +1,8 @@
 import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
-import { t, timeText } from '../shared/text/labels.ts'
-import { useNameOf } from './message-item.tsx'
-import { saltsOf } from './room.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { t, formatTimestamp } from '../shared/text/labels.ts'
+import { useAuthorName } from './message-item.tsx'
+import { getSalts } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import type { SearchState } from './room-search.ts'
 import { findHits, type SearchHit, takeNewest } from './search-hit.ts'
@@ -32,7 +32,7 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
           placeholder={t('app.rooms.searchHint')}
           onChange={({ target }) => setText(target.value)}
         />
-        <Reach state={state} hasFound={words === '' || hits.length > 0} />
+        <SearchReach state={state} hasFound={words === '' || hits.length > 0} />
         <ul className="hits">
           {hits.map((hit) => (
             <Hit key={hit.id} hit={hit} choose={choose} />
@@ -46,7 +46,7 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
 function useSearchState(): SearchState {
   const { search } = useRoom()
   const keys = useRoomView((view) => view.keys)
-  useEffect(() => search.follow(keys), [search, keys])
+  useEffect(() => search.forgetIfKeysChanged(keys), [search, keys])
   return useSyncExternalStore(search.subscribe, () => search.state)
 }
 
@@ -73,7 +73,7 @@ function useHits(words: string, { reach: { count } }: SearchState): SearchHit[] 
 const ignoreEnd = () => {}
 
 /** Says how far it is searched, and offers to go on to the beginning. */
-function Reach({ state: { phase, reach, error }, hasFound }: { state: SearchState; hasFound: boolean }) {
+function SearchReach({ state: { phase, reach, error }, hasFound }: { state: SearchState; hasFound: boolean }) {
   const { session, store, search } = useRoom()
   const byId = useRoomView((view) => view.byId)
   const hasEarlier = useRoomView((view) => view.hasEarlier)
@@ -83,7 +83,7 @@ function Reach({ state: { phase, reach, error }, hasFound }: { state: SearchStat
   const isReading = phase === 'reading'
   const read = () => {
     const { room, keys } = store.view
-    if (room) void search.read({ room, keys, salts: saltsOf(session) })
+    if (room) void search.read({ room, keys, salts: getSalts(session) })
   }
   return (
     <>
@@ -93,7 +93,7 @@ function Reach({ state: { phase, reach, error }, hasFound }: { state: SearchStat
       </p>
       {phase === 'failed' && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       {!isWhole && !reach.isFull && (
@@ -106,13 +106,13 @@ function Reach({ state: { phase, reach, error }, hasFound }: { state: SearchStat
 }
 
 function Hit({ hit, choose }: { hit: SearchHit; choose: (id: string) => void }) {
-  const nameOf = useNameOf()
+  const nameOf = useAuthorName()
   const { before, words, after } = hit.excerpt
   return (
     <li>
       <button type="button" onClick={() => choose(hit.thread ?? hit.id)}>
         <span className="hint">
-          {nameOf(hit)} · {timeText(new Date(hit.createdAt))}
+          {nameOf(hit)} · {formatTimestamp(new Date(hit.createdAt))}
         </span>
         <span dir="auto">
           {before}

@@ -11,20 +11,20 @@ export interface SearchedRoom {
 }
 
 /** What the worker is told: to open messages and keep them, or to find words in those it has. */
-export type SearchOrder = { number: number } & (
+export type SearchRequest = { number: number } & (
   | { type: 'keep'; searched: SearchedRoom; stored: readonly StoredRoomMessage[] }
   | { type: 'find'; words: string }
 )
 
 /** What it answers, by the number of the order. */
-export interface SearchReport {
+export interface SearchResponse {
   number: number
-  reach: Reach
+  reach: HistoryReach
   hits: SearchHit[]
 }
 
 /** How much is read. */
-export interface Reach {
+export interface HistoryReach {
   count: number
   /** The id of the newest message. */
   newest: number
@@ -39,7 +39,7 @@ const messages = new Map<string, SearchedMessage>()
 let size = 0
 let newest = 0
 
-async function keep({ room, keys, salts }: SearchedRoom, stored: readonly StoredRoomMessage[]): Promise<void> {
+async function addMessages({ room, keys, salts }: SearchedRoom, stored: readonly StoredRoomMessage[]): Promise<void> {
   const opener = new MessageOpener(room.slug, salts)
   const opened = await Promise.all(stored.map((each) => opener.open(each, keys, room.sharesEarlierKeys)))
   for (const { id, thread, authorName, model, createdAt, text } of opened) {
@@ -49,12 +49,12 @@ async function keep({ room, keys, salts }: SearchedRoom, stored: readonly Stored
   }
 }
 
-async function carryOut(order: SearchOrder): Promise<SearchReport> {
-  if (order.type === 'keep') await keep(order.searched, order.stored)
+async function handleRequest(order: SearchRequest): Promise<SearchResponse> {
+  if (order.type === 'keep') await addMessages(order.searched, order.stored)
   const hits = order.type === 'find' ? findHits(messages.values(), order.words) : []
   return { number: order.number, reach: { count: messages.size, newest, isFull: size > MAX_TEXT }, hits }
 }
 
-addEventListener('message', ({ data }: MessageEvent<SearchOrder>) => {
-  carryOut(data).then((report) => postMessage(report), reportError)
+addEventListener('message', ({ data }: MessageEvent<SearchRequest>) => {
+  handleRequest(data).then((report) => postMessage(report), reportError)
 })

@@ -3,9 +3,9 @@ import { overPusher, type PusherChannel, type PusherClient, type Transport } fro
 import { api, type Connection } from '../shared/api/client.ts'
 
 /** After so long without a connection, another way is taken. */
-const PATIENCE_MS = 5000
+const CONNECT_TIMEOUT_MS = 5000
 
-interface Websocket {
+interface WebsocketConfig {
   key: string
   host: string
   port: number
@@ -17,11 +17,11 @@ let opening: Promise<Socket> | undefined
 
 /** The one connection of this page by the Pusher protocol, which comes back by itself. Loaded with the first room. */
 export function openSocket({ websocket }: Connection): Promise<Socket> {
-  opening ??= connect(websocket as unknown as Websocket)
+  opening ??= connect(websocket as unknown as WebsocketConfig)
   return opening
 }
 
-async function connect({ key, host, port, forceTls, path }: Websocket): Promise<Socket> {
+async function connect({ key, host, port, forceTls, path }: WebsocketConfig): Promise<Socket> {
   const { default: Client } = await import('pusher-js')
   const pusher = new Client(key, {
     cluster: '',
@@ -32,7 +32,7 @@ async function connect({ key, host, port, forceTls, path }: Websocket): Promise<
     forceTLS: forceTls,
     enabledTransports: ['ws', 'wss'],
     disableStats: true,
-    unavailableTimeout: PATIENCE_MS,
+    unavailableTimeout: CONNECT_TIMEOUT_MS,
     channelAuthorization: {
       transport: 'ajax',
       endpoint: '',
@@ -53,7 +53,7 @@ interface ChannelPosition {
   seq: number
 }
 
-interface ChannelUse {
+interface SharedChannel {
   count: number
   /** Undefined as long as nothing is told. */
   position?: ChannelPosition | undefined
@@ -65,24 +65,24 @@ const SUBSCRIBED = 'pusher:subscription_succeeded'
 /** Shares each channel among all that listen to it: whoever comes later is told at once where it stands. */
 export class Socket implements PusherClient {
   readonly pusher: Pusher
-  readonly #uses = new Map<string, ChannelUse>()
+  readonly #channels = new Map<string, SharedChannel>()
 
   constructor(pusher: Pusher) {
     this.pusher = pusher
     pusher.connection.bind('state_change', () => {
-      for (const use of this.#uses.values()) use.position = undefined
+      for (const shared of this.#channels.values()) shared.position = undefined
     })
   }
 
   subscribe(name: string): PusherChannel {
     const channel = this.pusher.subscribe(name)
-    const use = this.#uses.get(name) ?? this.#begin(name, channel)
-    if (use.hasFailed) use.hasFailed = false
-    else use.count += 1
+    const shared = this.#channels.get(name) ?? this.#openChannel(name, channel)
+    if (shared.hasFailed) shared.hasFailed = false
+    else shared.count += 1
     return {
       bind(event, callback) {
         channel.bind(event, callback)
-        const { position } = use
+        const { position } = shared
         if (event === SUBSCRIBED && position) queueMicrotask(() => callback(position))
       },
       unbind: (event, callback) => channel.unbind(event, callback),
@@ -90,30 +90,30 @@ export class Socket implements PusherClient {
   }
 
   unsubscribe(name: string): void {
-    const use = this.#uses.get(name)
-    if (!use) return
-    use.count -= 1
-    if (use.count > 0) return
-    this.#uses.delete(name)
+    const shared = this.#channels.get(name)
+    if (!shared) return
+    shared.count -= 1
+    if (shared.count > 0) return
+    this.#channels.delete(name)
     this.pusher.unsubscribe(name)
   }
 
-  #begin(name: string, channel: PusherChannel): ChannelUse {
-    const use: ChannelUse = { count: 0, hasFailed: false }
-    const note = ({ epoch, seq }: ChannelPosition) => {
-      use.position = { epoch, seq }
+  #openChannel(name: string, channel: PusherChannel): SharedChannel {
+    const shared: SharedChannel = { count: 0, hasFailed: false }
+    const storePosition = ({ epoch, seq }: ChannelPosition) => {
+      shared.position = { epoch, seq }
     }
-    for (const event of [SUBSCRIBED, 'change', 'position']) channel.bind(event, note)
+    for (const event of [SUBSCRIBED, 'change', 'position']) channel.bind(event, storePosition)
     channel.bind('pusher:subscription_error', () => {
-      use.hasFailed = true
+      shared.hasFailed = true
     })
-    this.#uses.set(name, use)
-    return use
+    this.#channels.set(name, shared)
+    return shared
   }
 }
 
 /** Listens by the Pusher protocol; where no connection comes about in the first place, by the other way. */
-export const overSocket = (connection: Connection, channel: string, otherwise: Transport): Transport => ({
+export const createSocketTransport = (connection: Connection, channel: string, fallback: Transport): Transport => ({
   listen(listener) {
     let isStopped = false
     let stop = () => {}
@@ -124,9 +124,9 @@ export const overSocket = (connection: Connection, channel: string, otherwise: T
     openSocket(connection).then(
       (socket) => {
         listenBy(overPusher(socket, channel))
-        onFailure(socket, () => listenBy(otherwise))
+        onConnectionFailure(socket, () => listenBy(fallback))
       },
-      () => listenBy(otherwise),
+      () => listenBy(fallback),
     )
     return () => {
       isStopped = true
@@ -136,13 +136,13 @@ export const overSocket = (connection: Connection, channel: string, otherwise: T
 })
 
 /** Calls where a connection cannot be made. One that was there comes back by itself. */
-function onFailure({ pusher: { connection } }: Socket, act: () => void): void {
-  const look = ({ current }: { current: string }) => {
-    if (current === 'connected') connection.unbind('state_change', look)
+function onConnectionFailure({ pusher: { connection } }: Socket, act: () => void): void {
+  const check = ({ current }: { current: string }) => {
+    if (current === 'connected') connection.unbind('state_change', check)
     if (!navigator.onLine || (current !== 'unavailable' && current !== 'failed')) return
-    connection.unbind('state_change', look)
+    connection.unbind('state_change', check)
     act()
   }
-  connection.bind('state_change', look)
-  look({ current: connection.state })
+  connection.bind('state_change', check)
+  check({ current: connection.state })
 }

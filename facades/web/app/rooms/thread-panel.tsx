@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
-import { repliesTo } from './ask-model.ts'
+import { findReplies } from './ask-model.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { RoomComposer } from './room-composer.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -12,12 +12,12 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
   const byId = useRoomView((view) => view.byId)
   const allOutgoing = useRoomView((view) => view.outgoing)
   const root = byId.get(id)
-  const replies = repliesTo(byId, id)
+  const replies = findReplies(byId, id)
   const end = useRef<HTMLDivElement>(null)
   useEffect(() => {
     void store.loadThread(id)
   }, [store, id])
-  const outgoing = allOutgoing.filter(({ letter }) => letter.thread === id)
+  const outgoing = allOutgoing.filter(({ queued: letter }) => letter.thread === id)
   const count = replies.length + outgoing.length
   // biome-ignore lint/correctness/useExhaustiveDependencies: each further reply is shown.
   useEffect(() => {
@@ -37,7 +37,7 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
           <MessageItem key={reply.id} message={reply} isInThread />
         ))}
         {outgoing.map((each) => (
-          <OutgoingItem key={each.letter.clientId} message={each} />
+          <OutgoingItem key={each.queued.clientId} message={each} />
         ))}
         <div ref={end} />
       </div>

@@ -2,7 +2,7 @@ import { useId, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { appLocale, t } from '../shared/text/labels.ts'
-import { Outcome, SettingsSection, useStep } from './settings-form.tsx'
+import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
 
 /** The language and the colours of the pages in this browser. */
 export const AppearanceSettings = () => (
@@ -19,11 +19,11 @@ interface Language {
 
 function LanguageChoice() {
   const { connection } = useSession()
-  const { run, ...state } = useStep()
+  const { run, ...state } = useAction()
   const languages = (connection.configs['locale']?.['available'] ?? []) as Language[]
   return (
     <SettingsSection title={t('app.settings.languageTitle')}>
-      <Choices
+      <ChoiceGroup
         label={t('app.settings.languageTitle')}
         choices={languages.map(({ lang, nameInLanguage }) => ({ value: lang, text: nameInLanguage, lang }))}
         chosen={appLocale}
@@ -48,7 +48,7 @@ const root = document.documentElement
 
 function SchemeChoice() {
   const [chosen, setChosen] = useState(root.dataset['scheme'] ?? 'system')
-  const { run, ...state } = useStep()
+  const { run, ...state } = useAction()
   const choose = (scheme: string) =>
     run(async () => {
       const { scheme: stored } = await api.appearance.change.mutate({ scheme: scheme as (typeof schemes)[number] })
@@ -59,7 +59,7 @@ function SchemeChoice() {
     })
   return (
     <SettingsSection title={t('app.settings.schemeTitle')}>
-      <Choices
+      <ChoiceGroup
         label={t('app.settings.schemeTitle')}
         choices={schemes.map((value) => ({ value, text: t(`app.settings.scheme.${value}`) }))}
         chosen={chosen}
@@ -77,7 +77,7 @@ interface Choice {
   lang?: string
 }
 
-interface ChoicesProps {
+interface ChoiceGroupProps {
   label: string
   choices: readonly Choice[]
   chosen: string
@@ -85,7 +85,7 @@ interface ChoicesProps {
 }
 
 /** Some choices of which one holds, at once. */
-function Choices({ label, choices, chosen, choose }: ChoicesProps) {
+function ChoiceGroup({ label, choices, chosen, choose }: ChoiceGroupProps) {
   const name = useId()
   return (
     <div role="radiogroup" aria-label={label} className="choices">

@@ -1,27 +1,27 @@
 import { useQuery } from '@tanstack/react-query'
 import { SvcError } from '../../../client/index.ts'
 import { api, queryClient } from '../shared/api/client.ts'
-import { errorText, InputError } from '../shared/api/error-text.ts'
-import { minuteText } from '../shared/text/formats.ts'
+import { describeError, InputError } from '../shared/api/error-text.ts'
+import { formatDateTime } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
-import { Outcome, SettingsSection, useStep } from './settings-form.tsx'
+import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
 
 const key = ['person-export']
 
-const readCurrent = (signal: AbortSignal) => api.personExports.current.query(undefined, { signal })
-type PersonExport = NonNullable<Awaited<ReturnType<typeof readCurrent>>>
+const readCurrentExport = (signal: AbortSignal) => api.personExports.current.query(undefined, { signal })
+type PersonExport = NonNullable<Awaited<ReturnType<typeof readCurrentExport>>>
 
 /** A page looks so often at an export that is being made, in milliseconds. */
-const LOOK_AGAIN_MS = 2000
+const POLL_INTERVAL_MS = 2000
 
 /** A copy of all that belongs to the person, for them to keep. */
 export function DataSettings() {
   const { data, error } = useQuery({
     queryKey: key,
-    queryFn: ({ signal }) => readCurrent(signal),
-    refetchInterval: ({ state }) => (state.data?.state === 'waiting' ? LOOK_AGAIN_MS : false),
+    queryFn: ({ signal }) => readCurrentExport(signal),
+    refetchInterval: ({ state }) => (state.data?.state === 'waiting' ? POLL_INTERVAL_MS : false),
   })
-  const { run, outcome, isWrong, isBusy } = useStep()
+  const { run, outcome, isWrong, isBusy } = useAction()
   const isWaiting = data?.state === 'waiting'
   return (
     <SettingsSection title={t('app.settings.dataTitle')}>
@@ -29,7 +29,7 @@ export function DataSettings() {
       <p className="hint">{t('app.settings.dataLimits')}</p>
       {error ? (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       ) : (
         <div aria-busy={data === undefined} role="status">
@@ -67,16 +67,16 @@ async function requestExport(): Promise<undefined> {
   }
 }
 
-const sizes = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 })
+const sizeFormat = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 })
 
 function ExportState({ made: { state, requestedAt, endedAt, expiresAt, bytes } }: { made: PersonExport }) {
-  if (state === 'waiting') return <p>{t('app.settings.dataWaiting', { time: minuteText(requestedAt) })}</p>
+  if (state === 'waiting') return <p>{t('app.settings.dataWaiting', { time: formatDateTime(requestedAt) })}</p>
   if (state === 'failed')
-    return <p className="wrong">{t('app.settings.dataFailed', { time: minuteText(endedAt ?? requestedAt) })}</p>
+    return <p className="wrong">{t('app.settings.dataFailed', { time: formatDateTime(endedAt ?? requestedAt) })}</p>
   return (
     <>
-      <p>{t('app.settings.dataReady', { time: minuteText(requestedAt), size: sizes.format((bytes ?? 0) / 1e6) })}</p>
-      <p>{t('app.settings.dataExpires', { time: minuteText(expiresAt) })}</p>
+      <p>{t('app.settings.dataReady', { time: formatDateTime(requestedAt), size: sizeFormat.format((bytes ?? 0) / 1e6) })}</p>
+      <p>{t('app.settings.dataExpires', { time: formatDateTime(expiresAt) })}</p>
       <p className="hint">{t('app.settings.dataOpen')}</p>
     </>
   )

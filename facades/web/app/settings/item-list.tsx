@@ -1,8 +1,8 @@
 import { type ReactNode, useRef } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
-import { ConfirmButton, type Question } from '../shared/ui/confirm-button.tsx'
-import { Outcome, SettingsSection, useStep } from './settings-form.tsx'
+import { ConfirmButton, type Confirmation } from '../shared/ui/confirm-button.tsx'
+import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
 
 interface Item {
   key: string | number
@@ -11,7 +11,7 @@ interface Item {
   /** What its button does; the text that it resolves with says how it went. */
   remove?: () => Promise<string | undefined>
   /** Asked first. */
-  question?: Question
+  confirmation?: Confirmation
 }
 
 interface ItemListProps {
@@ -30,7 +30,7 @@ interface ItemListProps {
 /** A part with a list of what a person has, each with a button that takes it away. */
 export function ItemList({ title, intro, items, error, none, removeText = '', children }: ItemListProps) {
   const titleRef = useRef<HTMLHeadingElement>(null)
-  const { outcome, isWrong, run } = useStep()
+  const { outcome, isWrong, run } = useAction()
   const take = (remove: () => Promise<string | undefined>) =>
     run(async () => {
       const text = await remove()
@@ -42,12 +42,12 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
       <p>{intro}</p>
       {error ? (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       ) : (
         <ul className="settings-list" aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}
-          {items?.map(({ key, name, details, remove, question }) => (
+          {items?.map(({ key, name, details, remove, confirmation: question }) => (
             <li key={key}>
               <div>
                 <strong>{name}</strong>

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../shared/api/client.ts'
-import { dayText, minuteText } from '../shared/text/formats.ts'
+import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ItemList } from './item-list.tsx'
-import { abilitiesText, usedText } from './token-settings.tsx'
+import { describeAbilities, describeLastUse } from './token-settings.tsx'
 
 /** What works in the name of the person: apps that they linked, and tools that models may call without asking. */
 export const LinkedAppSettings = () => (
@@ -28,8 +28,8 @@ function AppList() {
         key: link.id,
         name: link.appName,
         details: [
-          `${abilitiesText(link.abilities)} · ${t(link.withKeys ? 'app.settings.appKeys' : 'app.settings.appNoKeys')}`,
-          linkTimesText(link),
+          `${describeAbilities(link.abilities)} · ${t(link.withKeys ? 'app.settings.appKeys' : 'app.settings.appNoKeys')}`,
+          describeLinkTimes(link),
         ],
         question: {
           title: t('app.settings.appEndSure', { name: link.appName }),
@@ -55,11 +55,11 @@ interface LinkTimes {
   expiresAt: string | null
 }
 
-const linkTimesText = ({ createdAt, lastUsedAt, expiresAt }: LinkTimes) =>
+const describeLinkTimes = ({ createdAt, lastUsedAt, expiresAt }: LinkTimes) =>
   [
-    t('app.settings.appSince', { day: dayText(createdAt) }),
-    usedText(lastUsedAt),
-    ...(expiresAt ? [t('app.settings.tokenEnds', { day: dayText(expiresAt) })] : []),
+    t('app.settings.appSince', { day: formatDate(createdAt) }),
+    describeLastUse(lastUsedAt),
+    ...(expiresAt ? [t('app.settings.tokenEnds', { day: formatDate(expiresAt) })] : []),
   ].join(' · ')
 
 const approvalsKey = ['approvals']
@@ -80,7 +80,7 @@ function ApprovalList() {
           name: tool,
           details: [
             t('app.settings.approvalOf', { server, conversation }),
-            `${by} · ${t('app.settings.tokenEnds', { day: minuteText(until) })}`,
+            `${by} · ${t('app.settings.tokenEnds', { day: formatDateTime(until) })}`,
           ],
           remove: async () => {
             await api.ai.revokeApproval.mutate({ id })

@@ -5,7 +5,7 @@ import { InputError } from '../shared/api/error-text.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { entered, SettingsForm, SettingsSection } from './settings-form.tsx'
+import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 /** What others see of the person, and what they are called where they sign in. */
 export function ProfileSettings() {
@@ -15,7 +15,7 @@ export function ProfileSettings() {
   const bioId = useId()
   const save = async (form: HTMLFormElement) => {
     const picture = await readPicture(form, Number(maxBytes))
-    const shown = { displayName: entered(form, 'name'), bio: entered(form, 'bio') || null }
+    const shown = { displayName: readField(form, 'name'), bio: readField(form, 'bio') || null }
     await api.users.update.mutate({ id: String(id), ...shown, ...(picture && { avatar: picture }) })
     await refreshSession()
     return t('app.settings.saved')
@@ -60,7 +60,7 @@ export function ProfileSettings() {
 const pictureTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
 
 const [KB, MB] = [1024, 1024 * 1024]
-const sizeText = (bytes: number) => (bytes < MB ? `${Math.floor(bytes / KB)} KB` : `${Math.floor(bytes / MB)} MB`)
+const formatSize = (bytes: number) => (bytes < MB ? `${Math.floor(bytes / KB)} KB` : `${Math.floor(bytes / MB)} MB`)
 
 /** The browser writes its own words beside a file field, in its own language, so a label stands in for the field. */
 function PictureField({ max }: { max: number }) {
@@ -85,7 +85,7 @@ function PictureField({ max }: { max: number }) {
         <span>{name}</span>
       </div>
       <p className="hint" id={`${id}-hint`}>
-        {t('app.settings.avatarHint', { size: sizeText(max) })}
+        {t('app.settings.avatarHint', { size: formatSize(max) })}
       </p>
     </div>
   )

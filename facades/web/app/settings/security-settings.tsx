@@ -8,7 +8,7 @@ import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
-import { entered, SettingsForm, SettingsSection } from './settings-form.tsx'
+import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 /** The password where the service keeps it, and the keys. */
 export const SecuritySettings = () => (
@@ -63,9 +63,9 @@ function PasswordForm() {
 const secretField = { type: 'password', required: true, maxLength: 1024 } as const
 
 async function changePassword(form: HTMLFormElement): Promise<string> {
-  const newPassword = entered(form, 'next')
-  if (newPassword !== entered(form, 'repeated')) throw new InputError(t('app.settings.passwordDiffer'))
-  await api.password.change.mutate({ currentPassword: entered(form, 'current'), newPassword })
+  const newPassword = readField(form, 'next')
+  if (newPassword !== readField(form, 'repeated')) throw new InputError(t('app.settings.passwordDiffer'))
+  await api.password.change.mutate({ currentPassword: readField(form, 'current'), newPassword })
   form.reset()
   await queryClient.invalidateQueries({ queryKey: ['sessions'] })
   return t('app.settings.passwordChanged')
@@ -97,7 +97,7 @@ function RecoveryCode() {
   const mayPaste = connection.configs['security']?.['passkeyAllowPaste'] === true
   const make = async (form: HTMLFormElement) => {
     setCode('')
-    setCode(await renewBackup(connection, entered(form, 'passkey')))
+    setCode(await renewBackup(connection, readField(form, 'passkey')))
     form.reset()
     return t('page.handshake.codeIntro')
   }

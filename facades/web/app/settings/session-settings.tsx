@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { forget } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
-import { minuteText } from '../shared/text/formats.ts'
+import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { ItemList } from './item-list.tsx'
-import { Outcome, useStep } from './settings-form.tsx'
+import { Outcome, useAction } from './settings-form.tsx'
 
 const key = ['sessions']
 
@@ -21,11 +21,11 @@ export function SessionSettings() {
       intro={t('app.settings.sessionsIntro')}
       items={data?.map((session) => ({
         key: session.handle,
-        name: session.isCurrent ? `${nameOf(session)} (${t('app.settings.sessionHere')})` : nameOf(session),
+        name: session.isCurrent ? `${describeSession(session)} (${t('app.settings.sessionHere')})` : describeSession(session),
         details: [
           t('app.settings.sessionTimes', {
-            began: minuteText(session.beganAt),
-            used: minuteText(session.lastUsedAt),
+            began: formatDateTime(session.beganAt),
+            used: formatDateTime(session.lastUsedAt),
           }),
         ],
         ...(!session.isCurrent && { remove: () => endSession(session) }),
@@ -34,12 +34,12 @@ export function SessionSettings() {
       none=""
       removeText={t('app.settings.sessionEnd')}
     >
-      <EndSeveral hasOthers={(data?.length ?? 0) > 1} />
+      <EndOtherSessions hasOthers={(data?.length ?? 0) > 1} />
     </ItemList>
   )
 }
 
-function nameOf({ browser, system }: OwnSession): string {
+function describeSession({ browser, system }: OwnSession): string {
   const known = browser ?? t('app.settings.sessionUnknown')
   return system ? t('app.settings.sessionOn', { browser: known, system }) : known
 }
@@ -50,8 +50,8 @@ async function endSession({ handle }: OwnSession): Promise<string> {
   return t('app.settings.sessionEnded')
 }
 
-function EndSeveral({ hasOthers }: { hasOthers: boolean }) {
-  const { run, outcome, isWrong } = useStep()
+function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
+  const { run, outcome, isWrong } = useAction()
   const endOthers = async () => {
     await api.sessions.endOthers.mutate()
     await queryClient.invalidateQueries({ queryKey: key })
@@ -70,7 +70,7 @@ function EndSeveral({ hasOthers }: { hasOthers: boolean }) {
           question={{
             title: t('app.settings.everywhereSure'),
             text: t('app.settings.everywhereText'),
-            yes: t('app.settings.everywhere'),
+            action: t('app.settings.everywhere'),
           }}
           act={() => run(signOutEverywhere)}
         >

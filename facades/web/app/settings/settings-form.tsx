@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, type RefObject, useId, useRef, useState } from 'react'
-import { errorText } from '../shared/api/error-text.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 
 interface SettingsSectionProps {
@@ -34,7 +34,7 @@ interface SettingsFormProps {
 
 /** A form that is sent once at a time. */
 export function SettingsForm({ label, submitText, submit, children, result }: SettingsFormProps) {
-  const { isBusy, outcome, isWrong, run, clear } = useStep()
+  const { isBusy, outcome, isWrong, run, clear } = useAction()
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = event.currentTarget
@@ -56,19 +56,19 @@ export function SettingsForm({ label, submitText, submit, children, result }: Se
 }
 
 /** What was entered into a field of a form. */
-export const entered = (form: HTMLFormElement, name: string): string => String(new FormData(form).get(name) ?? '')
+export const readField = (form: HTMLFormElement, name: string): string => String(new FormData(form).get(name) ?? '')
 
-interface StepState {
+interface ActionState {
   isBusy: boolean
   /** How it went, in words. */
   outcome: string
   isWrong: boolean
 }
 
-const idle: StepState = { isBusy: false, outcome: '', isWrong: false }
+const idle: ActionState = { isBusy: false, outcome: '', isWrong: false }
 
 /** Carries out one step at a time and tells how it went; the text that a step resolves with is its outcome. */
-export function useStep() {
+export function useAction() {
   const [state, setState] = useState(idle)
   const isRunning = useRef(false)
   const run = async (step: () => Promise<string | undefined>): Promise<void> => {
@@ -78,7 +78,7 @@ export function useStep() {
     try {
       setState({ ...idle, outcome: (await step()) ?? '' })
     } catch (error) {
-      setState({ isBusy: false, outcome: errorText(error), isWrong: true })
+      setState({ isBusy: false, outcome: describeError(error), isWrong: true })
     } finally {
       isRunning.current = false
     }
@@ -89,7 +89,7 @@ export function useStep() {
 }
 
 /** Says how a step went. */
-export const Outcome = ({ outcome, isWrong }: Pick<StepState, 'outcome' | 'isWrong'>) => (
+export const Outcome = ({ outcome, isWrong }: Pick<ActionState, 'outcome' | 'isWrong'>) => (
   <p className={isWrong ? 'outcome wrong' : 'outcome'} role="status">
     {outcome}
   </p>

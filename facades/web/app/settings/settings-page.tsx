@@ -51,7 +51,7 @@ export function SettingsPage({ section }: { section: string }) {
         </nav>
         {isLocked && (
           <p className="notice">
-            {t('app.settings.locked')} <a href={unlockAddress(section)}>{t('app.settings.unlock')}</a>
+            {t('app.settings.locked')} <a href={getUnlockUrl(section)}>{t('app.settings.unlock')}</a>
           </p>
         )}
         {Content ? <Content /> : <p className="notice wrong">{t('app.error.not_found')}</p>}
@@ -60,4 +60,4 @@ export function SettingsPage({ section }: { section: string }) {
   )
 }
 
-const unlockAddress = (section: string) => `/handshake?redirectUri=${encodeURIComponent(`/settings/${section}`)}`
+const getUnlockUrl = (section: string) => `/handshake?redirectUri=${encodeURIComponent(`/settings/${section}`)}`

@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { api, type Model, queryClient } from '../shared/api/client.ts'
-import { dayText, minuteText } from '../shared/text/formats.ts'
+import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { ItemList } from './item-list.tsx'
-import { entered, SettingsForm, SettingsSection } from './settings-form.tsx'
+import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 const key = ['tokens']
 
@@ -30,7 +30,7 @@ export function TokenSettings() {
       items={data?.map((token) => ({
         key: token.id,
         name: token.name,
-        details: [abilitiesText(token.abilities), timesText(token)],
+        details: [describeAbilities(token.abilities), describeTokenTimes(token)],
         question: {
           title: t('app.settings.tokenRevokeSure', { name: token.name }),
           text: t('app.settings.tokenRevokeText'),
@@ -52,12 +52,12 @@ export function TokenSettings() {
 }
 
 /** Says what a token or an app may do. */
-export const abilitiesText = (abilities: readonly string[]) =>
+export const describeAbilities = (abilities: readonly string[]) =>
   t('app.settings.tokenMay', { abilities: abilities.map((ability) => t(`page.ability.${ability}`)).join(', ') })
 
 /** Says when something was used last. */
-export const usedText = (lastUsedAt: string | null) =>
-  lastUsedAt ? t('app.settings.tokenUsed', { time: minuteText(lastUsedAt) }) : t('app.settings.tokenUnused')
+export const describeLastUse = (lastUsedAt: string | null) =>
+  lastUsedAt ? t('app.settings.tokenUsed', { time: formatDateTime(lastUsedAt) }) : t('app.settings.tokenUnused')
 
 interface TokenTimes {
   createdAt: string
@@ -65,16 +65,16 @@ interface TokenTimes {
   expiresAt: string | null
 }
 
-const timesText = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
+const describeTokenTimes = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
   [
-    t('app.settings.tokenMade', { day: dayText(createdAt) }),
-    usedText(lastUsedAt),
-    expiresAt ? t('app.settings.tokenEnds', { day: dayText(expiresAt) }) : t('app.settings.tokenEndless'),
+    t('app.settings.tokenMade', { day: formatDate(createdAt) }),
+    describeLastUse(lastUsedAt),
+    expiresAt ? t('app.settings.tokenEnds', { day: formatDate(expiresAt) }) : t('app.settings.tokenEndless'),
   ].join(' · ')
 
 /** For how many days a token may be made. */
 const lifetimes = [7, 30, 90, 365]
-const USUAL_DAYS = 90
+const DEFAULT_DAYS = 90
 const DAY_MS = 24 * 60 * 60 * 1000
 
 function TokenForm() {
@@ -82,9 +82,9 @@ function TokenForm() {
   const daysId = useId()
   const create = async (form: HTMLFormElement) => {
     setToken('')
-    const days = Number(entered(form, 'days'))
+    const days = Number(readField(form, 'days'))
     const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
-    const made = await api.tokens.create.mutate({ name: entered(form, 'name'), ...expiresAt })
+    const made = await api.tokens.create.mutate({ name: readField(form, 'name'), ...expiresAt })
     setToken(made.token)
     form.reset()
     await queryClient.invalidateQueries({ queryKey: key })
@@ -108,7 +108,7 @@ function TokenForm() {
         />
         <div className="field">
           <label htmlFor={daysId}>{t('app.settings.tokenDays')}</label>
-          <select id={daysId} name="days" defaultValue={USUAL_DAYS}>
+          <select id={daysId} name="days" defaultValue={DEFAULT_DAYS}>
             {lifetimes.map((days) => (
               <option key={days} value={days}>
                 {t('app.settings.tokenForDays', { days })}
@@ -125,7 +125,7 @@ function TokenForm() {
 /** A token, which is shown once, with a request that works with it. */
 function NewToken({ token }: { token: string }) {
   const { data: model = 'demo' } = useQuery({ queryKey: ['token-model'], queryFn: findModel })
-  const request = firstRequest(token, model)
+  const request = buildExampleRequest(token, model)
   const [before, after] = t('app.settings.tokenRequestHint').split(':link')
   return (
     <>
@@ -151,6 +151,6 @@ async function findModel(): Promise<string | undefined> {
   return items.find(isOpen)?.modelId
 }
 
-const firstRequest = (token: string, model: string) => `curl ${location.origin}/v1/chat/completions \\
+const buildExampleRequest = (token: string, model: string) => `curl ${location.origin}/v1/chat/completions \\
   -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' \\
   -d '${JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] })}'`

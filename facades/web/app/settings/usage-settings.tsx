@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
-import { errorText } from '../shared/api/error-text.ts'
-import { calendarDayText, minuteText, moneyText, numberText } from '../shared/text/formats.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { formatUtcDay, formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { SettingsSection } from './settings-form.tsx'
 
@@ -16,7 +16,7 @@ export const UsageSettings = () => (
 )
 
 /** What the service sums up, where nobody says otherwise, and today. */
-const DAYS = 31
+const REPORT_DAYS = 31
 
 function UsageReport() {
   const { data: sums, error } = useQuery({
@@ -26,24 +26,24 @@ function UsageReport() {
   if (error)
     return (
       <p className="wrong" role="alert">
-        {errorText(error)}
+        {describeError(error)}
       </p>
     )
   if (!sums) return <div className="settings-waiting" aria-busy="true" />
   if (sums.length === 0) return <p>{t('app.settings.usageNone')}</p>
-  const total = sumUp(sums)
+  const total = sumUsage(sums)
   return (
     <>
-      <UsageChart sums={sums} days={DAYS} label={t('app.settings.usageChart', { tokens: numberText(total.tokens) })} />
+      <UsageChart sums={sums} days={REPORT_DAYS} label={t('app.settings.usageChart', { tokens: formatNumber(total.tokens) })} />
       <SumTable head={t('app.settings.usageModel')} rows={groupByModel(sums)} total={total} />
-      {remarksOn(sums).map((remark) => (
+      {listRemarks(sums).map((remark) => (
         <p key={remark} className="hint">
           {remark}
         </p>
       ))}
       <details>
         <summary>{t('app.settings.usageByDay')}</summary>
-        <SumTable head={t('app.settings.usageDay')} rows={[...Map.groupBy(sums, ({ day }) => calendarDayText(day))]} />
+        <SumTable head={t('app.settings.usageDay')} rows={[...Map.groupBy(sums, ({ day }) => formatUtcDay(day))]} />
       </details>
     </>
   )
@@ -51,8 +51,8 @@ function UsageReport() {
 
 interface SumTableProps {
   head: string
-  rows: readonly (readonly [name: string, sums: readonly Sum[]])[]
-  total?: Total
+  rows: readonly (readonly [name: string, sums: readonly UsageSum[]])[]
+  total?: UsageTotal
 }
 
 const SumTable = ({ head, rows, total }: SumTableProps) => (
@@ -67,7 +67,7 @@ const SumTable = ({ head, rows, total }: SumTableProps) => (
     </thead>
     <tbody>
       {rows.map(([name, sums]) => (
-        <SumRow key={name} name={name} {...sumUp(sums)} />
+        <SumRow key={name} name={name} {...sumUsage(sums)} />
       ))}
     </tbody>
     {total && (
@@ -78,18 +78,18 @@ const SumTable = ({ head, rows, total }: SumTableProps) => (
   </table>
 )
 
-const SumRow = ({ name, requests, tokens, costs }: Total & { name: string }) => (
+const SumRow = ({ name, requests, tokens, costs }: UsageTotal & { name: string }) => (
   <tr>
     <td>{name}</td>
-    <td>{numberText(requests)}</td>
-    <td>{numberText(tokens)}</td>
-    <td>{[...costs].map(([currency, micros]) => moneyText(micros, currency)).join(' + ') || '–'}</td>
+    <td>{formatNumber(requests)}</td>
+    <td>{formatNumber(tokens)}</td>
+    <td>{[...costs].map(([currency, micros]) => formatMoney(micros, currency)).join(' + ') || '–'}</td>
   </tr>
 )
 
 /** What the sums lack, or have by our own count. */
-function remarksOn(sums: readonly Sum[]): string[] {
-  const [estimated, unpriced] = [add(sums, (sum) => sum.estimated), add(sums, (sum) => sum.unpriced)]
+function listRemarks(sums: readonly UsageSum[]): string[] {
+  const [estimated, unpriced] = [sumBy(sums, (sum) => sum.estimated), sumBy(sums, (sum) => sum.unpriced)]
   return [
     ...(estimated > 0 ? [t('app.settings.usageEstimated', { count: estimated })] : []),
     ...(unpriced > 0 ? [t('app.settings.usageUnpriced', { count: unpriced })] : []),
@@ -102,7 +102,7 @@ const HEIGHT = 100
 const DAY_MS = 86_400_000
 
 interface UsageChartProps {
-  sums: readonly Sum[]
+  sums: readonly UsageSum[]
   days: number
   /** What it shows, for those who do not see it. */
   label: string
@@ -110,21 +110,21 @@ interface UsageChartProps {
 
 /** A bar of tokens for each day, divided by model, and the names of the models below. */
 function UsageChart({ sums, days, label }: UsageChartProps) {
-  const axis = lastDays(days)
-  const series = seriesOf(sums)
+  const axis = listLastDays(days)
+  const series = assignSeries(sums)
   const [first, last] = [axis[0], axis.at(-1)]
   return (
     <figure className="usage-chart">
       <svg viewBox={`0 0 ${days} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {barsOf(sums, axis, series).map(({ key, title, ...bar }) => (
+        {buildBars(sums, axis, series).map(({ key, title, ...bar }) => (
           <rect key={key} {...bar}>
             <title>{title}</title>
           </rect>
         ))}
       </svg>
       <p className="axis">
-        <span>{first && calendarDayText(first)}</span>
-        <span>{last && calendarDayText(last)}</span>
+        <span>{first && formatUtcDay(first)}</span>
+        <span>{last && formatUtcDay(last)}</span>
       </p>
       <figcaption>
         {[...new Set(series.values())].map(({ name, className }) => (
@@ -144,7 +144,7 @@ interface Series {
 }
 
 /** The series of each model; the most used ones come first. */
-function seriesOf(sums: readonly Sum[]): Map<string, Series> {
+function assignSeries(sums: readonly UsageSum[]): Map<string, Series> {
   const rest = { name: t('app.settings.usageOthers'), className: `series-${SERIES}` }
   return new Map(
     groupByModel(sums).map(([model], index) => [
@@ -155,23 +155,23 @@ function seriesOf(sums: readonly Sum[]): Map<string, Series> {
 }
 
 /** Days in UTC, as the service counts them, up to today. */
-const lastDays = (days: number) =>
+const listLastDays = (days: number) =>
   Array.from({ length: days }, (_, index) =>
     new Date(Date.now() - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   )
 
-function barsOf(sums: readonly Sum[], axis: readonly string[], series: ReadonlyMap<string, Series>) {
+function buildBars(sums: readonly UsageSum[], axis: readonly string[], series: ReadonlyMap<string, Series>) {
   const byDay = Map.groupBy(sums, ({ day }) => day)
-  const most = Math.max(1, ...[...byDay.values()].map((own) => add(own, tokensOf)))
+  const most = Math.max(1, ...[...byDay.values()].map((own) => sumBy(own, countTokens)))
   return axis.flatMap((day, index) => {
     let top = HEIGHT
     return [...Map.groupBy(byDay.get(day) ?? [], ({ model }) => series.get(model))].map(([part, own]) => {
-      const tokens = add(own, tokensOf)
+      const tokens = sumBy(own, countTokens)
       const height = (tokens / most) * HEIGHT
       top -= height
       return {
         key: `${day} ${part?.className}`,
-        title: `${calendarDayText(day)}, ${part?.name}: ${numberText(tokens)}`,
+        title: `${formatUtcDay(day)}, ${part?.name}: ${formatNumber(tokens)}`,
         ...{ x: index + 0.1, y: top, width: 0.8, height, className: part?.className },
       }
     })
@@ -179,29 +179,29 @@ function barsOf(sums: readonly Sum[], axis: readonly string[], series: ReadonlyM
 }
 
 /** What a person asked models on one day, of one model and in one currency. */
-type Sum = Awaited<ReturnType<typeof api.usage.summary.query>>[number]
+type UsageSum = Awaited<ReturnType<typeof api.usage.summary.query>>[number]
 
 /** Sums of several rows; money for each currency by itself. */
-interface Total {
+interface UsageTotal {
   requests: number
   tokens: number
   costs: Map<string, number>
 }
 
-function sumUp(sums: readonly Sum[]): Total {
+function sumUsage(sums: readonly UsageSum[]): UsageTotal {
   const costs = new Map<string, number>()
   for (const { currency, costMicros } of sums)
     if (currency && costMicros !== null) costs.set(currency, (costs.get(currency) ?? 0) + costMicros)
-  return { requests: add(sums, ({ requests }) => requests), tokens: add(sums, tokensOf), costs }
+  return { requests: sumBy(sums, ({ requests }) => requests), tokens: sumBy(sums, countTokens), costs }
 }
 
 /** The sums of each model, the most used one first. */
-const groupByModel = (sums: readonly Sum[]): [model: string, sums: Sum[]][] =>
-  [...Map.groupBy(sums, ({ model }) => model)].toSorted(([, a], [, b]) => add(b, tokensOf) - add(a, tokensOf))
+const groupByModel = (sums: readonly UsageSum[]): [model: string, sums: UsageSum[]][] =>
+  [...Map.groupBy(sums, ({ model }) => model)].toSorted(([, a], [, b]) => sumBy(b, countTokens) - sumBy(a, countTokens))
 
-const tokensOf = ({ inputTokens, outputTokens }: Sum) => inputTokens + outputTokens
+const countTokens = ({ inputTokens, outputTokens }: UsageSum) => inputTokens + outputTokens
 
-const add = (sums: readonly Sum[], of: (sum: Sum) => number) => sums.reduce((all, sum) => all + of(sum), 0)
+const sumBy = (sums: readonly UsageSum[], of: (sum: UsageSum) => number) => sums.reduce((all, sum) => all + of(sum), 0)
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 
@@ -216,7 +216,7 @@ function LimitMeters() {
     <SettingsSection title={t('app.settings.limitsTitle')}>
       {error && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       <ul className="limits" aria-label={t('app.settings.limitsTitle')}>
@@ -229,11 +229,11 @@ function LimitMeters() {
 }
 
 /** From this part of a limit on, its meter warns. */
-const NEARLY = 0.8
+const WARN_SHARE = 0.8
 
 function LimitMeter({ limit }: { limit: Limit }) {
   const { cap, used, held } = limit
-  const name = [limit.name, whoseOf(limit)].filter(Boolean).join(' · ')
+  const name = [limit.name, getSubjectName(limit)].filter(Boolean).join(' · ')
   return (
     <li>
       <strong>{name}</strong>
@@ -241,31 +241,31 @@ function LimitMeter({ limit }: { limit: Limit }) {
         aria-label={name}
         min={0}
         max={Math.max(1, cap)}
-        low={NEARLY * cap}
+        low={WARN_SHARE * cap}
         high={cap - 0.5}
         optimum={0}
         value={used + held}
       />
-      <p className="hint">{limitSentence(limit)}</p>
+      <p className="hint">{describeLimit(limit)}</p>
     </li>
   )
 }
 
 /** By which people tell apart what each one of a kind has of its own; ids of people, tokens and apps tell them nothing. */
-const whoseOf = ({ subject, subjectId, roomName }: Limit) => (named.has(subject) ? subjectId : roomName)
+const getSubjectName = ({ subject, subjectId, roomName }: Limit) => (namedSubjects.has(subject) ? subjectId : roomName)
 
-const named = new Set<string>(['provider', 'model', 'group'])
+const namedSubjects = new Set<string>(['provider', 'model', 'group'])
 
 const unitLabels = { requests: 'app.settings.limitRequests', tokens: 'app.settings.limitTokens' } as const
 
-function limitSentence({ unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
-  const amount = (count: number) => (unit === 'money' ? moneyText(count, currency ?? '') : numberText(count))
+function describeLimit({ unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
+  const amount = (count: number) => (unit === 'money' ? formatMoney(count, currency ?? '') : formatNumber(count))
   const whole = unit === 'money' ? amount(cap) : t(unitLabels[unit], { count: cap })
   return [
     t('app.settings.limitUsed', { used: amount(used), cap: whole }),
     held > 0 && t('app.settings.limitHeld', { held: amount(held) }),
     t('app.settings.limitLeft', { left: amount(remaining) }),
-    t('app.settings.limitResets', { at: minuteText(resetsAt) }),
+    t('app.settings.limitResets', { at: formatDateTime(resetsAt) }),
     mode === 'observe' && t('app.settings.limitObserved'),
   ]
     .filter(Boolean)

@@ -12,7 +12,7 @@ import { find } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
 
 /** The browser has no key of this person: they must enter their passkey first. */
-export class Locked extends Error {
+export class KeysLocked extends Error {
   override readonly name = 'Locked'
 }
 

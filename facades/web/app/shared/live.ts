@@ -13,20 +13,20 @@ const sources = {
 type SourceName = keyof typeof sources
 
 /** What happened, or nothing where anything may have. */
-type Heard = Pick<Change, 'kind' | 'subject'> | undefined
+type ChangeEvent = Pick<Change, 'kind' | 'subject'> | undefined
 
 /** Hears of what the person does in other tabs and programs, or of another source. Returns the way to stop. */
-export function followChanges(apply: (change: Heard) => void, source: SourceName = 'own'): () => void {
+export function followChanges(apply: (change: ChangeEvent) => void, source: SourceName = 'own'): () => void {
   const stopped = new AbortController()
   // The tab that has the lock follows the changes for all of them: a browser opens few connections to one service.
   const lock = `svc:live:${source}`
   const channel = new BroadcastChannel(lock)
-  channel.onmessage = ({ data }: MessageEvent<Heard>) => apply(data)
-  const hear = (change: Heard) => {
+  channel.onmessage = ({ data }: MessageEvent<ChangeEvent>) => apply(data)
+  const hear = (change: ChangeEvent) => {
     apply(change)
     channel.postMessage(change)
   }
-  navigator.locks.request(lock, { signal: stopped.signal }, () => lead(source, hear, stopped.signal)).catch(ignoreAbort)
+  navigator.locks.request(lock, { signal: stopped.signal }, () => followAsLeader(source, hear, stopped.signal)).catch(ignoreAbort)
   return () => {
     stopped.abort()
     channel.close()
@@ -36,17 +36,17 @@ export function followChanges(apply: (change: Heard) => void, source: SourceName
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
 
 /** Follows again after a pause where the stream has ended, as it does when the session goes on under another id. */
-async function lead(source: SourceName, hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+async function followAsLeader(source: SourceName, hear: (change: ChangeEvent) => void, signal: AbortSignal): Promise<void> {
   let pause = FIRST_PAUSE_MS
   while (!signal.aborted) {
     const beganAt = Date.now()
-    await followToEnd(source, hear, signal)
+    await followUntilEnd(source, hear, signal)
     pause = Date.now() - beganAt > LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS)
-    await delay(pause, signal)
+    await sleep(pause, signal)
   }
 }
 
-const delay = (milliseconds: number, signal: AbortSignal) =>
+const sleep = (milliseconds: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, milliseconds)
     signal.addEventListener('abort', () => {
@@ -55,7 +55,7 @@ const delay = (milliseconds: number, signal: AbortSignal) =>
     })
   })
 
-function followToEnd(source: SourceName, hear: (change: Heard) => void, signal: AbortSignal): Promise<void> {
+function followUntilEnd(source: SourceName, hear: (change: ChangeEvent) => void, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const live = follow({
       ...sources[source](),

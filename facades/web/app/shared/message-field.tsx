@@ -34,7 +34,7 @@ export const MessageField = ({ field, text, placeholder, write, addFiles }: Mess
     placeholder={placeholder}
     onChange={(event) => write(event.target.value)}
     onPaste={(event) => pasteFiles(event, addFiles)}
-    onKeyDown={sendByKey}
+    onKeyDown={submitOnEnter}
   />
 )
 
@@ -77,7 +77,7 @@ function pasteFiles(event: ClipboardEvent, add: AddFiles): void {
 }
 
 /** Takes files that are dropped on a form. */
-export const dropTarget = (add: AddFiles) => ({
+export const createDropHandlers = (add: AddFiles) => ({
   onDragOver: (event: DragEvent) => event.preventDefault(),
   onDrop: (event: DragEvent) => {
     if (event.dataTransfer.files.length === 0) return
@@ -87,7 +87,7 @@ export const dropTarget = (add: AddFiles) => ({
 })
 
 /** Sends by Enter, but not by the one that ends the input of a character by an editor of the system, nor on a touch keyboard. */
-function sendByKey(event: KeyboardEvent<HTMLTextAreaElement>): void {
+function submitOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
   const { key, shiftKey, nativeEvent, currentTarget } = event
   if (key !== 'Enter' || shiftKey || nativeEvent.isComposing || nativeEvent.keyCode === 229 || isTouch.matches) return
   event.preventDefault()
@@ -96,13 +96,13 @@ function sendByKey(event: KeyboardEvent<HTMLTextAreaElement>): void {
 
 const isTouch = matchMedia('(pointer: coarse) and (hover: none)')
 
-const SEAL_MS = 250
+const SAVE_DELAY_MS = 250
 
-const slotOf = (owner: string, slug: string | undefined) => `svc:draft:${owner}:${slug ?? 'new'}`
+const getDraftKey = (owner: string, slug: string | undefined) => `svc:draft:${owner}:${slug ?? 'new'}`
 
 /** What is being written in a conversation. It is kept sealed in this browser, whatever happens to the page. */
 export function useDraft(key: ConversationKey, owner: string, slug: string | undefined) {
-  const slot = slotOf(owner, slug)
+  const slot = getDraftKey(owner, slug)
   const [text, setText] = useState('')
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => {
@@ -117,7 +117,7 @@ export function useDraft(key: ConversationKey, owner: string, slug: string | und
   const write = (next: string) => {
     setText(next)
     clearTimeout(timer.current)
-    timer.current = setTimeout(() => keepDraft(key, slot, next), SEAL_MS)
+    timer.current = setTimeout(() => saveDraft(key, slot, next), SAVE_DELAY_MS)
   }
   const clear = () => {
     setText('')
@@ -127,19 +127,19 @@ export function useDraft(key: ConversationKey, owner: string, slug: string | und
   return { text, write, clear }
 }
 
-async function keepDraft(key: ConversationKey, slot: string, text: string): Promise<void> {
+async function saveDraft(key: ConversationKey, slot: string, text: string): Promise<void> {
   if (text.trim() === '') return localStorage.removeItem(slot)
   localStorage.setItem(slot, await key.seal(text))
 }
 
 /** Where a next message is written. */
-type Field = 'chat' | 'room' | 'thread'
+type FieldName = 'chat' | 'room' | 'thread'
 
-const fields = new Map<Field, (quotation: string) => void>()
+const quotationTargets = new Map<FieldName, (quotation: string) => void>()
 
 /** Puts a text as a quotation into the field for the next message. */
-export function quote(field: Field, text: string): void {
-  fields.get(field)?.(text.replace(/^/gm, '> '))
+export function insertQuotation(field: FieldName, text: string): void {
+  quotationTargets.get(field)?.(text.replace(/^/gm, '> '))
 }
 
 interface Draft {
@@ -148,15 +148,15 @@ interface Draft {
 }
 
 /** Takes quotations into a draft, above what is written already. */
-export function useQuotations(field: Field, draft: Draft, element: RefObject<HTMLElement | null>): void {
+export function useQuotations(field: FieldName, draft: Draft, element: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const take = (quotation: string) => {
       draft.write(`${quotation}\n\n${draft.text}`)
       element.current?.focus()
     }
-    fields.set(field, take)
+    quotationTargets.set(field, take)
     return () => {
-      if (fields.get(field) === take) fields.delete(field)
+      if (quotationTargets.get(field) === take) quotationTargets.delete(field)
     }
   }, [field, draft, element])
 }

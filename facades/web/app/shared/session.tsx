@@ -2,7 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext } from 'react'
 import type { Key } from '../../browser/crypto.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
-import { type ConversationKey, findPasskeyKey, Locked, openConversationKey } from './conversation-key.ts'
+import { type ConversationKey, findPasskeyKey, KeysLocked, openConversationKey } from './conversation-key.ts'
 
 interface SessionKeys {
   passkeyKey: Key
@@ -35,7 +35,7 @@ export class Session {
   }
 
   #unlocked(): SessionKeys {
-    if (!this.#keys) throw new Locked()
+    if (!this.#keys) throw new KeysLocked()
     return this.#keys
   }
 }

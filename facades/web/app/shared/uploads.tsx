@@ -42,10 +42,10 @@ export function useUploads(seal?: SealFile) {
     const key = nextKey.current++
     setUploads((all) => [...all, { key, name: file.name, progress: 0 }])
     if (file.size > maxFileSize)
-      return change(key, { refusal: t('app.files.tooLarge', { size: megabytes(maxFileSize) }) })
+      return change(key, { refusal: t('app.files.tooLarge', { size: formatMegabytes(maxFileSize) }) })
     requests.current.set(
       key,
-      sendFile(file, seal, (changes) => change(key, changes)),
+      uploadFile(file, seal, (changes) => change(key, changes)),
     )
   }
   const remove = (key: number) => {
@@ -62,16 +62,16 @@ export function useUploads(seal?: SealFile) {
   }
 }
 
-const megabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
+const formatMegabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
 
 /** `fetch` tells nothing of what was sent already. */
-function sendFile(file: File, seal: SealFile | undefined, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
+function uploadFile(file: File, seal: SealFile | undefined, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
   const request = new XMLHttpRequest()
   request.open('POST', `${jsonApi}/attachments/actions/upload`)
   request.setRequestHeader('accept', 'application/vnd.api+json')
   request.responseType = 'json'
   request.upload.onprogress = ({ loaded, total }) => change({ progress: total > 0 ? loaded / total : 0 })
-  request.onload = () => change(outcomeOf(request))
+  request.onload = () => change(readUploadResult(request))
   request.onerror = () => change({ refusal: t('page.error.offline') })
   const send = (content: Blob) => {
     const form = new FormData()
@@ -85,22 +85,22 @@ function sendFile(file: File, seal: SealFile | undefined, change: (changes: Part
   return request
 }
 
-interface UploadAnswer {
+interface UploadResponse {
   data?: { id: string }
   errors?: { code?: string; detail?: string }[]
 }
 
-function outcomeOf({ status, response }: XMLHttpRequest): Partial<Upload> {
-  const { data, errors } = (response ?? {}) as UploadAnswer
+function readUploadResult({ status, response }: XMLHttpRequest): Partial<Upload> {
+  const { data, errors } = (response ?? {}) as UploadResponse
   if (data) return { id: data.id, progress: 1 }
   const code = errors?.[0]?.code ?? ''
-  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : (refusals[code] ?? 'app.files.refused')) }
+  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : (refusalLabels[code] ?? 'app.files.refused')) }
 }
 
-const refusals: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
+const refusalLabels: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
 
 /** Whether the text of a file is still being read for models. */
-const useReadState = (id: string | undefined) =>
+const useTextState = (id: string | undefined) =>
   useQuery({
     queryKey: ['attachment', id],
     enabled: id !== undefined,
@@ -113,14 +113,14 @@ export const UploadList = ({ uploads, remove }: { uploads: readonly Upload[]; re
   uploads.length > 0 && (
     <ul className="uploads" aria-label={t('app.files')}>
       {uploads.map((upload) => (
-        <Row key={upload.key} upload={upload} remove={() => remove(upload.key)} />
+        <UploadRow key={upload.key} upload={upload} remove={() => remove(upload.key)} />
       ))}
     </ul>
   )
 
-function Row({ upload, remove }: { upload: Upload; remove: () => void }) {
+function UploadRow({ upload, remove }: { upload: Upload; remove: () => void }) {
   const { id, name, progress, refusal } = upload
-  const readState = useReadState(id)
+  const readState = useTextState(id)
   const isSending = id === undefined && refusal === undefined
   return (
     <li className={refusal && 'refused'}>

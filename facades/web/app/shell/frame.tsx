@@ -7,8 +7,8 @@ import { SidebarContext } from '../shared/ui/sidebar-state.ts'
 import { Sidebar } from './sidebar.tsx'
 import './frame.css'
 import { isSignedOut } from '../shared/api/client.ts'
-import { errorText, requestIdOf } from '../shared/api/error-text.ts'
-import { Locked } from '../shared/conversation-key.ts'
+import { describeError, getRequestId } from '../shared/api/error-text.ts'
+import { KeysLocked } from '../shared/conversation-key.ts'
 
 const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
 
@@ -16,7 +16,7 @@ const SessionEndDialog = lazy(async () => ({ default: (await import('./session-e
 export function Frame() {
   const [isOpen, setOpen] = useState(false)
   const hasEnded = useSessionEnd()
-  useShortcuts()
+  useNewChatShortcut()
   return (
     <Suspense fallback={<p className="waiting">{t('page.working')}</p>}>
       <SessionProvider>
@@ -40,7 +40,7 @@ export function Frame() {
 }
 
 /** A new chat is one key away. */
-function useShortcuts(): void {
+function useNewChatShortcut(): void {
   const navigate = useNavigate()
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -55,13 +55,13 @@ function useShortcuts(): void {
 
 /** Stands in place of what failed: one sentence, a way to try again, and how to find it in the log. */
 export function PageFailure({ error }: { error: unknown }) {
-  if (error instanceof Locked) return <Leave to="/handshake" />
-  if (isSignedOut(error)) return <Leave to="/login" />
-  const requestId = requestIdOf(error)
+  if (error instanceof KeysLocked) return <Redirect to="/handshake" />
+  if (isSignedOut(error)) return <Redirect to="/login" />
+  const requestId = getRequestId(error)
   return (
     <main className="failure" role="alert">
       <h1>{t('app.failed.title')}</h1>
-      <p>{errorText(error)}</p>
+      <p>{describeError(error)}</p>
       <p>
         <button type="button" className="button" onClick={() => location.reload()}>
           {t('app.tryAgain')}
@@ -77,7 +77,7 @@ export function PageFailure({ error }: { error: unknown }) {
 }
 
 /** Goes to a page outside, which leads back here. */
-function Leave({ to }: { to: string }) {
+function Redirect({ to }: { to: string }) {
   location.replace(`${to}?redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
   return null
 }

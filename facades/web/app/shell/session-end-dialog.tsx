@@ -1,7 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useEffect } from 'react'
 import { api, queryClient } from '../shared/api/client.ts'
-import { setEnded } from '../shared/api/session-end.ts'
+import { setSessionEnded } from '../shared/api/session-end.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 
@@ -15,7 +15,7 @@ export function SessionEndDialog() {
   const { connection } = useSession()
   const person = connection.userinfo?.id
   useEffect(() => {
-    const look = () => void resume(person)
+    const look = () => void resumeSession(person)
     addEventListener('focus', look)
     document.addEventListener('visibilitychange', look)
     return () => {
@@ -31,7 +31,7 @@ export function SessionEndDialog() {
           <AlertDialog.Title>{t('app.sessionEnd.title')}</AlertDialog.Title>
           <AlertDialog.Description>{t('app.sessionEnd.text')}</AlertDialog.Description>
           <p className="actions">
-            <button type="button" className="quiet-button" onClick={() => resume(person)}>
+            <button type="button" className="quiet-button" onClick={() => resumeSession(person)}>
               {t('app.sessionEnd.done')}
             </button>
             <a className="button" href="/login?ended=1&redirectUri=%2Fchat" target="_blank" rel="noreferrer">
@@ -45,10 +45,10 @@ export function SessionEndDialog() {
 }
 
 /** Goes on if the same person is signed in again; somebody else gets a page of their own. */
-async function resume(person: number | undefined): Promise<void> {
+async function resumeSession(person: number | undefined): Promise<void> {
   const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
   if (connectionType !== 'internal_authenticated') return
   if (userinfo?.id !== person) return location.reload()
-  setEnded(false)
+  setSessionEnded(false)
   await queryClient.invalidateQueries()
 }

@@ -52,8 +52,8 @@ function SidebarContent() {
           <Icon name="plus" /> {t('app.chat.new')}
         </Link>
       </div>
-      <Subjects />
-      <SubjectList close={close} />
+      <AreaTabs />
+      <AreaList close={close} />
       {siteLinks.length > 0 && (
         <nav className="site-links" aria-label={t('page.site')}>
           {siteLinks.map(({ text, address }) => (
@@ -74,21 +74,21 @@ function SidebarContent() {
   )
 }
 
-type Subject = 'chat' | 'rooms' | 'admin'
+type Area = 'chat' | 'rooms' | 'admin'
 
 /** The subject of the address; whoever may not administer is told nothing of administration. */
-function useSubject(): Subject {
+function useArea(): Area {
   const { isAdministrator } = useSession()
   const subject = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
   if (subject === 'rooms') return subject
   return subject === 'admin' && isAdministrator ? subject : 'chat'
 }
 
-function Subjects() {
+function AreaTabs() {
   const { isAdministrator, isLocked } = useSession()
-  const subject = useSubject()
-  const isCalm = useIsCalm()
-  const markIf = (own: Subject) => (own === subject ? 'page' : undefined)
+  const subject = useArea()
+  const isCalm = useIsIdle()
+  const markIf = (own: Area) => (own === subject ? 'page' : undefined)
   return (
     <nav className="subjects" aria-label={t('app.navigation')}>
       <Link to="/chat" aria-current={markIf('chat')}>
@@ -111,13 +111,13 @@ function Subjects() {
   )
 }
 
-const lists = { chat: ConversationList, rooms: RoomList, admin: AdminNav }
+const areaLists = { chat: ConversationList, rooms: RoomList, admin: AdminNav }
 
-function SubjectList({ close }: { close: () => void }) {
+function AreaList({ close }: { close: () => void }) {
   const { isLocked } = useSession()
-  const subject = useSubject()
+  const subject = useArea()
   if (isLocked && subject !== 'admin') return <p className="conversations hint">{t('app.settings.locked')}</p>
-  const List = lists[subject]
+  const List = areaLists[subject]
   return (
     <Suspense>
       <List onChoose={close} />
@@ -126,13 +126,13 @@ function SubjectList({ close }: { close: () => void }) {
 }
 
 /** Turns true some time after the view is there: what nobody waits for is loaded then. */
-function useIsCalm(): boolean {
+function useIsIdle(): boolean {
   const [isCalm, setCalm] = useState(false)
   useEffect(() => {
-    const timer = setTimeout(() => setCalm(true), CALM_MS)
+    const timer = setTimeout(() => setCalm(true), IDLE_DELAY_MS)
     return () => clearTimeout(timer)
   }, [])
   return isCalm
 }
 
-const CALM_MS = 2000
+const IDLE_DELAY_MS = 2000

@@ -1,5 +1,5 @@
 import { api, type Model } from '../../shared/api/client.ts'
-import { useRead } from '../admin-queries.ts'
+import { useRecords } from '../admin-queries.ts'
 
 const PAGE_SIZE = 1000
 const page = { size: PAGE_SIZE }
@@ -8,18 +8,18 @@ export type Provider = Awaited<ReturnType<typeof api.aiProviders.list.query>>['i
 export type Description = Awaited<ReturnType<typeof api.aiModelDescriptions.list.query>>['items'][number]
 
 /** A model with the provider that runs it. */
-export interface OwnedModel extends Model {
+export interface ModelWithProvider extends Model {
   provider: Provider | undefined
 }
 
 export interface Catalogue {
-  models: readonly OwnedModel[]
+  models: readonly ModelWithProvider[]
   providers: readonly Provider[]
 }
 
 /** All models and providers, those that are switched off included. */
 export const useCatalogue = () =>
-  useRead(['catalogue'], async (signal): Promise<Catalogue> => {
+  useRecords(['catalogue'], async (signal): Promise<Catalogue> => {
     const [models, providers] = await Promise.all([
       api.aiModels.list.query({ page, include: ['provider'], sort: ['position', 'label'] }, { signal }),
       api.aiProviders.list.query({ page, sort: ['name'] }, { signal }),
@@ -27,7 +27,7 @@ export const useCatalogue = () =>
     const byId = new Map(providers.items.map((provider) => [provider.id, provider]))
     return {
       providers: providers.items,
-      models: models.items.map((model) => ({ ...model, provider: byId.get(relatedId(model, 'provider')) })),
+      models: models.items.map((model) => ({ ...model, provider: byId.get(getRelatedId(model, 'provider')) })),
     }
   })
 
@@ -36,7 +36,7 @@ export type Origin = Origins['models'][number]
 
 /** The lines at which the file that AI_CONFIG names says something; its file is undefined where there is none. */
 export function useOrigins() {
-  const { data } = useRead(['origins'], (signal) => api.models.origins.query(undefined, { signal }))
+  const { data } = useRecords(['origins'], (signal) => api.models.origins.query(undefined, { signal }))
   const find = (kind: 'models' | 'providers', id: string) => data?.[kind].find((each) => each.id === id)
   return {
     file: data?.file,
@@ -53,32 +53,32 @@ const attributeNames: Record<string, string> = {
 }
 
 /** The line of the file in which an attribute is set; undefined where nothing there says it. */
-export const lineOf = (origin: Origin | undefined, attribute: string) =>
+export const findLine = (origin: Origin | undefined, attribute: string) =>
   origin?.members.find(({ name }) => (attributeNames[name] ?? name) === attribute)?.line
 
 /** Leaves out what the file owns: it stands in fields that nobody can change. */
-export const withoutOwned = <Change extends object>(origin: Origin | undefined, change: Change): Change =>
-  Object.fromEntries(Object.entries(change).filter(([name]) => lineOf(origin, name) === undefined)) as Change
+export const omitFileOwned = <Change extends object>(origin: Origin | undefined, change: Change): Change =>
+  Object.fromEntries(Object.entries(change).filter(([name]) => findLine(origin, name) === undefined)) as Change
 
 /** The texts about a model that are in the language of the caller come from this list; all of them, from its related rows. */
 export const useDescriptions = (id: string) =>
-  useRead(['descriptions', id], async (signal) => {
+  useRecords(['descriptions', id], async (signal) => {
     const { items } = await api.aiModelDescriptions.list.query({ page }, { signal })
     return items.filter(({ aiModelId }) => String(aiModelId) === id)
   })
 
-export function relatedId({ relations }: Pick<Model, 'relations'>, name: string): string {
+export function getRelatedId({ relations }: Pick<Model, 'relations'>, name: string): string {
   const related = relations?.[name]
   return related && !Array.isArray(related) ? related.id : ''
 }
 
 /** Refuses a change of a row that somebody else has changed since it was read. */
-export const versionOf = ({ rowVersion }: { rowVersion?: string }) =>
+export const toVersionCondition = ({ rowVersion }: { rowVersion?: string }) =>
   rowVersion === undefined ? {} : { ifVersion: rowVersion }
 
 export type ModelState = 'online' | 'unknown' | 'offline' | 'off'
 
-export const stateOf = ({ active, status, provider }: OwnedModel): ModelState =>
+export const getModelState = ({ active, status, provider }: ModelWithProvider): ModelState =>
   active && provider?.active !== false ? status : 'off'
 
 export const modelStateLabels = {

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext } from 'react'
 import { t } from '../../shared/text/labels.ts'
-import { lineOf, type Origin } from './catalogue.ts'
+import { findLine, type Origin } from './catalogue.ts'
 
 const OriginContext = createContext<Origin | undefined>(undefined)
 
@@ -11,8 +11,8 @@ export const OriginProvider = OriginContext
 export const useOrigin = () => useContext(OriginContext)
 
 /** The fields of an attribute: where the file sets it they say in which line, and nobody can change them. */
-export function Owned({ attribute, children }: { attribute: string; children: ReactNode }) {
-  const line = lineOf(useOrigin(), attribute)
+export function FileOwned({ attribute, children }: { attribute: string; children: ReactNode }) {
+  const line = findLine(useOrigin(), attribute)
   if (line === undefined) return children
   return (
     <fieldset className="owned" disabled>
@@ -28,7 +28,7 @@ interface FileNoteProps {
 }
 
 /** Says where the entry of a row stands; nothing where the row was made here and no file could be meant. */
-export function fileText({ origin, file }: FileNoteProps): string | undefined {
+export function describeOrigin({ origin, file }: FileNoteProps): string | undefined {
   if (!file) return undefined
   return origin ? t('app.admin.inFile', { file, line: origin.line }) : t('app.admin.fromHere')
 }

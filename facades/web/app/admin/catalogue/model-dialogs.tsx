@@ -3,27 +3,27 @@ import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton, readText, readWords } from '../action-dialog.tsx'
-import { useRead } from '../admin-queries.ts'
-import { CheckInput, ChoiceInput, jsonText, readJson, readNumber, TextInput } from '../form-fields.tsx'
-import { lineOf, type OwnedModel, type Provider, versionOf, withoutOwned } from './catalogue.ts'
-import { Owned, useOrigin } from './config-file.tsx'
-import { firstRange, isFree, type PriceRange, perMillion, rangesOf, rates, readPricing } from './prices.ts'
+import { useRecords } from '../admin-queries.ts'
+import { CheckInput, ChoiceInput, formatJson, readJson, readNumber, TextInput } from '../form-fields.tsx'
+import { findLine, type ModelWithProvider, type Provider, toVersionCondition, omitFileOwned } from './catalogue.ts'
+import { FileOwned, useOrigin } from './config-file.tsx'
+import { getFirstRange, isFree, type PriceRange, toMillionPrice, getPriceRanges, rateFields, readPricing } from './prices.ts'
 
 interface ModelProps {
-  model: OwnedModel
+  model: ModelWithProvider
 }
 
 type ModelChange = Omit<Parameters<typeof api.aiModels.update.mutate>[0], 'id' | 'ifVersion'>
 
 /** Changes what of a model the file does not own. */
-function useUpdate(model: OwnedModel) {
+function useUpdate(model: ModelWithProvider) {
   const origin = useOrigin()
   return (change: ModelChange) =>
-    api.aiModels.update.mutate({ id: model.id, ...versionOf(model), ...withoutOwned(origin, change) })
+    api.aiModels.update.mutate({ id: model.id, ...toVersionCondition(model), ...omitFileOwned(origin, change) })
 }
 
 const surfaces = ['main', 'external'] as const
-const chosenSurfaces = (form: FormData) => surfaces.filter((surface) => form.getAll('surface').includes(surface))
+const readSurfaces = (form: FormData) => surfaces.filter((surface) => form.getAll('surface').includes(surface))
 
 export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
   <ActionButton
@@ -72,7 +72,7 @@ export function EditModel({ model }: ModelProps) {
       }
     >
       <NameFields model={model} />
-      <PlaceFields model={model} />
+      <PositionFields model={model} />
     </ActionButton>
   )
 }
@@ -80,32 +80,32 @@ export function EditModel({ model }: ModelProps) {
 const NameFields = ({ model }: ModelProps) => (
   <>
     <div className="field-pair">
-      <Owned attribute="label">
+      <FileOwned attribute="label">
         <Field label={t('app.admin.label')} name="label" defaultValue={model.label} required maxLength={200} />
-      </Owned>
-      <Owned attribute="modelId">
+      </FileOwned>
+      <FileOwned attribute="modelId">
         <Field label={t('app.admin.modelId')} name="modelId" defaultValue={model.modelId} required maxLength={200} />
-      </Owned>
+      </FileOwned>
     </div>
     <div className="field-pair">
-      <Owned attribute="upstreamId">
+      <FileOwned attribute="upstreamId">
         <Field
           label={t('app.admin.upstreamId')}
           name="upstreamId"
           defaultValue={model.upstreamId ?? ''}
           maxLength={200}
         />
-      </Owned>
-      <Owned attribute="modelType">
+      </FileOwned>
+      <FileOwned attribute="modelType">
         <Field label={t('app.admin.kind')} name="modelType" defaultValue={model.modelType} required maxLength={40} />
-      </Owned>
+      </FileOwned>
     </div>
   </>
 )
 
-const PlaceFields = ({ model }: ModelProps) => (
+const PositionFields = ({ model }: ModelProps) => (
   <>
-    <Owned attribute="position">
+    <FileOwned attribute="position">
       <Field
         label={t('app.admin.position')}
         name="position"
@@ -115,31 +115,31 @@ const PlaceFields = ({ model }: ModelProps) => (
         defaultValue={model.position ?? ''}
         hint={t('app.admin.positionHint')}
       />
-    </Owned>
-    <Owned attribute="flags">
+    </FileOwned>
+    <FileOwned attribute="flags">
       <Field
         label={t('app.admin.flags')}
         name="flags"
         defaultValue={model.flags.join(', ')}
         hint={t('app.admin.wordsHint')}
       />
-    </Owned>
-    <Owned attribute="fallback">
+    </FileOwned>
+    <FileOwned attribute="fallback">
       <Field
         label={t('app.admin.fallback')}
         name="fallback"
         defaultValue={(model.fallback ?? []).join(', ')}
         hint={t('app.admin.fallbackHint')}
       />
-    </Owned>
-    <Owned attribute="documentationUrl">
+    </FileOwned>
+    <FileOwned attribute="documentationUrl">
       <Field
         label={t('app.admin.documentation')}
         name="documentationUrl"
         type="url"
         defaultValue={model.documentationUrl ?? ''}
       />
-    </Owned>
+    </FileOwned>
   </>
 )
 
@@ -152,9 +152,9 @@ export function EditAccess({ model }: ModelProps) {
       title={t('app.admin.whoMayOf', { name: model.label })}
       text={t('app.admin.whoMayText')}
       action={t('app.save')}
-      act={(form) => update({ usageTypes: chosenSurfaces(form), groups: readWords(form, 'groups') })}
+      act={(form) => update({ usageTypes: readSurfaces(form), groups: readWords(form, 'groups') })}
     >
-      <Owned attribute="usageTypes">
+      <FileOwned attribute="usageTypes">
         <fieldset className="checks">
           <legend>{t('app.admin.surfaces')}</legend>
           <CheckInput
@@ -170,15 +170,15 @@ export function EditAccess({ model }: ModelProps) {
             isChecked={model.usageTypes?.includes('external') ?? false}
           />
         </fieldset>
-      </Owned>
-      <Owned attribute="groups">
+      </FileOwned>
+      <FileOwned attribute="groups">
         <Field
           label={t('app.admin.groups')}
           name="groups"
           defaultValue={(model.groups ?? []).join(', ')}
           hint={t('app.admin.groupsHint')}
         />
-      </Owned>
+      </FileOwned>
     </ActionButton>
   )
 }
@@ -194,15 +194,15 @@ export function EditPrices({ model }: ModelProps) {
       action={t('app.save')}
       act={(form) => update({ pricing: readPricing(form, model) })}
     >
-      <Owned attribute="pricing">
+      <FileOwned attribute="pricing">
         <PriceFields model={model} />
-      </Owned>
+      </FileOwned>
     </ActionButton>
   )
 }
 
 function PriceFields({ model }: ModelProps) {
-  const [kind, setKind] = useState(isFree(model) ? 'free' : firstRange(model) ? 'priced' : 'unknown')
+  const [kind, setKind] = useState(isFree(model) ? 'free' : getFirstRange(model) ? 'priced' : 'unknown')
   const kinds = [
     ['priced', t('app.admin.priceByToken')],
     ['free', t('app.model.free')],
@@ -224,12 +224,12 @@ function PriceFields({ model }: ModelProps) {
           <Field
             label={t('app.admin.currency')}
             name="currency"
-            defaultValue={firstRange(model)?.currency ?? 'EUR'}
+            defaultValue={getFirstRange(model)?.currency ?? 'EUR'}
             required
             pattern="[A-Za-z]{3}"
             maxLength={3}
           />
-          <PriceSteps ranges={rangesOf(model)} />
+          <PriceSteps ranges={getPriceRanges(model)} />
         </>
       )}
     </>
@@ -256,7 +256,7 @@ function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
                 required
               />
             )}
-            {rates.map(([name, label]) => (
+            {rateFields.map(([name, label]) => (
               <Field
                 key={name}
                 label={t(label)}
@@ -264,7 +264,7 @@ function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
                 type="number"
                 step="any"
                 min={0}
-                defaultValue={perMillion(ranges[step]?.[name])}
+                defaultValue={toMillionPrice(ranges[step]?.[name])}
               />
             ))}
           </div>
@@ -306,7 +306,7 @@ export function EditParameters({ model }: ModelProps) {
         })
       }
     >
-      <Owned attribute="limits">
+      <FileOwned attribute="limits">
         <div className="field-pair">
           <Field
             label={t('app.admin.maxInput')}
@@ -323,23 +323,23 @@ export function EditParameters({ model }: ModelProps) {
             defaultValue={model.limits?.maxOutputTokens ?? ''}
           />
         </div>
-      </Owned>
-      <Owned attribute="parameters">
+      </FileOwned>
+      <FileOwned attribute="parameters">
         <TextInput
           label={t('app.admin.parametersJson')}
           name="parameters"
-          value={jsonText(model.parameters)}
+          value={formatJson(model.parameters)}
           hint={t('app.admin.parametersHint')}
         />
-      </Owned>
-      <Owned attribute="settings">
+      </FileOwned>
+      <FileOwned attribute="settings">
         <TextInput
           label={t('app.admin.settingsJson')}
           name="settings"
-          value={jsonText(model.settings)}
+          value={formatJson(model.settings)}
           hint={t('app.admin.settingsHint')}
         />
-      </Owned>
+      </FileOwned>
     </ActionButton>
   )
 }
@@ -347,7 +347,7 @@ export function EditParameters({ model }: ModelProps) {
 /** Sets which tools a model may call. */
 export function EditTools({ model }: ModelProps) {
   const update = useUpdate(model)
-  const { data = [] } = useRead(['ai-tools'], async (signal) => {
+  const { data = [] } = useRecords(['ai-tools'], async (signal) => {
     const { items } = await api.aiTools.list.query({ page: { size: 1000 } }, { signal })
     return items
   })
@@ -359,22 +359,22 @@ export function EditTools({ model }: ModelProps) {
       act={(form) => update({ tools: form.getAll('tool').map(String) })}
     >
       {data.length === 0 && <p className="hint">{t('app.admin.noTools')}</p>}
-      <Owned attribute="tools">
+      <FileOwned attribute="tools">
         <fieldset className="checks">
           <legend>{t('app.admin.tools')}</legend>
           {data.map(({ id, name }) => (
             <CheckInput key={id} label={name} name="tool" value={id} isChecked={model.toolIds.includes(Number(id))} />
           ))}
         </fieldset>
-      </Owned>
+      </FileOwned>
     </ActionButton>
   )
 }
 
 /** Switches a model on or off, after saying for whom. */
-export function ToggleModel({ model }: ModelProps) {
+export function ToggleModelButton({ model }: ModelProps) {
   const update = useUpdate(model)
-  if (lineOf(useOrigin(), 'active') !== undefined) return null
+  if (findLine(useOrigin(), 'active') !== undefined) return null
   return (
     <ActionButton
       label={t(model.active ? 'app.admin.switchOff' : 'app.admin.switchOn')}

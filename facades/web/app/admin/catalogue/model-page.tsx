@@ -3,27 +3,27 @@ import { type FormEvent, useId, useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { Markdown } from '../../shared/markdown/markdown.tsx'
 import { useSession } from '../../shared/session.tsx'
-import { dayText } from '../../shared/text/formats.ts'
+import { formatDate } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
 import { ActionButton, readText } from '../action-dialog.tsx'
 import { TextWithPreview } from '../form-fields.tsx'
-import { Facts, Part, State } from '../parts.tsx'
+import { Facts, Part, StateBadge } from '../parts.tsx'
 import {
   type Description,
-  lineOf,
+  findLine,
   modelStateKinds,
   modelStateLabels,
-  type OwnedModel,
-  stateOf,
+  type ModelWithProvider,
+  getModelState,
   useCatalogue,
   useDescriptions,
   useOrigins,
-  versionOf,
+  toVersionCondition,
 } from './catalogue.ts'
-import { fileText, OriginProvider, useOrigin } from './config-file.tsx'
-import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModel } from './model-dialogs.tsx'
-import { priceText } from './prices.ts'
+import { describeOrigin, OriginProvider, useOrigin } from './config-file.tsx'
+import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModelButton } from './model-dialogs.tsx'
+import { formatPrice } from './prices.ts'
 
 /** A model, with all that can be set of it. */
 export function ModelPage({ id }: { id: string }) {
@@ -37,14 +37,14 @@ export function ModelPage({ id }: { id: string }) {
   return (
     <OriginProvider value={origin}>
       <Part title={model.label}>
-        <ModelFacts model={model} source={fileText({ origin, file: origins.file })} />
+        <ModelFacts model={model} source={describeOrigin({ origin, file: origins.file })} />
         <div className="admin-buttons">
           <EditModel model={model} />
           <EditAccess model={model} />
           <EditPrices model={model} />
           <EditParameters model={model} />
           <EditTools model={model} />
-          <ToggleModel model={model} />
+          <ToggleModelButton model={model} />
           {!origin && <RemoveModel model={model} />}
         </div>
       </Part>
@@ -54,9 +54,9 @@ export function ModelPage({ id }: { id: string }) {
   )
 }
 
-function ModelFacts({ model, source }: { model: OwnedModel; source: string | undefined }) {
+function ModelFacts({ model, source }: { model: ModelWithProvider; source: string | undefined }) {
   const { modelId, upstreamId, provider, flags, fallback = [], limits, deprecationDate, position } = model
-  const state = stateOf(model)
+  const state = getModelState(model)
   return (
     <Facts
       facts={[
@@ -73,18 +73,18 @@ function ModelFacts({ model, source }: { model: OwnedModel; source: string | und
         ],
         [
           t('app.admin.state'),
-          <State key="state" kind={modelStateKinds[state]}>
+          <StateBadge key="state" kind={modelStateKinds[state]}>
             {t(modelStateLabels[state])}
-          </State>,
+          </StateBadge>,
         ],
-        [t('app.admin.surfaces'), surfaceText(model)],
-        [t('app.admin.groups'), groupText(model)],
+        [t('app.admin.surfaces'), listSurfaces(model)],
+        [t('app.admin.groups'), listGroups(model)],
         [
           t('app.admin.pricePerMillion'),
-          priceText(model) ?? (
-            <State key="price" kind="wrong">
+          formatPrice(model) ?? (
+            <StateBadge key="price" kind="wrong">
               {t('app.admin.priceUnknown')}
-            </State>
+            </StateBadge>
           ),
         ],
         [t('app.admin.maxInput'), limits?.maxInputTokens],
@@ -92,7 +92,7 @@ function ModelFacts({ model, source }: { model: OwnedModel; source: string | und
         [t('app.admin.position'), position],
         [t('app.admin.flags'), flags.join(', ')],
         [t('app.admin.fallback'), fallback.join(', ')],
-        [t('app.admin.deprecation'), deprecationDate && dayText(deprecationDate)],
+        [t('app.admin.deprecation'), deprecationDate && formatDate(deprecationDate)],
       ]}
     />
   )
@@ -100,17 +100,17 @@ function ModelFacts({ model, source }: { model: OwnedModel; source: string | und
 
 const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
 
-export const surfaceText = ({ usageTypes = [] }: Pick<OwnedModel, 'usageTypes'>) =>
+export const listSurfaces = ({ usageTypes = [] }: Pick<ModelWithProvider, 'usageTypes'>) =>
   usageTypes.map((usageType) => t(surfaceLabels[usageType])).join(', ') || t('app.admin.none')
 
 /** The groups that may use a model; those of its provider bound it, too. */
-export const groupText = ({ groups = [], provider }: OwnedModel) =>
+export const listGroups = ({ groups = [], provider }: ModelWithProvider) =>
   [groups, provider?.groups ?? []]
     .filter((list) => list.length > 0)
     .map((list) => list.join(', '))
     .join(' + ') || t('app.admin.everybody')
 
-function RemoveModel({ model }: { model: OwnedModel }) {
+function RemoveModel({ model }: { model: ModelWithProvider }) {
   const navigate = useNavigate()
   return (
     <ActionButton
@@ -120,7 +120,7 @@ function RemoveModel({ model }: { model: OwnedModel }) {
       action={t('app.admin.remove')}
       isDangerous
       act={async () => {
-        await api.aiModels.delete.mutate({ id: model.id, ...versionOf(model) })
+        await api.aiModels.delete.mutate({ id: model.id, ...toVersionCondition(model) })
         await navigate({ to: '/admin/$section', params: { section: 'models' } })
       }}
     />
@@ -133,7 +133,7 @@ interface Language {
 }
 
 /** Shows the descriptions in each language; where one is missing people read that of the default language. */
-function Descriptions({ model }: { model: OwnedModel }) {
+function Descriptions({ model }: { model: ModelWithProvider }) {
   const { connection } = useSession()
   const { data = [], error } = useDescriptions(model.id)
   const languages = (connection.configs['locale']?.['available'] ?? []) as Language[]
@@ -154,14 +154,14 @@ function Descriptions({ model }: { model: OwnedModel }) {
 }
 
 interface DescriptionPartProps {
-  model: OwnedModel
+  model: ModelWithProvider
   locale: string
   name: string
   description: Description | undefined
 }
 
 function DescriptionPart({ model, locale, name, description }: DescriptionPartProps) {
-  const line = lineOf(useOrigin(), 'descriptions')
+  const line = findLine(useOrigin(), 'descriptions')
   return (
     <div className="admin-text">
       <h3>{name}</h3>
@@ -193,14 +193,14 @@ type SavedDescription = Omit<DescriptionPartProps, 'name'> & { text: string }
 function saveDescription({ model, locale, description, text }: SavedDescription) {
   if (!description)
     return api.aiModelDescriptions.create.mutate({ model: model.id, locale: locale as 'de_DE', description: text })
-  const row = { id: description.id, ...versionOf(description) }
+  const row = { id: description.id, ...toVersionCondition(description) }
   return text === ''
     ? api.aiModelDescriptions.delete.mutate(row)
     : api.aiModelDescriptions.update.mutate({ ...row, description: text })
 }
 
 /** Asks the model a question here, as an administrator would in a chat. */
-function TryModel({ model }: { model: OwnedModel }) {
+function TryModel({ model }: { model: ModelWithProvider }) {
   const [state, setState] = useState<'ready' | 'working' | { text: string } | { error: unknown }>('ready')
   const id = useId()
   const ask = async (event: FormEvent<HTMLFormElement>) => {

@@ -1,14 +1,14 @@
 import { Link } from '@tanstack/react-router'
 import { t } from '../../shared/text/labels.ts'
 import { useLocalRows } from '../local-rows.ts'
-import { State } from '../parts.tsx'
+import { StateBadge } from '../parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from '../record-table.tsx'
-import { modelStateKinds, modelStateLabels, type OwnedModel, stateOf, useCatalogue } from './catalogue.ts'
+import { modelStateKinds, modelStateLabels, type ModelWithProvider, getModelState, useCatalogue } from './catalogue.ts'
 import { AddModel } from './model-dialogs.tsx'
-import { groupText, ModelPage, surfaceText } from './model-page.tsx'
-import { priceText } from './prices.ts'
+import { listGroups, ModelPage, listSurfaces } from './model-page.tsx'
+import { formatPrice } from './prices.ts'
 
-const columns = (): Column<OwnedModel>[] => [
+const buildColumns = (): Column<ModelWithProvider>[] => [
   {
     key: 'label',
     label: t('app.admin.model'),
@@ -39,19 +39,19 @@ const columns = (): Column<OwnedModel>[] => [
     isNumber: true,
   },
   { key: 'type', label: t('app.admin.kind'), cell: ({ modelType }) => modelType, text: ({ modelType }) => modelType },
-  { key: 'surfaces', label: t('app.admin.surfaces'), cell: surfaceText, text: surfaceText },
-  { key: 'groups', label: t('app.admin.groups'), cell: groupText, text: groupText },
+  { key: 'surfaces', label: t('app.admin.surfaces'), cell: listSurfaces, text: listSurfaces },
+  { key: 'groups', label: t('app.admin.groups'), cell: listGroups, text: listGroups },
   {
     key: 'price',
     label: t('app.admin.price'),
-    cell: (model) => priceText(model) ?? <State kind="wrong">{t('app.admin.priceUnknown')}</State>,
-    text: (model) => priceText(model) ?? '',
+    cell: (model) => formatPrice(model) ?? <StateBadge kind="wrong">{t('app.admin.priceUnknown')}</StateBadge>,
+    text: (model) => formatPrice(model) ?? '',
   },
   {
     key: 'state',
     label: t('app.admin.state'),
-    cell: (model) => <State kind={modelStateKinds[stateOf(model)]}>{t(modelStateLabels[stateOf(model)])}</State>,
-    text: stateOf,
+    cell: (model) => <StateBadge kind={modelStateKinds[getModelState(model)]}>{t(modelStateLabels[getModelState(model)])}</StateBadge>,
+    text: getModelState,
     isSortable: true,
   },
 ]
@@ -63,17 +63,17 @@ export const ModelsSection = ({ id }: { id?: string | undefined }) =>
 function ModelList() {
   const { data, error } = useCatalogue()
   const rows = useLocalRows({
-    all: data?.models,
+    records: data?.models,
     error,
-    columns: columns(),
+    columns: buildColumns(),
     texts: ({ label, modelId }) => [label, modelId],
-    isChosen: (model, { provider, state }) =>
-      (!provider || model.provider?.id === provider) && (!state || stateOf(model) === state),
+    matchesFilters: (model, { provider, state }) =>
+      (!provider || model.provider?.id === provider) && (!state || getModelState(model) === state),
   })
   return (
     <RecordTable
       label={t('app.admin.models')}
-      columns={columns()}
+      columns={buildColumns()}
       rowKey={({ id }) => id}
       {...rows}
       none={t('app.admin.noModels')}

@@ -9,17 +9,17 @@ export type PriceRange = NonNullable<Extract<Pricing, { ranges: unknown }>['rang
 const MILLION = 1_000_000
 
 /** The prices of a model by the length of the input, the shortest first. */
-export const rangesOf = ({ pricing }: Pick<Model, 'pricing'>): readonly PriceRange[] =>
+export const getPriceRanges = ({ pricing }: Pick<Model, 'pricing'>): readonly PriceRange[] =>
   (pricing && 'ranges' in pricing && pricing.ranges) || []
 
-export const firstRange = (model: Pick<Model, 'pricing'>): PriceRange | undefined => rangesOf(model)[0]
+export const getFirstRange = (model: Pick<Model, 'pricing'>): PriceRange | undefined => getPriceRanges(model)[0]
 
 export const isFree = ({ pricing }: Pick<Model, 'pricing'>): boolean => pricing !== null && 'free' in pricing
 
 /** The price of a million tokens; undefined where it is unknown, and money limits refuse the model. */
-export function priceText(model: Pick<Model, 'pricing'>): string | undefined {
+export function formatPrice(model: Pick<Model, 'pricing'>): string | undefined {
   if (isFree(model)) return t('app.model.free')
-  const range = firstRange(model)
+  const range = getFirstRange(model)
   if (!range) return undefined
   const money = new Intl.NumberFormat([...regions], {
     style: 'currency',
@@ -33,11 +33,11 @@ export function priceText(model: Pick<Model, 'pricing'>): string | undefined {
 }
 
 /** The price of a million tokens, as a field shows it. */
-export const perMillion = (cost: number | null | undefined): string =>
+export const toMillionPrice = (cost: number | null | undefined): string =>
   cost === null || cost === undefined ? '' : String(Number((cost * MILLION).toPrecision(12)))
 
 /** The members of the form that are told by a million tokens. */
-export const rates = [
+export const rateFields = [
   ['inputCostPerToken', 'app.admin.priceInput'],
   ['inputCostPerCachedToken', 'app.admin.priceCached'],
   ['inputCostPerCacheWriteToken', 'app.admin.priceCacheWrite'],
@@ -50,14 +50,14 @@ export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pric
   const kind = readText(form, 'kind')
   if (kind === 'unknown') return null
   if (kind === 'free') return { free: true }
-  const known = rangesOf(model)
+  const known = getPriceRanges(model)
   const currency = readText(form, 'currency').toUpperCase()
   const steps = form
     .getAll('step')
     .map((step) => ({ step: Number(step), from: readNumber(form, `${step} from`) ?? 0 }))
     .toSorted((a, b) => a.from - b.from)
   const ranges = steps.map(({ step, from }, at): PriceRange => {
-    const [input = null, cached = null, cacheWrite = null, output = null, reasoning = null] = rates.map(([name]) =>
+    const [input = null, cached = null, cacheWrite = null, output = null, reasoning = null] = rateFields.map(([name]) =>
       readRate(form, `${step} ${name}`),
     )
     return {

@@ -5,11 +5,11 @@ import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { FormError } from '../../shared/ui/form-dialog.tsx'
 import { ActionButton, readText, readWords } from '../action-dialog.tsx'
-import { write } from '../admin-queries.ts'
-import { CheckInput, jsonText, readJson, TextInput } from '../form-fields.tsx'
-import { Facts, Part, PlainTable, State } from '../parts.tsx'
-import { type Catalogue, lineOf, type Provider, useOrigins, versionOf, withoutOwned } from './catalogue.ts'
-import { fileText, OriginProvider, Owned, useOrigin } from './config-file.tsx'
+import { runMutation } from '../admin-queries.ts'
+import { CheckInput, formatJson, readJson, TextInput } from '../form-fields.tsx'
+import { Facts, Part, PlainTable, StateBadge } from '../parts.tsx'
+import { type Catalogue, findLine, type Provider, useOrigins, toVersionCondition, omitFileOwned } from './catalogue.ts'
+import { describeOrigin, OriginProvider, FileOwned, useOrigin } from './config-file.tsx'
 
 interface ProviderPageProps {
   id: string
@@ -17,12 +17,12 @@ interface ProviderPageProps {
   error: unknown
 }
 
-export const addressText = ({ apiUrl }: Provider) => apiUrl ?? t('app.admin.usualAddress')
-export const modelsOf = (catalogue: Catalogue | undefined, id: string) =>
+export const getAddress = ({ apiUrl }: Provider) => apiUrl ?? t('app.admin.usualAddress')
+export const findModelsOf = (catalogue: Catalogue | undefined, id: string) =>
   catalogue?.models.filter(({ provider }) => provider?.id === id) ?? []
 
 export const ProviderState = ({ active }: Pick<Provider, 'active'>) => (
-  <State kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</State>
+  <StateBadge kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</StateBadge>
 )
 
 /** A provider, with all that can be set of it. */
@@ -40,9 +40,9 @@ export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
         <Facts
           facts={[
             [t('app.admin.providerId'), <code key="id">{providerId}</code>],
-            [t('app.admin.source'), fileText({ origin, file: origins.file })],
+            [t('app.admin.source'), describeOrigin({ origin, file: origins.file })],
             [t('app.admin.protocol'), adapter],
-            [t('app.admin.address'), addressText(provider)],
+            [t('app.admin.address'), getAddress(provider)],
             [t('app.admin.key'), t(apiKey ? 'app.admin.keySet' : 'app.admin.keyNone')],
             [t('app.admin.groups'), groups.join(', ') || t('app.admin.everybody')],
             [t('app.admin.state'), <ProviderState key="state" active={provider.active ?? false} />],
@@ -52,13 +52,13 @@ export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
           <EditProvider provider={provider} />
           <SetKey provider={provider} />
           <CheckModels provider={providerId} />
-          {!origin && <RemoveProvider provider={provider} models={modelsOf(catalogue, id).length} />}
+          {!origin && <RemoveProvider provider={provider} models={findModelsOf(catalogue, id).length} />}
         </div>
       </Part>
       <Servers provider={provider} />
       <Part title={t('app.admin.models')}>
         <ul>
-          {modelsOf(catalogue, id).map((model) => (
+          {findModelsOf(catalogue, id).map((model) => (
             <li key={model.id}>
               <Link to="/admin/$section/$id" params={{ section: 'models', id: model.id }}>
                 {model.label}
@@ -104,7 +104,7 @@ function Servers({ provider }: { provider: Provider }) {
 
 /** Those that stay keep their keys, as the stars that stand for these say. */
 const saveServers = (provider: Provider, servers: readonly (Omit<Server, 'fromFile'> & { fromFile?: boolean })[]) =>
-  api.aiProviders.update.mutate({ id: provider.id, ...versionOf(provider), servers: [...servers] })
+  api.aiProviders.update.mutate({ id: provider.id, ...toVersionCondition(provider), servers: [...servers] })
 
 const AddServer = ({ provider }: { provider: Provider }) => (
   <ActionButton
@@ -146,7 +146,7 @@ type ProviderChange = Omit<Parameters<typeof api.aiProviders.update.mutate>[0], 
 function useUpdate(provider: Provider) {
   const origin = useOrigin()
   return (change: ProviderChange) =>
-    api.aiProviders.update.mutate({ id: provider.id, ...versionOf(provider), ...withoutOwned(origin, change) })
+    api.aiProviders.update.mutate({ id: provider.id, ...toVersionCondition(provider), ...omitFileOwned(origin, change) })
 }
 
 function EditProvider({ provider }: { provider: Provider }) {
@@ -167,10 +167,10 @@ function EditProvider({ provider }: { provider: Provider }) {
         })
       }
     >
-      <Owned attribute="name">
+      <FileOwned attribute="name">
         <Field label={t('app.name')} name="name" defaultValue={provider.name} required maxLength={120} />
-      </Owned>
-      <Owned attribute="apiUrl">
+      </FileOwned>
+      <FileOwned attribute="apiUrl">
         <Field
           label={t('app.admin.address')}
           name="apiUrl"
@@ -178,26 +178,26 @@ function EditProvider({ provider }: { provider: Provider }) {
           defaultValue={provider.apiUrl ?? ''}
           hint={t('app.admin.addressHint')}
         />
-      </Owned>
-      <Owned attribute="groups">
+      </FileOwned>
+      <FileOwned attribute="groups">
         <Field
           label={t('app.admin.groups')}
           name="groups"
           defaultValue={(provider.groups ?? []).join(', ')}
           hint={t('app.admin.groupsHint')}
         />
-      </Owned>
-      <Owned attribute="settings">
+      </FileOwned>
+      <FileOwned attribute="settings">
         <TextInput
           label={t('app.admin.settingsJson')}
           name="settings"
-          value={jsonText(provider.settings)}
+          value={formatJson(provider.settings)}
           hint={t('app.admin.providerSettingsHint')}
         />
-      </Owned>
-      <Owned attribute="active">
+      </FileOwned>
+      <FileOwned attribute="active">
         <CheckInput label={t('app.admin.on')} name="active" isChecked={provider.active ?? false} />
-      </Owned>
+      </FileOwned>
     </ActionButton>
   )
 }
@@ -205,7 +205,7 @@ function EditProvider({ provider }: { provider: Provider }) {
 /** A key is written and never shown. */
 function SetKey({ provider }: { provider: Provider }) {
   const update = useUpdate(provider)
-  if (lineOf(useOrigin(), 'apiKey') !== undefined) return null
+  if (findLine(useOrigin(), 'apiKey') !== undefined) return null
   return (
     <ActionButton
       label={t('app.admin.setKey')}
@@ -235,7 +235,7 @@ function RemoveProvider({ provider, models }: { provider: Provider; models: numb
       action={t('app.admin.remove')}
       isDangerous
       act={async () => {
-        await api.aiProviders.delete.mutate({ id: provider.id, ...versionOf(provider) })
+        await api.aiProviders.delete.mutate({ id: provider.id, ...toVersionCondition(provider) })
         await navigate({ to: '/admin/$section', params: { section: 'providers' } })
       }}
     />
@@ -248,7 +248,7 @@ export function CheckModels({ provider }: { provider?: string }) {
   const check = async () => {
     setState('working')
     setState(
-      await write(() => api.models.check.mutate({ ...(provider !== undefined && { provider }) })).then(
+      await runMutation(() => api.models.check.mutate({ ...(provider !== undefined && { provider }) })).then(
         (checks) => ({ checks }),
         (error: unknown) => ({ error }),
       ),
@@ -256,7 +256,7 @@ export function CheckModels({ provider }: { provider?: string }) {
   }
   return (
     <>
-      <span role="status">{typeof state === 'object' && 'checks' in state && checkText(state.checks)}</span>
+      <span role="status">{typeof state === 'object' && 'checks' in state && describeChecks(state.checks)}</span>
       {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
       <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={check}>
         {t(state === 'working' ? 'page.working' : 'app.admin.testCall')}
@@ -267,7 +267,7 @@ export function CheckModels({ provider }: { provider?: string }) {
 
 type Check = Awaited<ReturnType<typeof api.models.check.mutate>>[number]
 
-function checkText(checks: readonly Check[]): string {
+function describeChecks(checks: readonly Check[]): string {
   if (checks.length === 0) return t('app.admin.nothingToAsk')
   const failed = checks.filter(({ status }) => status !== 'online')
   if (failed.length === 0) return t('app.admin.allOnline', { count: checks.length })

@@ -7,7 +7,7 @@ import { ChoiceInput } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable, SearchField } from '../record-table.tsx'
 import { type Catalogue, type Provider, useCatalogue } from './catalogue.ts'
-import { addressText, CheckModels, modelsOf, ProviderPage, ProviderState } from './provider-page.tsx'
+import { getAddress, CheckModels, findModelsOf, ProviderPage, ProviderState } from './provider-page.tsx'
 
 export function ProvidersSection({ id }: { id?: string | undefined }) {
   const { data, error } = useCatalogue()
@@ -28,7 +28,7 @@ const readAdapter = (form: FormData) =>
   adapters.find((each) => each === readText(form, 'adapter')) ?? 'openai-compatible'
 const adapterChoices = adapters.map((adapter) => [adapter, adapter] as const)
 
-const columnsWith = (catalogue: Catalogue | undefined): Column<Provider>[] => [
+const buildColumns = (catalogue: Catalogue | undefined): Column<Provider>[] => [
   {
     key: 'name',
     label: t('app.admin.provider'),
@@ -46,12 +46,12 @@ const columnsWith = (catalogue: Catalogue | undefined): Column<Provider>[] => [
     cell: ({ adapter }) => adapter,
     text: ({ adapter = '' }) => adapter,
   },
-  { key: 'address', label: t('app.admin.address'), cell: addressText, text: addressText },
+  { key: 'address', label: t('app.admin.address'), cell: getAddress, text: getAddress },
   {
     key: 'models',
     label: t('app.admin.models'),
-    cell: ({ id }) => modelsOf(catalogue, id).length,
-    text: ({ id }) => modelsOf(catalogue, id).length,
+    cell: ({ id }) => findModelsOf(catalogue, id).length,
+    text: ({ id }) => findModelsOf(catalogue, id).length,
     isSortable: true,
     isNumber: true,
   },
@@ -64,9 +64,9 @@ const columnsWith = (catalogue: Catalogue | undefined): Column<Provider>[] => [
 ]
 
 function ProviderList({ catalogue, error }: CatalogueProps) {
-  const columns = columnsWith(catalogue)
+  const columns = buildColumns(catalogue)
   const rows = useLocalRows({
-    ...{ all: catalogue?.providers, error, columns },
+    records: catalogue?.providers, error, columns,
     texts: ({ name, providerId, apiUrl }) => [name, providerId, apiUrl ?? null],
   })
   return (

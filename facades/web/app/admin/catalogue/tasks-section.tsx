@@ -2,23 +2,23 @@ import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton, readText } from '../action-dialog.tsx'
-import { useRead } from '../admin-queries.ts'
+import { useRecords } from '../admin-queries.ts'
 import { ChoiceInput } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable } from '../record-table.tsx'
-import { type OwnedModel, relatedId, useCatalogue, useOrigins, versionOf } from './catalogue.ts'
+import { type ModelWithProvider, getRelatedId, useCatalogue, useOrigins, toVersionCondition } from './catalogue.ts'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
 
 const useTasks = () =>
-  useRead(['tasks'], async (signal) => {
+  useRecords(['tasks'], async (signal) => {
     const { items } = await api.systemModels.list.query({ page: { size: 1000 }, include: ['model'] }, { signal })
     return items
   })
 
 const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
 
-const columnsWith = (models: readonly OwnedModel[], lineOf: (task: Task) => number | undefined): Column<Task>[] => [
+const buildColumns = (models: readonly ModelWithProvider[], lineOf: (task: Task) => number | undefined): Column<Task>[] => [
   {
     key: 'task',
     label: t('app.admin.task'),
@@ -47,7 +47,7 @@ const columnsWith = (models: readonly OwnedModel[], lineOf: (task: Task) => numb
 ]
 interface TaskActionsProps {
   task: Task
-  models: readonly OwnedModel[]
+  models: readonly ModelWithProvider[]
   /** Where the file gives the task to the model, if it does. */
   line: number | undefined
 }
@@ -61,14 +61,14 @@ function TaskActions({ task, models, line }: TaskActionsProps) {
         title={t('app.admin.editOf', { name: task.modelType })}
         action={t('app.save')}
         act={(form) =>
-          api.systemModels.update.mutate({ id: task.id, ...versionOf(task), model: readText(form, 'model') })
+          api.systemModels.update.mutate({ id: task.id, ...toVersionCondition(task), model: readText(form, 'model') })
         }
       >
         <ChoiceInput
           label={t('app.admin.model')}
           name="model"
-          value={relatedId(task, 'model')}
-          choices={modelChoices(models)}
+          value={getRelatedId(task, 'model')}
+          choices={listModelChoices(models)}
         />
       </ActionButton>
       <ActionButton
@@ -77,13 +77,13 @@ function TaskActions({ task, models, line }: TaskActionsProps) {
         text={t('app.admin.removeTaskText')}
         action={t('app.admin.remove')}
         isDangerous
-        act={() => api.systemModels.delete.mutate({ id: task.id, ...versionOf(task) })}
+        act={() => api.systemModels.delete.mutate({ id: task.id, ...toVersionCondition(task) })}
       />
     </span>
   )
 }
 
-const modelChoices = (models: readonly OwnedModel[]) => models.map(({ id, label }) => [id, label] as const)
+const listModelChoices = (models: readonly ModelWithProvider[]) => models.map(({ id, label }) => [id, label] as const)
 
 /** Which model does which task of the service. */
 export function TasksSection() {
@@ -91,8 +91,8 @@ export function TasksSection() {
   const { data, error } = useTasks()
   const models = catalogue?.models ?? []
   const { ofTask } = useOrigins()
-  const columns = columnsWith(models, ({ usageType, modelType }) => ofTask(usageType, modelType)?.line)
-  const rows = useLocalRows({ all: data, error, columns, texts: ({ modelType }) => [modelType] })
+  const columns = buildColumns(models, ({ usageType, modelType }) => ofTask(usageType, modelType)?.line)
+  const rows = useLocalRows({ records: data, error, columns, texts: ({ modelType }) => [modelType] })
   return (
     <RecordTable
       label={t('app.admin.tasks')}
@@ -122,7 +122,7 @@ export function TasksSection() {
             value="main"
             choices={Object.entries(surfaceLabels).map(([value, label]) => [value, t(label)])}
           />
-          <ChoiceInput label={t('app.admin.model')} name="model" value="" choices={modelChoices(models)} />
+          <ChoiceInput label={t('app.admin.model')} name="model" value="" choices={listModelChoices(models)} />
         </ActionButton>
       }
     />

@@ -1,20 +1,20 @@
 import { useSyncExternalStore } from 'react'
 import { api } from '../../shared/api/client.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
-import { t, timeText } from '../../shared/text/labels.ts'
-import { trustWorker } from '../../shared/trusted-worker.ts'
+import { t, formatTimestamp } from '../../shared/text/labels.ts'
+import { createWorkerFactory } from '../../shared/trusted-worker.ts'
 import { refreshConversations } from '../conversations.ts'
-import { cutText, writeAnswer } from '../message-content.ts'
+import { truncateToBytes, serializeAnswer } from '../message-content.ts'
 import type { ReadFailure } from './export-reader.ts'
-import type { Order, Report } from './import-worker.ts'
+import type { ImportRequest, ImportReport } from './import-worker.ts'
 import workerAddress from './import-worker.ts?worker&url'
-import type { ImportedConversation, ImportedMessage } from './imported.ts'
+import type { ImportedConversation, ImportedMessage } from './imported-conversation.ts'
 
 /** More than this is not read. */
-export const MAX_PACKED = 200 * 1024 ** 2
+export const MAX_FILE_BYTES = 200 * 1024 ** 2
 
 /** What was not taken, or not whole. */
-export type Problem = { kind: ReadFailure | 'packed'; name: string; position?: number | undefined } | Loss
+export type ImportProblem = { kind: ReadFailure | 'packed'; name: string; position?: number | undefined } | ImportLoss
 
 /** How far an import is. It goes on while something else is shown. */
 export interface ImportState {
@@ -25,7 +25,7 @@ export interface ImportState {
   /** How many conversations were stored, and how many were there already. */
   stored: number
   known: number
-  problems: readonly Problem[]
+  problems: readonly ImportProblem[]
   /** How many are not listed. */
   unlisted: number
   error?: unknown
@@ -38,63 +38,63 @@ let state: ImportState | undefined
 let worker: Worker | undefined
 const listeners = new Set<() => void>()
 
-function change(changes: Partial<ImportState>): void {
+function updateState(changes: Partial<ImportState>): void {
   if (state) state = { ...state, ...changes }
   for (const listener of listeners) listener()
 }
 
-function addProblem(problem: Problem): void {
+function addProblem(problem: ImportProblem): void {
   if (!state) return
   const { problems, unlisted } = state
-  change(problems.length < MAX_PROBLEMS ? { problems: [...problems, problem] } : { unlisted: unlisted + 1 })
+  updateState(problems.length < MAX_PROBLEMS ? { problems: [...problems, problem] } : { unlisted: unlisted + 1 })
 }
 
-function end(changes: Pick<ImportState, 'phase' | 'error'>): void {
+function endImport(changes: Pick<ImportState, 'phase' | 'error'>): void {
   if (state?.phase !== 'running') return
   worker?.terminate()
   worker = undefined
-  change(changes)
+  updateState(changes)
   void refreshConversations()
 }
 
-export const stopImport = (): void => end({ phase: 'stopped' })
+export const stopImport = (): void => endImport({ phase: 'stopped' })
 
 /** Reads an export in a worker, and stores what it finds, encrypted, one conversation after the other. */
 export function startImport(file: File, key: ConversationKey, quota: Quota): void {
   state = { phase: 'running', fileName: file.name, progress: 0, stored: 0, known: 0, problems: [], unlisted: 0 }
-  change({})
-  if (file.size > MAX_PACKED) {
+  updateState({})
+  if (file.size > MAX_FILE_BYTES) {
     addProblem({ kind: 'packed', name: file.name })
-    end({ phase: 'done' })
+    endImport({ phase: 'done' })
     return
   }
   const reader = startWorker()
   worker = reader
-  const send = (order: Order) => reader.postMessage(order)
-  reader.addEventListener('error', ({ error, message }) => end({ phase: 'failed', error: error ?? new Error(message) }))
-  reader.addEventListener('message', async ({ data }: MessageEvent<Report>) => {
-    if (data.type === 'end') return end({ phase: 'done' })
-    if (data.type === 'progress') return change({ progress: data.progress })
+  const send = (order: ImportRequest) => reader.postMessage(order)
+  reader.addEventListener('error', ({ error, message }) => endImport({ phase: 'failed', error: error ?? new Error(message) }))
+  reader.addEventListener('message', async ({ data }: MessageEvent<ImportReport>) => {
+    if (data.type === 'end') return endImport({ phase: 'done' })
+    if (data.type === 'progress') return updateState({ progress: data.progress })
     if (data.type === 'failure') return addProblem({ kind: data.failure, name: data.file, position: data.position })
     try {
-      await take(data.conversation, key, quota, () => worker === reader)
+      await importConversation(data.conversation, key, quota, () => worker === reader)
       send('next')
     } catch (error) {
-      end({ phase: 'failed', error })
+      endImport({ phase: 'failed', error })
     }
   })
   send({ file })
 }
 
-async function take(conversation: ImportedConversation, key: ConversationKey, quota: Quota, isWanted: () => boolean) {
+async function importConversation(conversation: ImportedConversation, key: ConversationKey, quota: Quota, isWanted: () => boolean) {
   const { outcome, losses } = await storeConversation(conversation, key, quota, isWanted)
   for (const loss of losses) addProblem(loss)
   if (!state) return
-  if (outcome === 'stored') change({ stored: state.stored + 1 })
-  if (outcome === 'known') change({ known: state.known + 1 })
+  if (outcome === 'stored') updateState({ stored: state.stored + 1 })
+  if (outcome === 'known') updateState({ known: state.known + 1 })
 }
 
-const startWorker = trustWorker('import-worker', workerAddress)
+const startWorker = createWorkerFactory('import-worker', workerAddress)
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener)
@@ -108,7 +108,7 @@ export type Quota = Awaited<ReturnType<typeof api.conversations.quota.query>>
 type SealedMessage = Parameters<typeof api.conversations.import.mutate>[0]['messages'][number]
 
 /** What of a conversation was not taken, or nothing of it. */
-interface Loss {
+interface ImportLoss {
   kind: 'empty' | 'tooMany' | 'unreadable' | 'shortened' | 'files'
   name: string
   count: number
@@ -123,10 +123,10 @@ async function storeConversation(
   key: ConversationKey,
   quota: Quota,
   isWanted: () => boolean,
-): Promise<{ outcome: 'stored' | 'known' | 'left'; losses: Loss[] }> {
+): Promise<{ outcome: 'stored' | 'known' | 'left'; losses: ImportLoss[] }> {
   const { messages, unreadable, files } = conversation
   const name =
-    conversation.title.trim().slice(0, 255) || t('app.chat.dated', { date: timeText(new Date(conversation.createdAt)) })
+    conversation.title.trim().slice(0, 255) || t('app.chat.dated', { date: formatTimestamp(new Date(conversation.createdAt)) })
   if (messages.length === 0) return { outcome: 'left', losses: [{ kind: 'empty', name, count: unreadable }] }
   if (messages.length > quota.messages)
     return { outcome: 'left', losses: [{ kind: 'tooMany', name, count: messages.length }] }
@@ -182,7 +182,7 @@ class MessageSealer {
 
   async #seal({ role, model, answer, parent, createdAt }: ImportedMessage): Promise<SealedMessage> {
     const whole = role === 'user' ? answer.text : JSON.stringify(answer)
-    const plain = role === 'user' ? cutText(whole, this.#maxBytes) : writeAnswer(answer, this.#maxBytes)
+    const plain = role === 'user' ? truncateToBytes(whole, this.#maxBytes) : serializeAnswer(answer, this.#maxBytes)
     if (plain !== whole) this.shortened++
     const content = await this.#key.seal(plain)
     return { role, model, content, parent, createdAt, isComplete: answer.cut === undefined }

@@ -1,6 +1,6 @@
 import { BlobReader, type FileEntry, ZipReader } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { isFromChatGpt, readChatGpt } from './chatgpt.ts'
-import { fieldsOf, type ImportedConversation } from './imported.ts'
+import { toFields, type ImportedConversation } from './imported-conversation.ts'
 import { JsonSplitter, type Member } from './json-splitter.ts'
 import { isFromLibreChat, readLibreChat } from './librechat.ts'
 
@@ -16,10 +16,10 @@ export type Finding =
   | { type: 'progress' /** From 0 to 1. */; progress: number }
 
 /** Is told what is found, and is waited for. */
-type Tell = (finding: Finding) => Promise<void>
+type ReportFinding = (finding: Finding) => Promise<void>
 
 /** Reads an export piece by piece. What cannot be read is told, and the rest is read. */
-export async function readExport(file: File, tell: Tell): Promise<void> {
+export async function readExport(file: File, tell: ReportFinding): Promise<void> {
   const fail = (failure: ReadFailure, name = file.name) => tell({ type: 'failure', failure, file: name })
   const files = await listJsonFiles(file).catch(() => undefined)
   if (!files) return fail('archive')
@@ -33,21 +33,21 @@ export async function readExport(file: File, tell: Tell): Promise<void> {
     return tell({ type: 'progress', progress: read / total })
   }
   for (const each of files) {
-    const failure = await new FileReader(each.name, tell).readAll(each, count)
+    const failure = await new ConversationFinder(each.name, tell).readAll(each, count)
     if (failure) await fail(failure, each.name)
   }
 }
 
 /** Finds the conversations of one file. */
-class FileReader {
+class ConversationFinder {
   readonly #splitter = new JsonSplitter()
   readonly #file: string
-  readonly #tell: Tell
+  readonly #tell: ReportFinding
   #position = 0
   #hasConversations = false
   #strange: number[] = []
 
-  constructor(file: string, tell: Tell) {
+  constructor(file: string, tell: ReportFinding) {
     this.#file = file
     this.#tell = tell
   }
@@ -80,11 +80,11 @@ class FileReader {
   async #read(member: Member): Promise<void> {
     const position = ++this.#position
     if (member === undefined) return this.#fail('tooLong', position)
-    const parsed = parse(member)
+    const parsed = parseJson(member)
     if (parsed === undefined) return this.#fail('damaged', position)
     const conversation = readConversation(parsed)
     if (!conversation) {
-      if (this.#strange.length < MAX_STRANGE) this.#strange.push(position)
+      if (this.#strange.length < MAX_UNKNOWN) this.#strange.push(position)
       return
     }
     this.#hasConversations = true
@@ -97,10 +97,10 @@ class FileReader {
 }
 
 /** So many members that are no conversations are told of a file. */
-const MAX_STRANGE = 100
+const MAX_UNKNOWN = 100
 
 /** Undefined where it is no JSON. */
-function parse(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -110,7 +110,7 @@ function parse(text: string): unknown {
 
 /** Undefined where it is none. */
 function readConversation(parsed: unknown): ImportedConversation | undefined {
-  const fields = fieldsOf(parsed)
+  const fields = toFields(parsed)
   if (isFromChatGpt(fields)) return readChatGpt(fields)
   if (isFromLibreChat(fields)) return readLibreChat(fields)
   return undefined
@@ -147,7 +147,7 @@ async function listJsonFiles(file: File): Promise<JsonFile[]> {
 function toJsonFile(entry: FileEntry): JsonFile {
   const { filename, uncompressedSize } = entry
   return {
-    name: filename.slice(-MAX_NAME),
+    name: filename.slice(-MAX_NAME_LENGTH),
     size: uncompressedSize,
     pipeTo: async (sink) => {
       await entry.getData(sink, { checkSignature: true })
@@ -156,11 +156,11 @@ function toJsonFile(entry: FileEntry): JsonFile {
 }
 
 /** What is shown of a name. */
-const MAX_NAME = 120
+const MAX_NAME_LENGTH = 120
 
-const ZIP = [0x50, 0x4b]
+const ZIP_SIGNATURE = [0x50, 0x4b]
 
 async function isArchive(file: File): Promise<boolean> {
-  const begin = new Uint8Array(await file.slice(0, ZIP.length).arrayBuffer())
-  return ZIP.every((byte, index) => begin[index] === byte)
+  const begin = new Uint8Array(await file.slice(0, ZIP_SIGNATURE.length).arrayBuffer())
+  return ZIP_SIGNATURE.every((byte, index) => begin[index] === byte)
 }

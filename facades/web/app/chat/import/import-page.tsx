@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { type DragEvent, useId, useRef } from 'react'
 import { api } from '../../shared/api/client.ts'
-import { errorText } from '../../shared/api/error-text.ts'
+import { describeError } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
 import { language, t } from '../../shared/text/labels.ts'
 import { SidebarButton } from '../../shared/ui/page-head.tsx'
 import {
   type ImportState,
-  MAX_PACKED,
-  type Problem,
+  MAX_FILE_BYTES,
+  type ImportProblem,
   type Quota,
   startImport,
   stopImport,
@@ -33,10 +33,10 @@ export function ImportPage() {
         <p>{t('app.import.text')}</p>
         {error && (
           <p className="notice wrong" role="alert">
-            {errorText(error)}
+            {describeError(error)}
           </p>
         )}
-        {quota && <Bounds quota={quota} />}
+        {quota && <ImportLimits quota={quota} />}
         {quota && state?.phase !== 'running' && <FileChoice quota={quota} />}
         {state && <ImportProgress state={state} />}
       </div>
@@ -45,7 +45,7 @@ export function ImportPage() {
 }
 
 /** What the service takes, told beforehand. */
-const Bounds = ({ quota: { conversations, bytes, messages } }: { quota: Quota }) => (
+const ImportLimits = ({ quota: { conversations, bytes, messages } }: { quota: Quota }) => (
   <ul className="bounds">
     <li>
       {t('app.import.conversations', {
@@ -54,16 +54,16 @@ const Bounds = ({ quota: { conversations, bytes, messages } }: { quota: Quota })
       })}
     </li>
     <li>
-      {t('app.import.bytes', { left: megabytes(Math.max(0, bytes.most - bytes.kept)), most: megabytes(bytes.most) })}
+      {t('app.import.bytes', { left: formatMegabytes(Math.max(0, bytes.most - bytes.kept)), most: formatMegabytes(bytes.most) })}
     </li>
     <li>{t('app.import.messages', { most: messages })}</li>
-    <li>{t('app.import.file', { most: megabytes(MAX_PACKED) })}</li>
+    <li>{t('app.import.file', { most: formatMegabytes(MAX_FILE_BYTES) })}</li>
   </ul>
 )
 
-const megabyteText = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 0 })
+const megabyteFormat = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 0 })
 
-const megabytes = (bytes: number) => megabyteText.format(Math.floor(bytes / 1024 ** 2))
+const formatMegabytes = (bytes: number) => megabyteFormat.format(Math.floor(bytes / 1024 ** 2))
 
 function FileChoice({ quota }: { quota: Quota }) {
   const { conversationKey: key } = useSession()
@@ -126,7 +126,7 @@ function ImportProgress({ state }: { state: ImportState }) {
       )}
       {error !== undefined && (
         <p className="notice wrong" role="alert">
-          {errorText(error)} {t('app.import.again')}
+          {describeError(error)} {t('app.import.again')}
         </p>
       )}
       {problems.length > 0 && <Problems problems={problems} unlisted={unlisted} />}
@@ -134,14 +134,14 @@ function ImportProgress({ state }: { state: ImportState }) {
   )
 }
 
-const Problems = ({ problems, unlisted }: { problems: readonly Problem[]; unlisted: number }) => (
+const Problems = ({ problems, unlisted }: { problems: readonly ImportProblem[]; unlisted: number }) => (
   <section className="import-problems">
     <h3>{t('app.import.problems')}</h3>
     <ul>
       {problems.map((problem, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: problems are only ever added at the end.
         <li key={index} dir="auto">
-          {textOf(problem)}
+          {describeProblem(problem)}
         </li>
       ))}
       {unlisted > 0 && <li>{t('app.import.unlisted', { count: unlisted })}</li>}
@@ -163,11 +163,11 @@ const problemLabels = {
   unreadable: 'app.import.problem.unreadable',
   shortened: 'app.import.problem.shortened',
   files: 'app.import.problem.files',
-} as const satisfies Record<Problem['kind'], string>
+} as const satisfies Record<ImportProblem['kind'], string>
 
-function textOf(problem: Problem): string {
+function describeProblem(problem: ImportProblem): string {
   const key = problemLabels[problem.kind]
   const { name } = problem
   if ('count' in problem) return t(key, { name, count: problem.count })
-  return t(key, { name, position: problem.position ?? 0, most: megabytes(MAX_PACKED) })
+  return t(key, { name, position: problem.position ?? 0, most: formatMegabytes(MAX_FILE_BYTES) })
 }

@@ -26,7 +26,7 @@ export class JsonSplitter {
   *push(piece: string): Generator<Member> {
     const text = this.#withoutEscape(this.#escape + (this.#isList === undefined ? this.#begin(piece) : piece))
     let start = 0
-    for (const { 0: sign, index } of text.matchAll(signs)) {
+    for (const { 0: sign, index } of text.matchAll(STRUCTURE)) {
       if (!this.#endsMember(sign)) continue
       // The end of an object belongs to it, a comma and the end of the list do not.
       this.#keep(text.slice(start, this.#isList ? index : index + 1))
@@ -79,4 +79,4 @@ export class JsonSplitter {
 }
 
 /** What gives a text in JSON its structure; in strings, a sign behind a backslash is none. */
-const signs = /\\.|["[\]{},]/gs
+const STRUCTURE = /\\.|["[\]{},]/gs

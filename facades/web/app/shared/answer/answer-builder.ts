@@ -60,7 +60,7 @@ export class AnswerBuilder {
 
   #addTool(part: StreamPart): void {
     const { tools } = this.#answer
-    const step = stepOf(part, tools)
+    const step = toToolStep(part, tools)
     if (!step) return
     const isKnown = tools.some(({ id }) => id === step.id)
     this.#change({
@@ -70,9 +70,9 @@ export class AnswerBuilder {
 }
 
 /** What a part says of a call. Of one that is asked about, the service tells that it begins, and asks under another id. */
-function stepOf(part: StreamPart, tools: readonly ToolStep[]): ToolStep | undefined {
-  if (part.type === 'tool-use') return beginOf(part)
-  if (part.type === 'tool-result') return endOf(part, tools)
+function toToolStep(part: StreamPart, tools: readonly ToolStep[]): ToolStep | undefined {
+  if (part.type === 'tool-use') return toStartedStep(part)
+  if (part.type === 'tool-result') return toFinishedStep(part, tools)
   if (part.type !== 'approval' && part.type !== 'tool-start' && part.type !== 'tool-run') return undefined
   const { id, tool: name, server, input, signature } = part
   const step = { id, name, server, input, signature }
@@ -82,15 +82,15 @@ function stepOf(part: StreamPart, tools: readonly ToolStep[]): ToolStep | undefi
   return { ...step, id: begun?.id ?? id, question: id, state: 'waiting' }
 }
 
-const beginOf = ({ id, name, input, by }: Extract<StreamPart, { type: 'tool-use' }>): ToolStep => ({
+const toStartedStep = ({ id, name, input, by }: Extract<StreamPart, { type: 'tool-use' }>): ToolStep => ({
   id,
   name,
   server: '',
-  input: parse(input),
+  input: parseArguments(input),
   state: by === 'provider' ? 'done' : 'running',
 })
 
-function endOf(
+function toFinishedStep(
   { id, name, output, isError }: Extract<StreamPart, { type: 'tool-result' }>,
   tools: readonly ToolStep[],
 ): ToolStep {
@@ -100,7 +100,7 @@ function endOf(
 }
 
 /** The arguments of a call, which need not be JSON. */
-function parse(json: string): unknown {
+function parseArguments(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {

@@ -1,7 +1,7 @@
 import type { AiRequest, StreamPart } from '../api/client.ts'
 
 export type Source = Omit<Extract<StreamPart, { type: 'source' }>, 'type'>
-export type Cut = NonNullable<Extract<StreamPart, { type: 'usage' }>['cut']>
+export type CutReason = NonNullable<Extract<StreamPart, { type: 'usage' }>['cut']>
 type AssistantParts = Extract<AiRequest['messages'][number], { role: 'assistant' }>['content']
 export type Thought = Omit<Extract<AssistantParts[number], { type: 'reasoning' }>, 'type'>
 
@@ -29,7 +29,7 @@ export interface Answer {
   thinkingSeconds?: number | undefined
   tools: ToolStep[]
   /** Why it is not whole. */
-  cut?: Cut | 'stopped' | 'interrupted' | undefined
+  cut?: CutReason | 'stopped' | 'interrupted' | undefined
   usage?:
     | {
         inputTokens: number

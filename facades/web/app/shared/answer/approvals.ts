@@ -4,7 +4,7 @@ import { api } from '../api/client.ts'
 const refused = new Set<string>()
 
 /** Answers the question whether a tool may be called. */
-export async function answerQuestion(id: string, answer: { allow: boolean; remember: boolean }): Promise<void> {
+export async function answerApproval(id: string, answer: { allow: boolean; remember: boolean }): Promise<void> {
   if (!answer.allow) refused.add(id)
   await api.ai.approve.mutate({ id, ...answer })
 }

@@ -1,14 +1,14 @@
 import { useState } from 'react'
-import { errorText } from '../api/error-text.ts'
+import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 import { Icon } from '../ui/icon.tsx'
 import type { ToolStep } from './answer.ts'
-import { answerQuestion } from './approvals.ts'
+import { answerApproval } from './approvals.ts'
 
 /** The tools that were called for an answer, and the questions whether one may be. */
-export const ToolSteps = ({ tools, isGrowing }: { tools: readonly ToolStep[]; isGrowing: boolean }) =>
+export const ToolSteps = ({ tools, isStreaming }: { tools: readonly ToolStep[]; isStreaming: boolean }) =>
   tools.map((tool) =>
-    tool.state === 'waiting' && isGrowing ? <Approval key={tool.id} tool={tool} /> : <Done key={tool.id} tool={tool} />,
+    tool.state === 'waiting' && isStreaming ? <ApprovalRequest key={tool.id} tool={tool} /> : <ToolDetails key={tool.id} tool={tool} />,
   )
 
 const stateLabels = {
@@ -19,19 +19,19 @@ const stateLabels = {
   refused: 'app.tool.refused',
 } as const
 
-const Done = ({ tool: { name, server, state, input, output } }: { tool: ToolStep }) => (
+const ToolDetails = ({ tool: { name, server, state, input, output } }: { tool: ToolStep }) => (
   <details className="tool">
     <summary>
       <Icon name="next" />
       {t(stateLabels[state], { name })}
       {server !== '' && <span className="hint">{server}</span>}
     </summary>
-    {input !== undefined && <Data title={t('app.tool.input')} value={input} />}
-    {output !== undefined && <Data title={t('app.tool.output')} value={output} />}
+    {input !== undefined && <ToolData title={t('app.tool.input')} value={input} />}
+    {output !== undefined && <ToolData title={t('app.tool.output')} value={output} />}
   </details>
 )
 
-const Data = ({ title, value }: { title: string; value: unknown }) => (
+const ToolData = ({ title, value }: { title: string; value: unknown }) => (
   <div className="tool-data">
     <h3>{title}</h3>
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
@@ -40,21 +40,21 @@ const Data = ({ title, value }: { title: string; value: unknown }) => (
 )
 
 /** Asks whether a tool may be called, and shows all of what it would be told. */
-function Approval({ tool: { id, question = id, name, server, input } }: { tool: ToolStep }) {
+function ApprovalRequest({ tool: { id, question = id, name, server, input } }: { tool: ToolStep }) {
   const [given, setGiven] = useState<'open' | 'given' | { error: unknown }>('open')
   const answer = async (allow: boolean, remember = false) => {
     setGiven('given')
-    await answerQuestion(question, { allow, remember }).catch((error: unknown) => setGiven({ error }))
+    await answerApproval(question, { allow, remember }).catch((error: unknown) => setGiven({ error }))
   }
   const isGiven = given === 'given'
   return (
     <section className="approval" aria-label={t('app.tool.question', { name })}>
       <h3>{t('app.tool.question', { name })}</h3>
       <p className="hint">{t('app.tool.leaves', { server })}</p>
-      <Data title={t('app.tool.input')} value={input} />
+      <ToolData title={t('app.tool.input')} value={input} />
       {typeof given === 'object' && (
         <p className="wrong" role="alert">
-          {errorText(given.error)}
+          {describeError(given.error)}
         </p>
       )}
       <p className="actions">

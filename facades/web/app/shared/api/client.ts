@@ -1,7 +1,7 @@
 import { QueryClient } from '@tanstack/react-query'
 import { type Client, createClient, SvcError } from '../../../../client/index.ts'
 import { appLocale } from '../text/labels.ts'
-import { setEnded } from './session-end.ts'
+import { setSessionEnded } from './session-end.ts'
 
 /** The typed client of the service, which calls with the session cookie of this page. */
 export const api: Client = createClient({
@@ -33,7 +33,7 @@ export const isSignedOut = (error: unknown): boolean => error instanceof SvcErro
 /** Calls the service, and marks the session as ended when the service answers with 401. */
 async function fetchInSession(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const response = await fetchWithTimeout(input, init)
-  if (response.status === 401) setEnded(true)
+  if (response.status === 401) setSessionEnded(true)
   return response
 }
 

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 const listeners = new Set<() => void>()
 let hasEnded = false
 
-export function setEnded(ended: boolean): void {
+export function setSessionEnded(ended: boolean): void {
   if (ended === hasEnded) return
   hasEnded = ended
   for (const listener of listeners) listener()

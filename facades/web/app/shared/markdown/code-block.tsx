@@ -4,20 +4,20 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import type { CodeNode } from './highlight.ts'
 
 /** Colours wait until code has not changed for so long. */
-const SETTLED_MS = 120
+const HIGHLIGHT_DELAY_MS = 120
 
 /** What can be looked at as a page, where the reader asks for it. */
-const shownAsPage = new Set(['html', 'svg', 'xml'])
+const previewLanguages = new Set(['html', 'svg', 'xml'])
 
 /** A block of code with its language, its colours, and a button that copies it. */
 export function CodeBlock({ code, language }: { code: string; language: string }) {
-  const nodes = useHighlighted(code, language)
+  const nodes = useHighlighting(code, language)
   const [isShown, setShown] = useState(false)
   return (
     <figure className="code-block">
       <figcaption>
         <span>{language}</span>
-        {shownAsPage.has(language) && (
+        {previewLanguages.has(language) && (
           <button type="button" className="plain-button" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
             {t('app.code.preview')}
           </button>
@@ -33,7 +33,7 @@ export function CodeBlock({ code, language }: { code: string; language: string }
   )
 }
 
-function useHighlighted(code: string, language: string): CodeNode[] | undefined {
+function useHighlighting(code: string, language: string): CodeNode[] | undefined {
   const [highlighted, setHighlighted] = useState<{ code: string; nodes: CodeNode[] | undefined }>()
   useEffect(() => {
     if (language === '') return
@@ -41,7 +41,7 @@ function useHighlighted(code: string, language: string): CodeNode[] | undefined 
     const timer = setTimeout(async () => {
       const { highlight } = await import('./highlight.ts')
       if (!isGone) setHighlighted({ code, nodes: highlight(code, language) })
-    }, SETTLED_MS)
+    }, HIGHLIGHT_DELAY_MS)
     return () => {
       isGone = true
       clearTimeout(timer)

@@ -13,7 +13,7 @@ const IsInLink = createContext(false)
 
 /** A link that says where it leads; one that could deceive asks first. */
 export function Link({ href, words, children }: LinkProps) {
-  const target = targetOf(href, words)
+  const target = parseLinkTarget(href, words)
   const isInLink = useContext(IsInLink)
   const [isAsking, setAsking] = useState(false)
   if (isInLink) return children
@@ -44,7 +44,7 @@ export function Link({ href, words, children }: LinkProps) {
 }
 
 /** Where a link leads: an address that may be opened, with what is shown of it; undefined where it is none. */
-export interface Target {
+export interface LinkTarget {
   href: string
   /** The host, or the address of a mail. */
   host: string
@@ -55,23 +55,23 @@ export interface Target {
 /** Longer questions can carry away what a conversation holds. */
 const MAX_QUERY = 80
 
-function targetOf(href: string, words: string): Target | undefined {
+function parseLinkTarget(href: string, words: string): LinkTarget | undefined {
   if (!URL.canParse(href)) return undefined
   const url = new URL(href)
   if (url.protocol === 'mailto:') return { href: `mailto:${url.pathname}`, host: url.pathname, isSuspicious: false }
   if (url.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined
   const isLong = url.search.length + url.hash.length > MAX_QUERY || url.pathname.length > 2 * MAX_QUERY
-  return { href: url.href, host: url.host, isSuspicious: isLong || namesAnother(words, url.host) }
+  return { href: url.href, host: url.host, isSuspicious: isLong || namesOtherHost(words, url.host) }
 }
 
 /** Whether words look like the address of another host. */
-function namesAnother(words: string, host: string): boolean {
+function namesOtherHost(words: string, host: string): boolean {
   const named = /(?:^|[\s/@])((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})/u.exec(words.trim())?.[1]?.toLowerCase()
   return named !== undefined && named !== host && `www.${named}` !== host && named !== `www.${host}`
 }
 
 /** Only rasters that lie in the text itself are shown as pictures. */
-export const isOwnPicture = (href: string): boolean =>
+export const isDataImage = (href: string): boolean =>
   /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(href)
 
-export const hostOf = (href: string): string => (URL.canParse(href) ? new URL(href).host : '')
+export const getHost = (href: string): string => (URL.canParse(href) ? new URL(href).host : '')

@@ -2,20 +2,20 @@ import type { MarkedToken, Token, Tokens } from 'marked'
 import { Fragment, memo, type ReactElement, type ReactNode, useLayoutEffect, useRef, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { CodeBlock } from './code-block.tsx'
-import { hostOf, isOwnPicture, Link } from './link.tsx'
-import { decodeEntities, GrowingMarkdown, isMaths, repairMarkdown } from './parser.ts'
+import { getHost, isDataImage, Link } from './link.tsx'
+import { decodeEntities, IncrementalMarkdown, isMaths, repairMarkdown } from './parser.ts'
 import './markdown.css'
 
 /**
  * A text in Markdown as elements, one kind of token after the other. Nothing of it ever becomes markup: what is no known
  * token is shown as text.
  */
-export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGrowing?: boolean }) => {
-  const parser = useRef<GrowingMarkdown>(null)
-  parser.current ??= new GrowingMarkdown()
-  const shown = parser.current.parse(isGrowing ? repairMarkdown(text) : text)
+export const Markdown = memo(({ text, isStreaming = false }: { text: string; isStreaming?: boolean }) => {
+  const parser = useRef<IncrementalMarkdown>(null)
+  parser.current ??= new IncrementalMarkdown()
+  const shown = parser.current.parse(isStreaming ? repairMarkdown(text) : text)
   const sections: Token[][] = []
-  for (let at = 0; at < shown.length; at += SECTION) sections.push(shown.slice(at, at + SECTION))
+  for (let at = 0; at < shown.length; at += SECTION_SIZE) sections.push(shown.slice(at, at + SECTION_SIZE))
   return (
     <div className="markdown">
       {sections.map((tokens, index) => (
@@ -27,32 +27,32 @@ export const Markdown = memo(({ text, isGrowing = false }: { text: string; isGro
 })
 
 /** Blocks that are passed over together once they are finished: a long answer would else be walked with each word. */
-const SECTION = 20
+const SECTION_SIZE = 20
 
 const Section = memo(
-  ({ tokens }: { tokens: readonly Token[] }) => blocks(tokens),
+  ({ tokens }: { tokens: readonly Token[] }) => renderBlocks(tokens),
   (before, after) =>
     before.tokens.length === after.tokens.length && before.tokens.every((token, at) => token === after.tokens[at]),
 )
 
 /** A block whose source is the same needs no look. */
 const Block = memo(
-  ({ token }: { token: Token }) => blockOf(token),
+  ({ token }: { token: Token }) => renderBlock(token),
   (before, after) => before.token.raw === after.token.raw,
 )
 
-function blockOf(token: Token): ReactNode {
+function renderBlock(token: Token): ReactNode {
   if (isMaths(token)) return <Formula tex={token.text} isBlock />
   const known = token as MarkedToken
   switch (known.type) {
     case 'heading':
       return <Heading {...known} />
     case 'paragraph':
-      return <p dir="auto">{inline(known.tokens)}</p>
+      return <p dir="auto">{renderInline(known.tokens)}</p>
     case 'code':
       return <CodeBlock code={known.text} language={/^\w[\w+#-]*/.exec(known.lang ?? '')?.[0].toLowerCase() ?? ''} />
     case 'blockquote':
-      return <blockquote dir="auto">{blocks(known.tokens)}</blockquote>
+      return <blockquote dir="auto">{renderBlocks(known.tokens)}</blockquote>
     case 'list':
       return <List {...known} />
     case 'table':
@@ -60,13 +60,13 @@ function blockOf(token: Token): ReactNode {
     case 'hr':
       return <hr />
     case 'text':
-      return inline(known.tokens ?? [known])
+      return renderInline(known.tokens ?? [known])
     default:
       return <p dir="auto">{token.raw}</p>
   }
 }
 
-const blocks = (tokens: readonly Token[]): ReactNode =>
+const renderBlocks = (tokens: readonly Token[]): ReactNode =>
   // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay in their places while a text grows.
   tokens.map((token, index) => <Block key={index} token={token} />)
 
@@ -75,7 +75,7 @@ function Heading({ depth, tokens }: Tokens.Heading) {
   const Tag = `h${Math.min(Math.max(depth + 1, 3), 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
   return (
     <Tag dir="auto" className={`level-${depth}`}>
-      {inline(tokens)}
+      {renderInline(tokens)}
     </Tag>
   )
 }
@@ -87,7 +87,7 @@ function List({ ordered, start, items }: Tokens.List) {
       {item.task && (
         <input type="checkbox" disabled checked={item.checked ?? false} aria-label={t('app.markdown.task')} />
       )}
-      {blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))}
+      {renderBlocks(item.tokens.filter(({ type }) => type !== 'checkbox'))}
     </li>
   ))
   return ordered ? <ol start={Number(start) || 1}>{content}</ol> : <ul>{content}</ul>
@@ -102,7 +102,7 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
           {header.map((cell, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name than their place.
             <th key={index} dir="auto" className={align[index] ?? undefined}>
-              {inline(cell.tokens)}
+              {renderInline(cell.tokens)}
             </th>
           ))}
         </tr>
@@ -114,7 +114,7 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
             {row.map((cell, column) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name than their place.
               <td key={column} dir="auto" className={align[column] ?? undefined}>
-                {inline(cell.tokens)}
+                {renderInline(cell.tokens)}
               </td>
             ))}
           </tr>
@@ -125,26 +125,26 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
 )
 
 /** Parts of a line, by their places. Text stands as it is: each element costs a browser something with every word that comes. */
-const inline = (tokens: readonly Token[]): ReactNode => tokens.map((token, index) => inlinePart(token, index))
+const renderInline = (tokens: readonly Token[]): ReactNode => tokens.map((token, index) => renderInlineToken(token, index))
 
 type Kind = MarkedToken['type']
 
 /** How each kind of token within a line is shown. */
 const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>, key: number) => InlinePart } = {
-  strong: ({ tokens }, key) => <strong key={key}>{inline(tokens)}</strong>,
-  em: ({ tokens }, key) => <em key={key}>{inline(tokens)}</em>,
-  del: ({ tokens }, key) => <del key={key}>{inline(tokens)}</del>,
+  strong: ({ tokens }, key) => <strong key={key}>{renderInline(tokens)}</strong>,
+  em: ({ tokens }, key) => <em key={key}>{renderInline(tokens)}</em>,
+  del: ({ tokens }, key) => <del key={key}>{renderInline(tokens)}</del>,
   codespan: ({ text }, key) => <code key={key}>{text}</code>,
   br: (_token, key) => <br key={key} />,
   link: ({ href, text, tokens }, key) => (
     <Link key={key} href={href} words={text}>
-      {inline(tokens)}
+      {renderInline(tokens)}
     </Link>
   ),
   image: (token, key) => <Picture key={key} {...token} />,
   text: (token, key) =>
     'tokens' in token && token.tokens ? (
-      <Fragment key={key}>{inline(token.tokens)}</Fragment>
+      <Fragment key={key}>{renderInline(token.tokens)}</Fragment>
     ) : (
       decodeEntities(token.text)
     ),
@@ -153,7 +153,7 @@ const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>,
 
 type InlinePart = ReactElement | string
 
-function inlinePart(token: Token, key: number): InlinePart {
+function renderInlineToken(token: Token, key: number): InlinePart {
   if (isMaths(token)) return <Formula key={key} tex={token.text} isBlock={token.raw.startsWith('$$')} />
   const show = inlineElements[token.type as Kind] as ((token: Token, key: number) => InlinePart) | undefined
   return show ? show(token, key) : token.raw
@@ -161,27 +161,27 @@ function inlinePart(token: Token, key: number): InlinePart {
 
 /** A picture of another host is never loaded: its address could carry away what was said. */
 function Picture({ href, text }: Tokens.Image) {
-  if (isOwnPicture(href)) return <img src={href} alt={text} />
-  const words = t('app.markdown.picture', { name: text || hostOf(href) })
+  if (isDataImage(href)) return <img src={href} alt={text} />
+  const words = t('app.markdown.picture', { name: text || getHost(href) })
   return (
     <Link href={href} words={words}>
-      {words} <span className="host">({hostOf(href)})</span>
+      {words} <span className="host">({getHost(href)})</span>
     </Link>
   )
 }
 
-type Maths = typeof import('./maths.ts')
+type FormulaRenderer = typeof import('./maths.ts')
 
 /** The renderer of formulas, loaded by the first one. */
-let maths: Maths | undefined
+let formulaRenderer: FormulaRenderer | undefined
 
 /** A formula. Until it is drawn, and where it cannot be, its source is shown. */
 function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
   const target = useRef<HTMLSpanElement>(null)
-  const [isDrawn, setDrawn] = useState(maths !== undefined)
+  const [isDrawn, setDrawn] = useState(formulaRenderer !== undefined)
   useLayoutEffect(() => {
     let isGone = false
-    const draw = ({ renderMaths }: Maths) => {
+    const draw = ({ renderFormula: renderMaths }: FormulaRenderer) => {
       if (isGone || !target.current) return
       try {
         renderMaths(target.current, tex, isBlock)
@@ -191,11 +191,11 @@ function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
         setDrawn(false)
       }
     }
-    if (maths) draw(maths)
+    if (formulaRenderer) draw(formulaRenderer)
     else
       import('./maths.ts').then(
         (loaded) => {
-          maths = loaded
+          formulaRenderer = loaded
           draw(loaded)
         },
         // Without what draws it, it stays as it is written.

@@ -45,7 +45,7 @@ const marked = new Marked({ gfm: true, extensions: [mathsBlock, inlineMaths] })
 const OPEN_BLOCKS = 2
 
 /** Reads a text that grows as its blocks: those that are finished are not read again, and stay the same objects. */
-export class GrowingMarkdown {
+export class IncrementalMarkdown {
   /** The text of the finished blocks. */
   #finished = ''
   #blocks: Token[] = []
@@ -90,29 +90,29 @@ export function repairMarkdown(text: string): string {
   if (fences % 2 === 1) return text
   const start = text.lastIndexOf('\n\n') + 1
   const [before, tail] = [text.slice(0, start), text.slice(start)]
-  return before + closeMarks(cutLink(tail))
+  return before + closeEmphasis(removeOpenLink(tail))
 }
 
 /** Of a link that is not written to its end, only the words are shown. */
-const cutLink = (tail: string) => tail.replace(/!?\[([^\]\n]*)(\]\([^)\n]*)?$/, '$1')
+const removeOpenLink = (tail: string) => tail.replace(/!?\[([^\]\n]*)(\]\([^)\n]*)?$/, '$1')
 
-function closeMarks(tail: string): string {
-  if (count(tail, /(?<!\\)`/g) % 2 === 1) return `${tail.trimEnd()}\``
+function closeEmphasis(tail: string): string {
+  if (countMatches(tail, /(?<!\\)`/g) % 2 === 1) return `${tail.trimEnd()}\``
   const plain = tail.replace(/`[^`]*`/g, '')
-  if (count(plain, /\*\*/g) % 2 === 1) return /\*\*$/.test(tail) ? tail.slice(0, -2) : `${tail.trimEnd()}**`
+  if (countMatches(plain, /\*\*/g) % 2 === 1) return /\*\*$/.test(tail) ? tail.slice(0, -2) : `${tail.trimEnd()}**`
   return tail
 }
 
-const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0
+const countMatches = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0
 
-const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
+const namedEntities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
 
 /** The characters that a text in Markdown names. The result is shown as text, whatever it is. */
 export const decodeEntities = (text: string): string =>
   text.replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,6}));/gi,
     (entity, decimal?: string, hex?: string, name?: string) => {
-      if (name !== undefined) return named[name] ?? entity
+      if (name !== undefined) return namedEntities[name] ?? entity
       const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
       return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : entity
     },

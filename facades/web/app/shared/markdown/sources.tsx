@@ -1,5 +1,5 @@
 import { t } from '../text/labels.ts'
-import { hostOf, Link } from './link.tsx'
+import { getHost, Link } from './link.tsx'
 
 /** A page that an answer rests on. */
 export interface Source {
@@ -13,10 +13,10 @@ export const Sources = ({ sources }: { sources: readonly Source[] }) =>
       <ol>
         {sources.map(({ url, title }) => (
           <li key={url}>
-            <Link href={url} words={title ?? hostOf(url)}>
-              {title ?? hostOf(url)}
+            <Link href={url} words={title ?? getHost(url)}>
+              {title ?? getHost(url)}
             </Link>{' '}
-            <span className="hint">{hostOf(url)}</span>
+            <span className="hint">{getHost(url)}</span>
           </li>
         ))}
       </ol>

@@ -1,7 +1,7 @@
 import { Combobox } from '@base-ui/react/combobox'
 import { t } from '../text/labels.ts'
 import { Icon } from '../ui/icon.tsx'
-import { type ChatModel, factsOf } from './models.ts'
+import { type ChatModel, describeModel } from './models.ts'
 
 export interface ModelPickerProps {
   models: readonly ChatModel[] | undefined
@@ -47,7 +47,7 @@ export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) =>
 const ModelItem = ({ model }: { model: ChatModel }) => (
   <Combobox.Item value={model} className="menu-item model">
     <span className="model-name">{model.label}</span>
-    <span className="hint">{factsOf(model).join(' · ')}</span>
+    <span className="hint">{describeModel(model).join(' · ')}</span>
     {model.description && <span className="hint model-about">{model.description}</span>}
   </Combobox.Item>
 )

@@ -29,13 +29,13 @@ export const useModels = () =>
         .filter(({ active, modelType }) => active && modelType === 'chat')
         .map((model) => ({
           ...model,
-          providerName: names.get(providerId(model)) ?? '',
+          providerName: names.get(getProviderId(model)) ?? '',
           description: texts.get(model.id),
         }))
     },
   })
 
-function providerId({ relations }: Model): string {
+function getProviderId({ relations }: Model): string {
   const provider = relations?.['provider']
   return provider && !Array.isArray(provider) ? provider.id : ''
 }
@@ -54,20 +54,20 @@ export function useChosenModel(models: readonly ChatModel[] | undefined) {
 const isReachable = ({ status }: Model) => status !== 'offline'
 
 /** The name of a model that is no longer offered stays on what it said. */
-export const modelLabel = (modelId: string, models: readonly ChatModel[]): string =>
+export const findModelLabel = (modelId: string, models: readonly ChatModel[]): string =>
   models.find((model) => model.modelId === modelId)?.label ?? modelId
 
-const compact = new Intl.NumberFormat(language, { notation: 'compact' })
+const compactNumber = new Intl.NumberFormat(language, { notation: 'compact' })
 
 /** What tells one model from another, as far as it is known. */
-export function factsOf(model: ChatModel): string[] {
+export function describeModel(model: ChatModel): string[] {
   const { limits, status, input, providerName } = model
   const most = limits?.maxInputTokens
   const facts = [
     providerName,
-    most && t('app.model.reads', { tokens: compact.format(most) }),
+    most && t('app.model.reads', { tokens: compactNumber.format(most) }),
     input.includes('image') && t('app.model.images'),
-    priceOf(model),
+    formatPrice(model),
     status === 'offline' && t('app.model.offline'),
   ]
   return facts.filter((fact): fact is string => Boolean(fact))
@@ -76,7 +76,7 @@ export function factsOf(model: ChatModel): string[] {
 const MILLION = 1_000_000
 
 /** What a million tokens of input and of output cost. */
-function priceOf({ pricing }: Model): string | undefined {
+function formatPrice({ pricing }: Model): string | undefined {
   if (!pricing) return undefined
   if ('free' in pricing) return t('app.model.free')
   const range = pricing.ranges?.[0]

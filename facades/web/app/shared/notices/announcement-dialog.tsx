@@ -1,12 +1,12 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { useState } from 'react'
-import { errorText, isMissing } from '../api/error-text.ts'
+import { describeError, isNotFound } from '../api/error-text.ts'
 import { Markdown } from '../markdown/markdown.tsx'
 import { t } from '../text/labels.ts'
 import { acceptAnnouncement, useAnnouncementText } from './announcements.ts'
 
 /** What a text calls its buttons, for front ends that make them of it. */
-const buttons = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
+const BUTTON_LINKS = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
 
 /** An announcement, to read and to accept. */
 export function AnnouncementDialog({ id, close }: { id: string; close: () => void }) {
@@ -19,10 +19,10 @@ export function AnnouncementDialog({ id, close }: { id: string; close: () => voi
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className="dialog">
           <Dialog.Title>{data?.title ?? t('page.working')}</Dialog.Title>
-          {data && <Markdown text={data.text.replace(buttons, '')} />}
+          {data && <Markdown text={data.text.replace(BUTTON_LINKS, '')} />}
           {error !== undefined && error !== null && (
             <p className="wrong" role="alert">
-              {isMissing(unread) ? t('app.announcement.missing') : errorText(error)}
+              {isNotFound(unread) ? t('app.announcement.missing') : describeError(error)}
             </p>
           )}
           <p className="actions">

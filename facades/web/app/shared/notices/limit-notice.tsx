@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
-import { language, t, timeText } from '../text/labels.ts'
+import { language, t, formatTimestamp } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 
 /** From this part of a limit on, its meter is shown. */
-const NEARLY = 0.8
+const WARN_SHARE = 0.8
 
 /** Shows how much of a limit is used, where it is near, and when it frees. */
 export function LimitNotice() {
@@ -14,27 +14,27 @@ export function LimitNotice() {
     queryFn: ({ signal }) => api.usage.limits.query(undefined, { signal }),
   })
   const near = data.filter(
-    ({ active, mode, cap, used, held }) => active && mode === 'enforce' && used + held >= NEARLY * cap,
+    ({ active, mode, cap, used, held }) => active && mode === 'enforce' && used + held >= WARN_SHARE * cap,
   )
-  const nearest = near.toSorted((a, b) => share(b) - share(a))[0]
-  return nearest ? <Meter limit={nearest} /> : null
+  const nearest = near.toSorted((a, b) => getUsedShare(b) - getUsedShare(a))[0]
+  return nearest ? <LimitMeter limit={nearest} /> : null
 }
 
 /** Reads the limits again, after a question has counted against them or was refused for one. */
 export const refreshLimits = () => queryClient.invalidateQueries({ queryKey: ['limits'] })
 
-const share = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
+const getUsedShare = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 
-function Meter({ limit }: { limit: Limit }) {
+function LimitMeter({ limit }: { limit: Limit }) {
   const { name, cap, used, held, remaining, resetsAt } = limit
   const text = t(remaining <= 0 ? 'app.limit.reached' : 'app.limit.near', {
     name,
-    left: amount(limit, remaining),
-    at: timeText(new Date(resetsAt)),
+    left: formatAmount(limit, remaining),
+    at: formatTimestamp(new Date(resetsAt)),
   })
   return (
     <div className="notice warn limit">
-      <meter aria-label={name} min={0} max={Math.max(1, cap)} low={NEARLY * cap} optimum={0} value={used + held} />
+      <meter aria-label={name} min={0} max={Math.max(1, cap)} low={WARN_SHARE * cap} optimum={0} value={used + held} />
       <span>{text}</span>
     </div>
   )
@@ -42,7 +42,7 @@ function Meter({ limit }: { limit: Limit }) {
 
 const MICRO = 1_000_000
 
-function amount({ unit, currency }: Limit, count: number): string {
+function formatAmount({ unit, currency }: Limit, count: number): string {
   if (unit === 'money')
     return new Intl.NumberFormat(language, { style: 'currency', currency: currency ?? 'EUR' }).format(count / MICRO)
   return t(unit === 'tokens' ? 'app.limit.tokens' : 'app.limit.requests', { count })

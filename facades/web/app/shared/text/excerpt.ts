@@ -6,7 +6,7 @@ export interface Excerpt {
 }
 
 /** Characters that are shown before and after what was found. */
-const AROUND = 50
+const CONTEXT_LENGTH = 50
 
 /** The first place of a text with these words, whatever their case; undefined where there is none. */
 export function findExcerpt(text: string, words: string): Excerpt | undefined {
@@ -15,14 +15,14 @@ export function findExcerpt(text: string, words: string): Excerpt | undefined {
   if (at === -1 || wanted === '') return undefined
   const end = at + wanted.length
   return {
-    before: (at > AROUND ? '…' : '') + withoutMarks(text.slice(Math.max(0, at - AROUND), at)),
+    before: (at > CONTEXT_LENGTH ? '…' : '') + stripMarkdown(text.slice(Math.max(0, at - CONTEXT_LENGTH), at)),
     words: text.slice(at, end),
-    after: withoutMarks(text.slice(end, end + AROUND)) + (end + AROUND < text.length ? '…' : ''),
+    after: stripMarkdown(text.slice(end, end + CONTEXT_LENGTH)) + (end + CONTEXT_LENGTH < text.length ? '…' : ''),
   }
 }
 
 /** A piece of Markdown as one line that people read, without most of its signs. */
-export const withoutMarks = (text: string): string =>
+export const stripMarkdown = (text: string): string =>
   text
     .replace(/\*\*|__|~~|`+/g, '')
     .replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]|\||:?-{3,}:?/gm, ' ')

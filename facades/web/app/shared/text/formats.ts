@@ -1,15 +1,15 @@
 import { regions } from './labels.ts'
 
-export const numberText = (number: number) => number.toLocaleString(regions)
+export const formatNumber = (number: number) => number.toLocaleString(regions)
 
 /** Millionths of a currency; small sums with the digits that matter. */
-export const moneyText = (micros: number, currency: string) =>
+export const formatMoney = (micros: number, currency: string) =>
   (micros / 1_000_000).toLocaleString(regions, { style: 'currency', currency, maximumFractionDigits: 4 })
 
 /** The day of a moment in the time zone of the browser. */
-export const dayText = (moment: string) => new Date(moment).toLocaleDateString(regions)
+export const formatDate = (moment: string) => new Date(moment).toLocaleDateString(regions)
 
-export const minuteText = (moment: string) =>
+export const formatDateTime = (moment: string) =>
   new Date(moment).toLocaleString(regions, {
     year: 'numeric',
     month: 'numeric',
@@ -19,4 +19,4 @@ export const minuteText = (moment: string) =>
   })
 
 /** A calendar day of the service, which counts days in UTC. */
-export const calendarDayText = (day: string) => new Date(day).toLocaleDateString(regions, { timeZone: 'UTC' })
+export const formatUtcDay = (day: string) => new Date(day).toLocaleDateString(regions, { timeZone: 'UTC' })

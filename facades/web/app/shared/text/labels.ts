@@ -26,7 +26,7 @@ export function t(key: string, values: Values = {}): string {
   const { count } = values
   const form = typeof count === 'number' ? plurals.select(count) : undefined
   const text = (form && labels[`${key}.${form}`]) ?? labels[key] ?? key
-  return text.replace(/:([a-z]+)\b/g, (placeholder, name: string) => formatted(values[name]) ?? placeholder)
+  return text.replace(/:([a-z]+)\b/g, (placeholder, name: string) => formatValue(values[name]) ?? placeholder)
 }
 
 export const hasLabel = (key: string): boolean => labels[key] !== undefined
@@ -34,19 +34,19 @@ export const hasLabel = (key: string): boolean => labels[key] !== undefined
 const plurals = new Intl.PluralRules(language)
 const numbers = new Intl.NumberFormat(regions)
 
-const formatted = (value: string | number | undefined) => (typeof value === 'number' ? numbers.format(value) : value)
+const formatValue = (value: string | number | undefined) => (typeof value === 'number' ? numbers.format(value) : value)
 
 // To make one takes a browser longer than to write a hundred dates with it.
-const [days, moments, clock] = [
+const [shortDates, timestamps, times] = [
   new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' }),
   new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' }),
   new Intl.DateTimeFormat(regions, { timeStyle: 'short' }),
 ]
 
 /** A day for people, such as «25 Nov». */
-export const dayText = (date: Date) => days.format(date)
+export const formatShortDate = (date: Date) => shortDates.format(date)
 
-export const timeText = (date: Date) => moments.format(date)
+export const formatTimestamp = (date: Date) => timestamps.format(date)
 
 /** The time of a day. */
-export const clockText = (date: Date) => clock.format(date)
+export const formatTime = (date: Date) => times.format(date)

@@ -1,7 +1,7 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react'
-import type { Question } from './confirm-dialog.tsx'
+import type { Confirmation } from './confirm-dialog.tsx'
 
-export type { Question }
+export type { Confirmation }
 
 /** Loaded when the first question is asked. */
 const ConfirmDialog = lazy(async () => ({ default: (await import('./confirm-dialog.tsx')).ConfirmDialog }))
@@ -11,7 +11,7 @@ interface ConfirmButtonProps {
   /** Its name for screen readers, where its words alone do not tell of what it is. */
   label?: string
   /** Asked before it acts; without one it acts at once. */
-  question: Question | undefined
+  question: Confirmation | undefined
   act: () => unknown
   children: ReactNode
 }

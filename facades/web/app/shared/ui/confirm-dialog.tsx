@@ -1,20 +1,20 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { t } from '../text/labels.ts'
 
-export interface Question {
+export interface Confirmation {
   title: string
   text: string
   /** The words on the button that carries it out. */
-  yes: string
+  action: string
 }
 
-interface ConfirmDialogProps extends Question {
+interface ConfirmDialogProps extends Confirmation {
   confirm: () => unknown
   close: () => void
 }
 
 /** Asks whether to carry out what cannot be undone. «Cancel» comes first and has the focus. */
-export const ConfirmDialog = ({ title, text, yes, confirm, close }: ConfirmDialogProps) => (
+export const ConfirmDialog = ({ title, text, action: yes, confirm, close }: ConfirmDialogProps) => (
   <AlertDialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && close()}>
     <AlertDialog.Portal>
       <AlertDialog.Backdrop className="backdrop" />

@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
-import { errorText } from '../api/error-text.ts'
+import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 
 interface EditFormProps {
@@ -39,7 +39,7 @@ export function EditForm({ label, text: before, action, save, close, children }:
       {children}
       {error !== undefined && (
         <p className="wrong" role="alert">
-          {errorText(error)}
+          {describeError(error)}
         </p>
       )}
       <p className="actions">

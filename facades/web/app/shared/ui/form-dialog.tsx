@@ -1,6 +1,6 @@
 import { Dialog } from '@base-ui/react/dialog'
 import { type FormEvent, type ReactNode, useState } from 'react'
-import { errorText } from '../api/error-text.ts'
+import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 
 /** What `save` resolves with where the dialog is to stay, such as to show what came of it. */
@@ -62,6 +62,6 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
 
 export const FormError = ({ error }: { error: unknown }) => (
   <p className="wrong" role="alert">
-    {errorText(error)}
+    {describeError(error)}
   </p>
 )

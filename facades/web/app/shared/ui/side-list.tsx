@@ -1,4 +1,4 @@
-import { errorText } from '../api/error-text.ts'
+import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 
 interface ListSearchProps {
@@ -23,7 +23,7 @@ export const ListSearch = ({ label, text, search }: ListSearchProps) => (
 /** Stands where a list could not be read. */
 export const ListFailure = ({ error, read }: { error: unknown; read: () => void }) => (
   <div className="notice wrong" role="alert">
-    <p>{errorText(error)}</p>
+    <p>{describeError(error)}</p>
     <button type="button" className="quiet-button" onClick={read}>
       {t('app.tryAgain')}
     </button>

@@ -3,14 +3,14 @@ import { type Change, follow, type LiveStream, roomStream } from '../../../clien
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
-import { GrowingAnswers } from './growing-answers.ts'
-import { type Keyring, keyringOf } from './keyring.ts'
+import { StreamingAnswers } from './streaming-answers.ts'
+import { type Keyring, getKeyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
-import { type Disclosure, type Member, mayWrite, ownId, type Room, saltsOf } from './room.ts'
+import { type Disclosure, type Member, canWrite, getOwnId, type Room, getSalts } from './room.ts'
 import { RoomHistory, type ShownMessages } from './room-history.ts'
 import { RoomMembers } from './room-members.ts'
 import { MessageOpener } from './room-message.ts'
-import { overSocket } from './socket.ts'
+import { createSocketTransport } from './socket.ts'
 
 /** How often what has come is shown at most. */
 const SHOW_MS = 350
@@ -26,37 +26,37 @@ export interface RoomView extends ShownMessages {
   keys: RoomKeys
   members: ReadonlyMap<string, Member>
   /** The membership of the person. */
-  own: Member | undefined
+  ownMember: Member | undefined
   outgoing: readonly OutgoingMessage[]
   hasEarlier: boolean
   disclosures: readonly Disclosure[]
   /** Answers that go on, by their disclosures. */
-  growing: GrowingAnswers['answers']
+  streamingAnswers: StreamingAnswers['answers']
   description: string
   systemPrompt: string
   /** Up to where the person had read when the room was opened. */
-  readAtOpening: number
+  readUpToAtOpening: number
 }
 
-const closedRoom: RoomView = {
+const initialView: RoomView = {
   phase: 'opening',
   room: undefined,
   keys: new Map(),
   members: new Map(),
-  own: undefined,
+  ownMember: undefined,
   messages: [],
   byId: new Map(),
   outgoing: [],
   hasEarlier: false,
   disclosures: [],
-  growing: new Map(),
+  streamingAnswers: new Map(),
   description: '',
   systemPrompt: '',
-  readAtOpening: 0,
+  readUpToAtOpening: 0,
 }
 
 /** A room that is looked at: reads it, opens what it can, follows what changes, and sends. */
-export class OpenRoom {
+export class RoomStore {
   readonly #session: Session
   readonly #keyring: Keyring
   readonly #slug: string
@@ -64,12 +64,12 @@ export class OpenRoom {
   readonly #listeners = new Set<() => void>()
   readonly #history: RoomHistory
   readonly #members: RoomMembers
-  readonly #dirty = new Set<string>()
-  readonly #growing = new GrowingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
+  readonly #changedKeys = new Set<string>()
+  readonly #streamingAnswers = new StreamingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
   /** Sends messages, once the room is found. */
   sender: MessageSender | undefined
-  #view = closedRoom
+  #view = initialView
   #live: LiveStream | undefined
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #shownAt = 0
@@ -79,14 +79,14 @@ export class OpenRoom {
 
   constructor(session: Session, slug: string) {
     this.#session = session
-    this.#keyring = keyringOf(session)
+    this.#keyring = getKeyring(session)
     this.#slug = slug
-    this.#opener = new MessageOpener(slug, saltsOf(session))
-    this.#members = new RoomMembers(ownId(session))
+    this.#opener = new MessageOpener(slug, getSalts(session))
+    this.#members = new RoomMembers(getOwnId(session))
     this.#history = new RoomHistory({
       opener: this.#opener,
-      current: () => this.#view,
-      stored: (clientId) => this.sender?.forget(clientId),
+      getCurrent: () => this.#view,
+      onStored: (clientId) => this.sender?.forget(clientId),
     })
   }
 
@@ -106,26 +106,26 @@ export class OpenRoom {
       this.sender = this.#createSender(room.id)
       const { transport, changesSince } = roomStream({ url: location.origin }, room.id)
       this.#live = follow({
-        transport: overSocket(this.#session.connection, `private-Rooms.${this.#slug}`, transport),
+        transport: createSocketTransport(this.#session.connection, `private-Rooms.${this.#slug}`, transport),
         changesSince,
         read: (signal) => this.#read(room.id, signal),
-        apply: (change) => this.#note(change),
-        passed: (event) => this.#growing.take(event, () => this.#show()),
-        ended: () => this.#end(),
+        apply: (change) => this.#markChanged(change),
+        passed: (event) => this.#streamingAnswers.apply(event, () => this.#show()),
+        ended: () => this.#endRoom(),
       })
     } catch (error) {
       const isGone = error instanceof SvcError && error.status === 404
-      this.#change({ phase: isGone ? 'ended' : 'failed', error })
+      this.#update({ phase: isGone ? 'ended' : 'failed', error })
     }
   }
 
   #createSender(room: string): MessageSender {
     return new MessageSender({
-      outbox: new Outbox(ownId(this.#session), room),
-      current: () => (this.#view.room ? { room: this.#view.room, keys: this.#view.keys } : undefined),
+      outbox: new Outbox(getOwnId(this.#session), room),
+      getCurrent: () => (this.#view.room ? { room: this.#view.room, keys: this.#view.keys } : undefined),
       refresh: () => this.#readRoom(this.#stopped.signal),
-      stored: (id) => this.#history.readChanged([id]),
-      show: () => this.#show(true),
+      onStored: (id) => this.#history.readChanged([id]),
+      onChange: () => this.#show(true),
     })
   }
 
@@ -155,10 +155,10 @@ export class OpenRoom {
   }
 
   /** Resolves with the id of a message once it is stored; with nothing where it could not be sent. */
-  whenSent(clientId: string): Promise<string | undefined> {
+  waitUntilSent(clientId: string): Promise<string | undefined> {
     return new Promise((resolve) => {
       const look = () => {
-        const id = this.#history.findSent(clientId)?.id
+        const id = this.#history.findByClientId(clientId)?.id
         if (id === undefined && this.sender?.isWaitingFor(clientId)) return
         stop()
         resolve(id)
@@ -177,18 +177,18 @@ export class OpenRoom {
   /** Marks everything as read that is shown. */
   async markRead(): Promise<void> {
     const { room } = this.#view
-    const last = this.#history.newest
+    const last = this.#history.newestId
     if (!room || last <= this.#readUpTo()) return
     await api.rooms.markRead.mutate({ id: room.id, upTo: `${last}` })
     await queryClient.invalidateQueries({ queryKey: ['rooms'] })
   }
 
   /** The AI key that goes along with a question to a model. */
-  async aiKey(): Promise<{ key: string; keyEpoch: number }> {
+  async getAiKey(): Promise<{ key: string; keyEpoch: number }> {
     const { room, keys } = this.#view
     const key = room && keys.get(room.keyEpoch)
     if (!room || key === undefined) throw new Error('There is no key to ask with.')
-    return { key: await roomAiKey(key, this.#slug, saltsOf(this.#session)), keyEpoch: room.keyEpoch }
+    return { key: await roomAiKey(key, this.#slug, getSalts(this.#session)), keyEpoch: room.keyEpoch }
   }
 
   /** Reads everything anew, in place of what is known. */
@@ -196,29 +196,29 @@ export class OpenRoom {
     this.#history.forget()
     await Promise.all([this.#readRoom(signal, id), this.#members.readAll(id), this.#readDisclosures(id)])
     await this.#history.readNewest()
-    if (this.#view.phase === 'opening') this.#view = { ...this.#view, readAtOpening: this.#readUpTo() }
-    this.#change({ phase: 'open', error: undefined })
+    if (this.#view.phase === 'opening') this.#view = { ...this.#view, readUpToAtOpening: this.#readUpTo() }
+    this.#update({ phase: 'open', error: undefined })
     void this.sender?.resume()
   }
 
   async #readRoom(signal: AbortSignal, id = this.#view.room?.id ?? ''): Promise<void> {
     const room = await api.rooms.get.query({ id }, { signal })
-    const keys = await this.#keyring.read(room)
+    const keys = await this.#keyring.readKeys(room)
     const [description, systemPrompt] = await Promise.all(
       [room.roomDescription, room.systemPrompt].map((text) =>
         text === null ? '' : openRoomText(keys, text).catch(() => ''),
       ),
     )
     this.#view = { ...this.#view, room, keys, description: description ?? '', systemPrompt: systemPrompt ?? '' }
-    await this.#history.heal()
-    if (room.rekeyRequired && mayWrite(room)) void this.#replaceKey(room)
+    await this.#history.reopenUnreadable()
+    if (room.rekeyRequired && canWrite(room)) void this.#replaceKey(room)
   }
 
   /** Makes the next key; that somebody else does so at the same moment is usual. */
   async #replaceKey(room: Room): Promise<void> {
     if (this.#isReplacingKey || !this.#view.keys.has(room.keyEpoch)) return
     this.#isReplacingKey = true
-    await this.#keyring.replace(room).catch(() => {})
+    await this.#keyring.rotateKey(room).catch(() => {})
     this.#isReplacingKey = false
     await this.#readRoom(this.#stopped.signal).catch(() => {})
     this.#show()
@@ -228,73 +228,73 @@ export class OpenRoom {
     const { meta } = await api.rooms.disclosures.query({ id })
     this.#view = { ...this.#view, disclosures: meta.disclosures }
     const running = meta.disclosures.filter(({ state }) => state === 'answering')
-    this.#growing.keep(new Set(running.map((each) => each.id)))
+    this.#streamingAnswers.retain(new Set(running.map((each) => each.id)))
   }
 
   /** Notes what is to be read; whatever comes at the same time is read together, and again as long as that fails. */
-  #note({ kind, subject }: Change): void {
+  #markChanged({ kind, subject }: Change): void {
     const [type = ''] = kind.split('.')
-    this.#dirty.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
-    this.#readSoon()
+    this.#changedKeys.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
+    this.#scheduleRead()
   }
 
   /** At once where it is quiet, and otherwise no more often than it is shown. */
-  #readSoon(): void {
-    if (this.#isReading || this.#dirty.size === 0) return
+  #scheduleRead(): void {
+    if (this.#isReading || this.#changedKeys.size === 0) return
     const wait = this.#readAt + SHOW_MS - Date.now()
-    this.#later('read', Math.max(BATCH_MS, wait), () => void this.#readDirty())
+    this.#schedule('read', Math.max(BATCH_MS, wait), () => void this.#readChanges())
   }
 
   /** One after the other, so that nothing older takes the place of what is newer. */
-  async #readDirty(): Promise<void> {
+  async #readChanges(): Promise<void> {
     const { room } = this.#view
-    const dirty = [...this.#dirty]
-    this.#dirty.clear()
+    const changedKeys = [...this.#changedKeys]
+    this.#changedKeys.clear()
     if (!room || this.#stopped.signal.aborted) return
     this.#isReading = true
     this.#readAt = Date.now()
     try {
-      await this.#readChanged(room, dirty)
+      await this.#readChanged(room, changedKeys)
       this.#show()
     } catch (error) {
       // The room is not there for the person any more.
       if (error instanceof SvcError && error.status === 404) return
-      for (const each of dirty) this.#dirty.add(each)
+      for (const each of changedKeys) this.#changedKeys.add(each)
       this.#readAt = Date.now() + RETRY_MS
     } finally {
       this.#isReading = false
-      this.#readSoon()
+      this.#scheduleRead()
     }
   }
 
-  async #readChanged(room: Room, dirty: readonly string[]): Promise<void> {
+  async #readChanged(room: Room, changedKeys: readonly string[]): Promise<void> {
     const idsOf = (type: string) => {
-      const named = dirty.filter((each) => each.startsWith(`${type}/`))
+      const named = changedKeys.filter((each) => each.startsWith(`${type}/`))
       return named.map((each) => each.slice(type.length + 1))
     }
     const changedMembers = idsOf('room-members')
-    const isOwnRole = changedMembers.includes(this.#members.own?.id ?? '')
-    if (dirty.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
+    const isOwnRole = changedMembers.includes(this.#members.ownMember?.id ?? '')
+    if (changedKeys.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
     await Promise.all([
       this.#history.readChanged(idsOf('room-messages')),
       this.#members.readChanged(room.id, changedMembers),
-      dirty.includes('room-disclosures') && this.#readDisclosures(room.id),
+      changedKeys.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])
-    const isBehind = this.#history.some((each) => each.keyEpoch > room.keyEpoch && each.closed !== undefined)
+    const isBehind = this.#history.some((each) => each.keyEpoch > room.keyEpoch && each.unreadable !== undefined)
     if (isBehind) await this.#readRoom(this.#stopped.signal)
   }
 
-  #end(): void {
+  #endRoom(): void {
     this.#history.forget()
-    this.#change({ phase: 'ended' })
+    this.#update({ phase: 'ended' })
     void queryClient.invalidateQueries({ queryKey: ['rooms'] })
   }
 
   #readUpTo(): number {
-    return Number(this.#members.own?.readUpTo ?? 0)
+    return Number(this.#members.ownMember?.readUpTo ?? 0)
   }
 
-  #later(what: string, milliseconds: number, act: () => void): void {
+  #schedule(what: string, milliseconds: number, act: () => void): void {
     if (this.#timers.has(what) || this.#stopped.signal.aborted) return
     const run = () => {
       this.#timers.delete(what)
@@ -303,7 +303,7 @@ export class OpenRoom {
     this.#timers.set(what, setTimeout(run, milliseconds))
   }
 
-  #change(change: Partial<RoomView>): void {
+  #update(change: Partial<RoomView>): void {
     this.#view = { ...this.#view, ...change }
     this.#show(true)
   }
@@ -312,7 +312,7 @@ export class OpenRoom {
   #show(isOwn = false): void {
     const wait = this.#shownAt + SHOW_MS - Date.now()
     if (!isOwn && wait > 0) {
-      this.#later('show', wait, () => this.#show(true))
+      this.#schedule('show', wait, () => this.#show(true))
       return
     }
     this.#shownAt = Date.now()
@@ -320,8 +320,8 @@ export class OpenRoom {
       ...this.#view,
       ...this.#history.shown,
       members: this.#members.byId,
-      own: this.#members.own,
-      growing: this.#growing.answers,
+      ownMember: this.#members.ownMember,
+      streamingAnswers: this.#streamingAnswers.answers,
       outgoing: this.sender?.outgoing ?? [],
       hasEarlier: this.#history.hasEarlier,
     }

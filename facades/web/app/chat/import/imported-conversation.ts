@@ -39,23 +39,23 @@ export interface TreeMessage {
 
 export type Fields = Readonly<Record<string, unknown>>
 
-export const fieldsOf = (value: unknown): Fields =>
+export const toFields = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+export const toText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Milliseconds since 1970 of an ISO date or of seconds; 0 where it is neither. */
-export function timeOf(value: unknown): number {
-  const time = typeof value === 'number' ? value * 1000 : Date.parse(textOf(value))
+export function toTime(value: unknown): number {
+  const time = typeof value === 'number' ? value * 1000 : Date.parse(toText(value))
   return Number.isFinite(time) && time > 0 && time <= Date.now() ? Math.trunc(time) : 0
 }
 
-const isoDate = (time: number): string => new Date(time).toISOString()
+const toIsoDate = (time: number): string => new Date(time).toISOString()
 
 /** What an export says of a conversation beside its messages. */
-interface Head {
+interface ConversationHead {
   id: string
   title: string
   /** In milliseconds since 1970, 0 where it is not said. */
@@ -68,15 +68,15 @@ interface Head {
 }
 
 /** A conversation of the messages of a tree. What is on no way from the beginning counts as unreadable. */
-export function toConversation(head: Head, nodes: readonly TreeMessage[], left: LeftOut): ImportedConversation {
+export function toConversation(head: ConversationHead, nodes: readonly TreeMessage[], left: OmittedCounts): ImportedConversation {
   const { id, title } = head
   const createdAt = head.createdAt || nodes.find(({ time }) => time > 0)?.time || Date.now()
   const { messages, unreached } = orderMessages({ ...head, createdAt }, nodes)
   return {
     id,
     title,
-    createdAt: isoDate(createdAt),
-    updatedAt: isoDate(Math.max(createdAt, head.updatedAt)),
+    createdAt: toIsoDate(createdAt),
+    updatedAt: toIsoDate(Math.max(createdAt, head.updatedAt)),
     messages,
     unreadable: left.unreadable + unreached,
     files: left.files,
@@ -84,7 +84,7 @@ export function toConversation(head: Head, nodes: readonly TreeMessage[], left: 
 }
 
 /** Each message follows an earlier one, and the version that was shown last is the last. What hangs on itself is not reached. */
-function orderMessages({ current, joinsAnswers, createdAt }: Head, nodes: readonly TreeMessage[]) {
+function orderMessages({ current, joinsAnswers, createdAt }: ConversationHead, nodes: readonly TreeMessage[]) {
   const following = groupByParent(nodes, current)
   const messages: ImportedMessage[] = []
   const reached = new Set<TreeMessage>()
@@ -92,11 +92,11 @@ function orderMessages({ current, joinsAnswers, createdAt }: Head, nodes: readon
   const openAfter = (id: string | undefined, parent: number) => {
     for (const node of (following.get(id) ?? []).toReversed()) open.push({ node, parent })
   }
-  openAfter(BEGINNING, 0)
+  openAfter(ROOT, 0)
   for (let next = open.pop(); next; next = open.pop()) {
-    const chain = joinsAnswers ? chainFrom(next.node, following) : [next.node]
+    const chain = joinsAnswers ? collectChain(next.node, following) : [next.node]
     for (const node of chain) reached.add(node)
-    const message = messageOf(chain, next.parent, createdAt)
+    const message = joinChain(chain, next.parent, createdAt)
     if (message) messages.push(message)
     openAfter(chain.at(-1)?.id, message ? messages.length : next.parent)
   }
@@ -105,12 +105,12 @@ function orderMessages({ current, joinsAnswers, createdAt }: Head, nodes: readon
 }
 
 /** What of the messages is not taken. */
-export interface LeftOut {
+export interface OmittedCounts {
   unreadable: number
   files: number
 }
 
-const BEGINNING = undefined
+const ROOT = undefined
 
 /** The messages that follow each one, in the order of their times, but the one that was shown last at the end. */
 function groupByParent(nodes: readonly TreeMessage[], current: string) {
@@ -119,11 +119,11 @@ function groupByParent(nodes: readonly TreeMessage[], current: string) {
   for (let node = byId.get(current); node && !shown.has(node); node = byId.get(node.parent ?? '')) shown.add(node)
   const rank = (node: TreeMessage) => (shown.has(node) ? Number.MAX_VALUE : node.time)
   const sorted = nodes.toSorted((a, b) => rank(a) - rank(b))
-  return Map.groupBy(sorted, ({ parent }) => (parent !== undefined && byId.has(parent) ? parent : BEGINNING))
+  return Map.groupBy(sorted, ({ parent }) => (parent !== undefined && byId.has(parent) ? parent : ROOT))
 }
 
 /** An answer with its thoughts, calls of tools and their results, which are messages of their own in some exports. */
-function chainFrom(first: TreeMessage, following: ReadonlyMap<string | undefined, TreeMessage[]>): TreeMessage[] {
+function collectChain(first: TreeMessage, following: ReadonlyMap<string | undefined, TreeMessage[]>): TreeMessage[] {
   const chain = [first]
   for (;;) {
     const [next, another] = following.get(chain.at(-1)?.id) ?? []
@@ -132,9 +132,9 @@ function chainFrom(first: TreeMessage, following: ReadonlyMap<string | undefined
   }
 }
 
-function messageOf(chain: readonly TreeMessage[], parent: number, began: number): ImportedMessage | undefined {
+function joinChain(chain: readonly TreeMessage[], parent: number, began: number): ImportedMessage | undefined {
   const { role, time } = chain[0] ?? { role: 'none', time: 0 }
-  const answer = chain.reduce(joinAnswer, emptyAnswer)
+  const answer = chain.reduce(joinAnswers, emptyAnswer)
   if (answer.text === '' && answer.tools.length === 0 && answer.thoughts.length === 0) return undefined
   const model = chain.findLast((each) => each.model !== null)?.model ?? UNKNOWN_MODEL
   const isQuestion = role === 'user'
@@ -143,14 +143,14 @@ function messageOf(chain: readonly TreeMessage[], parent: number, began: number)
     model: isQuestion ? null : model.slice(0, 255),
     answer,
     parent,
-    createdAt: isoDate(time || began),
+    createdAt: toIsoDate(time || began),
   }
 }
 
 /** Stands where an export does not say which model has answered. */
 const UNKNOWN_MODEL = '?'
 
-function joinAnswer(before: Answer, { answer, toolOutput }: TreeMessage): Answer {
+function joinAnswers(before: Answer, { answer, toolOutput }: TreeMessage): Answer {
   const tools = [...before.tools, ...answer.tools]
   if (toolOutput) {
     const at = tools.findLastIndex(({ output }) => output === undefined)

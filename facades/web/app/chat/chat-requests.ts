@@ -1,17 +1,17 @@
 import { type AiRequest, api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
-import { parentFor, type Step } from './branches.ts'
+import { getLastNumber, type PathStep } from './branches.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { keepMessage } from './messages.ts'
+import { putMessageInCache } from './messages.ts'
 import { turns } from './turn.ts'
 
-type AskedMessage = AiRequest['messages'][number]
+type RequestMessage = AiRequest['messages'][number]
 
 /** A conversation, and which model is asked in it. */
-export interface Chat {
+export interface ChatContext {
   slug: string
   key: ConversationKey
   modelId: string
@@ -26,62 +26,62 @@ export interface Question {
 }
 
 /** Stores a question behind what was said before, then has the model answer it: nobody pays for what is not kept. */
-export async function ask(chat: Chat, { text, attachments }: Question, before: readonly Step[]): Promise<void> {
+export async function sendQuestion(chat: ChatContext, { text, attachments }: Question, before: readonly PathStep[]): Promise<void> {
   const { slug, key } = chat
   const content = text === '' ? null : await key.seal(text)
-  const parent = parentFor(before)
+  const parent = getLastNumber(before)
   const stored = await api.conversations.sendMessage.mutate({ slug, content, attachments, parent })
-  const message = await keepMessage(key, slug, stored)
-  answer(chat, [...before, { message, versions: [], follows: '' }])
+  const message = await putMessageInCache(key, slug, stored)
+  requestAnswer(chat, [...before, { message, versions: [], follows: '' }])
 }
 
 /** Has the model answer the question that ends these steps. */
-export function answer(chat: Chat, steps: readonly Step[]): void {
-  const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => messagesFor(message))
-  void run(chat, steps, messages)
+export function requestAnswer(chat: ChatContext, steps: readonly PathStep[]): void {
+  const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => toRequestMessages(message))
+  void runTurn(chat, steps, messages)
 }
 
 /** Has the model go on where its answer ended. */
-export function continueAnswer(chat: Chat, steps: readonly Step[], instruction: string): void {
-  const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => messagesFor(message))
-  const begun = steps.at(-1)?.message
-  void run(
+export function continueAnswer(chat: ChatContext, steps: readonly PathStep[], instruction: string): void {
+  const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => toRequestMessages(message))
+  const partialAnswer = steps.at(-1)?.message
+  void runTurn(
     chat,
     steps.slice(0, -1),
     [...messages, { role: 'user', content: [{ type: 'text', text: instruction }] }],
-    begun,
+    partialAnswer,
   )
 }
 
 /** Of what was said before, no more than so much goes to a model. */
 const MAX_HISTORY = 200
 
-async function run(
-  { slug, key, modelId, systemPrompt }: Chat,
-  steps: readonly Step[],
-  messages: AskedMessage[],
-  begun?: OpenedMessage,
+async function runTurn(
+  { slug, key, modelId, systemPrompt }: ChatContext,
+  steps: readonly PathStep[],
+  messages: RequestMessage[],
+  partialAnswer?: OpenedMessage,
 ): Promise<void> {
   const request: AiRequest = {
     model: modelId,
     messages,
     ...(systemPrompt !== '' && { system: [{ type: 'text', text: systemPrompt }] }),
     conversation: slug,
-    ...settingsFor(readOptions(slug)),
+    ...toRequestOptions(readOptions(slug)),
   }
-  await turns.run({ slug, key, request, parent: parentFor(steps), begun })
+  await turns.run({ slug, key, request, parent: getLastNumber(steps), partialAnswer })
   await refreshConversations()
   void refreshLimits()
 }
 
-const settingsFor = ({ parameters, areToolsOff }: ChatOptions) => ({
+const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions) => ({
   parameters,
   optionalParameters: true,
   ...(areToolsOff ? { modelTools: [], toolChoice: 'none' as const } : { mayAsk: 'amid' as const, toolUses: true }),
 })
 
 /** A stored message as a model is told it; nothing where there is nothing to tell. */
-function messagesFor({ role, answer, attachments, isUnreadable }: OpenedMessage): AskedMessage[] {
+function toRequestMessages({ role, answer, attachments, isUnreadable }: OpenedMessage): RequestMessage[] {
   const { text } = answer
   if (isUnreadable) return []
   if (role === 'assistant') return text === '' ? [] : [{ role, content: [{ type: 'text', text }] }]

@@ -13,15 +13,15 @@ interface Progress {
   parts: StreamPart[]
 }
 
-interface Growing {
+interface StreamingAnswer {
   builder: AnswerBuilder
   number: number
 }
 
 /** The answers that models are giving in a room, by their disclosures, as far as they were told. */
-export class GrowingAnswers {
+export class StreamingAnswers {
   readonly #open: (sealed: string) => Promise<string>
-  readonly #growing = new Map<string, Growing>()
+  readonly #streaming = new Map<string, StreamingAnswer>()
   #answers: ReadonlyMap<string, Answer> = new Map()
   #opening: Promise<unknown> = Promise.resolve()
 
@@ -35,15 +35,15 @@ export class GrowingAnswers {
   }
 
   /** Takes what is told in passing. Behind a gap nothing is shown until all is told again. */
-  take({ kind, subject, content }: PassingEvent, show: () => void): void {
+  apply({ kind, subject, content }: PassingEvent, show: () => void): void {
     if (kind !== PROGRESS) return
     const add = async () => {
       const { number, isWhole, parts } = JSON.parse(await this.#open(content)) as Progress
-      const known = this.#growing.get(subject)
+      const known = this.#streaming.get(subject)
       if (!isWhole && known?.number !== number - 1) return
       const builder = isWhole || !known ? new AnswerBuilder() : known.builder
       for (const part of parts) builder.add(part)
-      this.#growing.set(subject, { builder, number })
+      this.#streaming.set(subject, { builder, number })
       this.#answers = new Map(this.#answers).set(subject, builder.answer)
       show()
     }
@@ -52,8 +52,8 @@ export class GrowingAnswers {
   }
 
   /** Forgets those that have ended. */
-  keep(ids: ReadonlySet<string>): void {
-    for (const id of this.#growing.keys()) if (!ids.has(id)) this.#growing.delete(id)
+  retain(ids: ReadonlySet<string>): void {
+    for (const id of this.#streaming.keys()) if (!ids.has(id)) this.#streaming.delete(id)
     const kept = [...this.#answers].filter(([id]) => ids.has(id))
     if (kept.length < this.#answers.size) this.#answers = new Map(kept)
   }
