@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { type ComponentType, lazy, Suspense } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { SidebarButton, usePageTitle } from '../shared/ui/page-head.tsx'
+import { usePageTitle, PageHead } from '../shared/ui/page-head.tsx'
 import { useLiveRecords } from './admin-queries.ts'
 import { FreshSessionDialog } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
@@ -42,8 +42,7 @@ function AdminSection({ section, id }: { section: SectionName } & SectionProps) 
   useLiveRecords()
   return (
     <main id="main" className="admin">
-      <header className="chat-head">
-        <SidebarButton />
+      <PageHead>
         <h1>
           {id === undefined ? (
             t(sections[section])
@@ -53,7 +52,7 @@ function AdminSection({ section, id }: { section: SectionName } & SectionProps) 
             </Link>
           )}
         </h1>
-      </header>
+      </PageHead>
       <div className="admin-body">
         <Suspense fallback={<div className="admin-waiting" aria-busy="true" />}>
           <Content id={id} key={`${section} ${id}`} />

@@ -1,14 +1,14 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { FormError } from '../shared/ui/form-dialog.tsx'
-import { ActionButton, readText, readWords } from './action-dialog.tsx'
+import { ActionButton } from './action-button.tsx'
 import { MINUTE_MS, readPages, useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
-import { CheckInput, ChoiceInput, TextWithPreview } from './form-fields.tsx'
+import { CheckInput, ChoiceInput, TextWithPreview, readText, readWords } from './form-fields.tsx'
 import { useLocalRows } from './local-rows.ts'
 import { Part } from './parts.tsx'
 import { type Column, RecordTable, type Rows, SearchField } from './record-table.tsx'
@@ -193,7 +193,7 @@ export function AnnouncementPage({ id }: { id: string }) {
     api.announcements.list.query(undefined, { signal }),
   )
   const announcement = all?.find((each) => String(each.id) === id)
-  if (error) return <FormError error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (!all) return <div className="admin-waiting" aria-busy="true" />
   if (!announcement) return <p>{t('app.error.not_found')}</p>
   const isFixed = announcement.isForced && announcement.accepted > 0
@@ -217,7 +217,7 @@ function AnnouncementTexts({ id, title, isFixed }: TextsProps) {
   const textIn = (locale: string) => data.find((text) => text.locale === locale)?.text ?? ''
   return (
     <Part title={title}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       <div className="compare">
         {data.map(({ locale, text }) => (
           <div key={locale} lang={locale.slice(0, 2)} className="preview">

@@ -1,8 +1,8 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { withFreshSession } from './fresh-session.tsx'
@@ -109,7 +109,7 @@ function VerifyLog() {
         {t(state === 'working' ? 'page.working' : 'app.admin.verify')}
       </button>
       <span role="status">{typeof state === 'object' && 'verdict' in state && <VerdictText {...state.verdict} />}</span>
-      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
     </>
   )
 }

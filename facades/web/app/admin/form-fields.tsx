@@ -2,7 +2,6 @@ import { useId, useState } from 'react'
 import { InputError } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { t } from '../shared/text/labels.ts'
-import { readText } from './action-dialog.tsx'
 
 interface ChoiceInputProps {
   label: string
@@ -91,6 +90,16 @@ export function TextWithPreview({ label, name, value, hint }: TextWithPreviewPro
     </div>
   )
 }
+
+/** Reads a field, without blanks around its text. */
+export const readText = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
+
+/** Words that are divided by commas or lines. */
+export const readWords = (form: FormData, name: string): string[] =>
+  readText(form, name)
+    .split(/[,\n]/)
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
 
 /** Reads a field of JSON, such as parameters for a provider; null where it is empty. */
 export function readJson(form: FormData, name: string): unknown {

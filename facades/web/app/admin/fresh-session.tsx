@@ -1,3 +1,4 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useId, useState, useSyncExternalStore } from 'react'
@@ -6,7 +7,6 @@ import { api } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { FormError } from '../shared/ui/form-dialog.tsx'
 
 interface SignInRequest {
   retry: () => void
@@ -120,7 +120,7 @@ function PasswordForm({ done }: { done: () => void }) {
         required
         autoFocus
       />
-      {typeof state === 'object' && <FormError error={state.error} />}
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
       <p className="actions">
         <button type="submit" className="button" disabled={state === 'working'}>
           {t('page.login.submit')}

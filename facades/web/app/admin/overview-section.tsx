@@ -1,9 +1,9 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatUtcDay, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { FormError } from '../shared/ui/form-dialog.tsx'
 import { MINUTE_MS, useFigures, useRecords } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
 import { findChoice } from './filters.ts'
@@ -28,7 +28,7 @@ function Health() {
   const { data, error } = useFigures(['health'], (signal) => api.overview.health.query(undefined, { signal }))
   return (
     <Part title={t('app.admin.health')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       {!data && !error && <div className="admin-waiting low" aria-busy="true" />}
       {data && (
         <>
@@ -147,7 +147,7 @@ function Decisions() {
   const waiting = all.filter(Boolean)
   return (
     <Part title={t('app.admin.decisions')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       {data && waiting.length === 0 ? <p className="hint">{t('app.admin.nothingWaits')}</p> : <ul>{waiting}</ul>}
     </Part>
   )
@@ -187,7 +187,7 @@ function DailyUsage() {
   const currencies = [...new Set(sums.flatMap(({ currency }) => currency ?? []))]
   return (
     <Part title={t('app.admin.lastDays')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       <div className="charts">
         <DayChart sums={sums} what={t('app.admin.requests')} measure={({ requests }) => requests} toText={formatNumber} />
         <DayChart sums={sums} what={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
@@ -242,7 +242,7 @@ const headLabels = { model: 'app.admin.model', provider: 'app.admin.provider', g
 function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: string }) {
   const { data, error } = useSums(by)
   const sums = (data?.rows ?? []).toSorted((a, b) => countTokens(b) - countTokens(a)).slice(0, MAX_ROWS)
-  if (error) return <FormError error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (sums.length === 0) return null
   const most = Math.max(1, ...sums.map(countTokens))
   const rows = sums.map((sum) => {

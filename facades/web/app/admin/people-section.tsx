@@ -6,9 +6,9 @@ import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
-import { ActionButton, readText } from './action-dialog.tsx'
+import { ActionButton } from './action-button.tsx'
 import { useRecords } from './admin-queries.ts'
-import { ChoiceInput } from './form-fields.tsx'
+import { ChoiceInput, readText } from './form-fields.tsx'
 import { StateBadge } from './parts.tsx'
 import {
   type ListedPerson,

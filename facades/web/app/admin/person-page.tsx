@@ -1,14 +1,14 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useId, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { FormError } from '../shared/ui/form-dialog.tsx'
-import { ActionButton, readText, readWords } from './action-dialog.tsx'
+import { ActionButton } from './action-button.tsx'
 import { MINUTE_MS, useRecords } from './admin-queries.ts'
 import { useCatalogue } from './catalogue/catalogue.ts'
-import { ChoiceInput } from './form-fields.tsx'
+import { ChoiceInput, readText, readWords } from './form-fields.tsx'
 import { formatLimitAmount, describeSubject } from './limit-texts.ts'
 import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
 import { type Person, listRoleChoices, getRoleLabel, stateKinds, getStateLabel, usePerson, usePersonTokens } from './people.ts'
@@ -16,7 +16,7 @@ import { type Person, listRoleChoices, getRoleLabel, stateKinds, getStateLabel, 
 /** A person, with all that can be done with them. */
 export function PersonPage({ id }: { id: string }) {
   const { data: person, error } = usePerson(id)
-  if (error) return <FormError error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (!person) return <div className="admin-waiting" aria-busy="true" />
   return (
     <>
@@ -200,7 +200,7 @@ function RemovePerson({ person }: { person: Person }) {
 
 function Tokens({ person }: { person: Person }) {
   const { data = [], error } = usePersonTokens(String(person.id))
-  if (error) return <FormError error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
   return (
     <PlainTable
@@ -243,7 +243,7 @@ function PersonLimits({ person: { id } }: { person: Person }) {
   ]
   return (
     <Part title={t('app.admin.limits')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       {data.length === 0 ? (
         <p className="hint">{t('app.admin.unlimited')}</p>
       ) : (
@@ -297,7 +297,7 @@ function ExplainModel({ person }: { person: Person }) {
         </button>
       </form>
       <div role="status">{outcome && 'canAsk' in outcome && <Reasons {...outcome} />}</div>
-      {outcome && 'error' in outcome && <FormError error={outcome.error} />}
+      {outcome && 'error' in outcome && <ErrorMessage error={outcome.error} />}
     </Part>
   )
 }

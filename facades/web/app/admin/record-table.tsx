@@ -1,7 +1,8 @@
+import { saveFile } from '../shared/save-file.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { type ReactNode, useEffect, useId, useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
-import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useFilters } from './filters.ts'
 
 export interface Column<Row> {
@@ -50,7 +51,7 @@ export function RecordTable<Row>({ label, columns, rowKey, filters, actions, non
           {actions}
         </p>
       </div>
-      {rows.error ? <FormError error={rows.error} /> : <Table {...{ label, columns, rowKey, none }} rows={rows.rows} />}
+      {rows.error ? <ErrorMessage error={rows.error} /> : <Table {...{ label, columns, rowKey, none }} rows={rows.rows} />}
       <Pages hasMore={rows.hasMore} total={rows.total} />
     </section>
   )
@@ -123,7 +124,8 @@ function CsvButton<Row>({
     try {
       const inFile = columns.filter(({ text }) => text)
       const lines = (await readAll()).map((row) => inFile.map(({ text }) => String(text?.(row) ?? '')))
-      download(`${name}.csv`, toCsv([inFile.map(({ label }) => label), ...lines]))
+      const text = toCsv([inFile.map(({ label }) => label), ...lines])
+      saveFile(new Blob([text], { type: 'text/csv' }), `${name}.csv`)
       setState('ready')
     } catch (error) {
       setState({ error })
@@ -250,10 +252,4 @@ function toCsv(rows: readonly (readonly string[])[]): string {
 function quoteCell(cell: string): string {
   const safe = /^[=+@\t\r]|^-(?![\d.]+$)/.test(cell) ? `'${cell}` : cell
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
-
-function download(name: string, text: string, type = 'text/csv'): void {
-  const address = URL.createObjectURL(new Blob([text], { type }))
-  Object.assign(document.createElement('a'), { href: address, download: name }).click()
-  setTimeout(() => URL.revokeObjectURL(address))
 }

@@ -1,7 +1,7 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { api } from '../shared/api/client.ts'
 import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useFigures, useRecords } from './admin-queries.ts'
 import { useLocalRows } from './local-rows.ts'
 import { Part, PlainTable } from './parts.tsx'
@@ -86,7 +86,7 @@ function Deprecations() {
   )
   return (
     <Part title={t('app.admin.deprecations')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       {data.length === 0 ? (
         <p className="hint">{t('app.admin.noDeprecations')}</p>
       ) : (

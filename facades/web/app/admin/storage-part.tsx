@@ -1,10 +1,10 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDate, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { FormError } from '../shared/ui/form-dialog.tsx'
 import { useFigures, runMutation } from './admin-queries.ts'
 import { findChoice } from './filters.ts'
 import { readNumber } from './form-fields.tsx'
@@ -26,7 +26,7 @@ export function StoragePart() {
   const { data, error } = useFigures(['storage'], (signal) => api.files.stats.query(undefined, { signal }))
   return (
     <Part title={t('app.admin.storage')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       {data && (
         <>
           <Facts
@@ -127,7 +127,7 @@ function VerifyFiles() {
         </button>
       </form>
       <div role="status">{typeof state === 'object' && 'found' in state && <Findings found={state.found} />}</div>
-      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
     </>
   )
 }
@@ -183,7 +183,7 @@ function RetentionPreview() {
           {t('app.admin.preview')}
         </button>
       </form>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       <div role="status">
         {data &&
           (data.length === 0 ? (

@@ -1,12 +1,13 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
-import { FormDialog, FormError, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
-import { ActionButton, readText } from './action-dialog.tsx'
+import { FormDialog, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
+import { ActionButton } from './action-button.tsx'
 import { useRecords, runMutation } from './admin-queries.ts'
 import { findChoice } from './filters.ts'
-import { readJson, TextInput } from './form-fields.tsx'
+import { readJson, TextInput, readText } from './form-fields.tsx'
 import { FreshSessionDialog } from './fresh-session.tsx'
 import { useLocalRows } from './local-rows.ts'
 import { Part, StateBadge } from './parts.tsx'
@@ -220,7 +221,7 @@ export function ToolsSection() {
   return (
     <>
       <Part title={t('app.admin.toolServers')}>
-        {servers.error && <FormError error={servers.error} />}
+        <ErrorMessage error={servers.error} />
         <ServerTable servers={servers.data ?? []} />
         <ServerActions />
       </Part>
@@ -308,7 +309,7 @@ function ServerActions() {
       </button>
       <AddServer />
       <span role="status">{state === 'working' ? t('page.working') : state === 'done' ? t('app.admin.done') : ''}</span>
-      {typeof state === 'object' && <FormError error={state.error} />}
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
     </div>
   )
 }

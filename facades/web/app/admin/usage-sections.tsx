@@ -1,7 +1,7 @@
 import { api } from '../shared/api/client.ts'
 import { formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { ActionButton } from './action-dialog.tsx'
+import { ActionButton } from './action-button.tsx'
 import { readPages, useFigures } from './admin-queries.ts'
 import { findChoice, useFilters } from './filters.ts'
 import { ChoiceField, type Column, DayField, RecordTable } from './record-table.tsx'

@@ -1,3 +1,4 @@
+import { saveFile } from '../shared/save-file.ts'
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Archive, Row } from './archive.ts'
 import type { Message, Opener, Room } from './opener.ts'
@@ -134,7 +135,7 @@ function Files({ archive, opener }: PartProps) {
   const save = (row: Row<StoredFile>) => {
     setFailed(undefined)
     opener.file(row).then(
-      (content) => download(content, row.attributes.name),
+      (content) => saveFile(content, row.attributes.name),
       () => setFailed(row.id),
     )
   }
@@ -170,12 +171,6 @@ function Files({ archive, opener }: PartProps) {
       )}
     </RowsOrStatus>
   )
-}
-
-function download(content: Blob, name: string): void {
-  const address = URL.createObjectURL(content)
-  Object.assign(document.createElement('a'), { href: address, download: name }).click()
-  URL.revokeObjectURL(address)
 }
 
 function Everything({ archive }: PartProps) {

@@ -1,6 +1,7 @@
+import { PageHead } from '../shared/ui/page-head.tsx'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -9,7 +10,6 @@ import { LimitNotice } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { SidebarButton } from '../shared/ui/page-head.tsx'
 import { sendQuestion, type Question } from './chat-requests.ts'
 import { moveOptions } from './chat-options.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
@@ -76,9 +76,7 @@ function Chat({ slug }: { slug: string }) {
           <ConversationTitle slug={slug} />
         </ChatHead>
         {query.error ? (
-          <p className="notice wrong" role="alert">
-            {describeError(query.error)}
-          </p>
+          <ErrorMessage error={query.error} className="notice wrong" />
         ) : (
           <MessageList
             steps={steps}
@@ -121,11 +119,10 @@ interface HeadProps {
 }
 
 const ChatHead = ({ models, model, choose, children }: HeadProps) => (
-  <header className="chat-head">
-    <SidebarButton />
+  <PageHead>
     {children}
     <ModelButton models={models} model={model} choose={choose} />
-  </header>
+  </PageHead>
 )
 
 /** What stands between a person and their next question. */

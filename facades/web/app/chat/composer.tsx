@@ -1,5 +1,5 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { AttachButton, createDropHandlers, MessageField, SendButton, useDraft, useQuotations } from '../shared/message-field.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -28,11 +28,7 @@ export function Composer({ slug, canSend, isAnswering = false, obstacle, send, s
   useQuotations('chat', draft, field)
   return (
     <form className="composer" onSubmit={submit} {...createDropHandlers(uploads.add)}>
-      {error !== undefined && (
-        <p className="notice wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} className="notice wrong" />
       {obstacle}
       <div className="composer-field">
         <UploadList uploads={uploads.uploads} remove={uploads.remove} />

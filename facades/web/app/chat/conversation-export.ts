@@ -1,3 +1,4 @@
+import { saveFile } from '../shared/save-file.ts'
 import { api, type Conversation } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { t } from '../shared/text/labels.ts'
@@ -12,9 +13,7 @@ export async function exportConversation(key: ConversationKey, conversation: Con
   const text = kind === 'md' ? toMarkdown(conversation, messages) : toJson(conversation, messages)
   const name = conversation.name.replace(/[^\p{L}\p{N} .-]+/gu, '_').slice(0, 80)
   const type = kind === 'md' ? 'text/markdown' : 'application/json'
-  const href = URL.createObjectURL(new Blob([text], { type }))
-  Object.assign(document.createElement('a'), { href, download: `${name}.${kind}` }).click()
-  URL.revokeObjectURL(href)
+  saveFile(new Blob([text], { type }), `${name}.${kind}`)
 }
 
 async function readAllMessages(key: ConversationKey, slug: string): Promise<OpenedMessage[]> {

@@ -1,7 +1,8 @@
+import { formatShortDate } from '../shared/text/formats.ts'
 import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
-import { formatShortDate, t } from '../shared/text/labels.ts'
+import { t } from '../shared/text/labels.ts'
 
 const PAGE_SIZE = 100
 /** As many as can be pinned, or lie in a folder and are shown of it. */

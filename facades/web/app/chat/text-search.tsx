@@ -1,7 +1,7 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useSyncExternalStore } from 'react'
 import { api, type Conversation } from '../shared/api/client.ts'
-import { describeError } from '../shared/api/error-text.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { useSession } from '../shared/session.tsx'
@@ -33,9 +33,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
         {describeProgress(state, hits.length)}
       </p>
       {state.phase === 'failed' && (
-        <p className="notice wrong" role="alert">
-          {describeError(state.error)}
-        </p>
+        <ErrorMessage error={state.error} className="notice wrong" />
       )}
       <button
         type="button"

@@ -1,7 +1,7 @@
+import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { generate } from 'lean-qr'
 import { useDeferredValue, useId, useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
@@ -64,11 +64,7 @@ function InviteByName({ role }: { role: Role }) {
         onChange={({ target }) => setText(target.value)}
         onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
       />
-      {error && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
       {found?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
       <ul className="members found-people">
         {(found ?? []).map((person) => (
@@ -100,9 +96,7 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
         <span className="hint">@{username}</span>
         {state === 'waiting' && <span className="hint">{t('app.rooms.withoutKeys')}</span>}
         {typeof state === 'object' && (
-          <span className="wrong" role="alert">
-            {describeError(state.error)}
-          </span>
+          <InlineError error={state.error} />
         )}
       </span>
       {state === 'invited' ? (
@@ -135,11 +129,7 @@ function InviteByLink({ role }: { role: Role }) {
   return (
     <div className="field">
       <span className="label">{t('app.rooms.link')}</span>
-      {error !== undefined && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
       {link === undefined ? (
         <button type="button" className="quiet-button" onClick={make}>
           {t('app.rooms.makeLink')}

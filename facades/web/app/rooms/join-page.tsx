@@ -1,12 +1,13 @@
+import { PageHead } from '../shared/ui/page-head.tsx'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { formatTimestamp } from '../shared/text/formats.ts'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { readInvitationFragment } from '../../browser/crypto.ts'
-import { describeError } from '../shared/api/error-text.ts'
 import { forgetLinkSecret, readLinkSecret } from '../shared/link-secret.ts'
 import { useSession } from '../shared/session.tsx'
-import { t, formatTimestamp } from '../shared/text/labels.ts'
-import { SidebarButton } from '../shared/ui/page-head.tsx'
+import { t } from '../shared/text/labels.ts'
 import { acceptInvitation, previewInvitation } from './invitations.ts'
 import { getKeyring } from './keyring.ts'
 import { roleLabels } from './room.ts'
@@ -17,10 +18,9 @@ export function JoinPage() {
   const [link] = useState(readInvitationLink)
   return (
     <main id="main" className="chat room-page">
-      <header className="chat-head">
-        <SidebarButton />
+      <PageHead>
         <h1>{t('app.invitations.one')}</h1>
-      </header>
+      </PageHead>
       <div className="empty join">{link ? <InvitationPreview {...link} /> : <p>{t('app.invitations.noLink')}</p>}</div>
     </main>
   )
@@ -64,11 +64,7 @@ function InvitationPreview({ id, secret }: { id: string; secret: string }) {
         })}{' '}
         {t('app.invitations.until', { at: formatTimestamp(new Date(data.expiresAt)) })}
       </p>
-      {failure !== undefined && (
-        <p className="notice wrong" role="alert">
-          {describeError(failure)}
-        </p>
-      )}
+      <ErrorMessage error={failure} className="notice wrong" />
       <p className="actions">
         <Link to="/rooms" className="quiet-button">
           {t('app.invitations.later')}

@@ -1,8 +1,9 @@
+import { InlineError } from '../shared/ui/error-message.tsx'
+import { formatTimestamp } from '../shared/text/formats.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { describeError } from '../shared/api/error-text.ts'
-import { t, formatTimestamp } from '../shared/text/labels.ts'
+import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon, IconButton } from '../shared/ui/icon.tsx'
 import { forgetPendingPerson, listPendingPeople } from './invitations.ts'
@@ -138,11 +139,7 @@ function RoleField({ member }: { member: Member }) {
   const change = (role: Role) => api.roomMembers.update.mutate({ id: member.id, role }).catch(setError)
   return (
     <>
-      {error !== undefined && (
-        <span className="wrong" role="alert">
-          {describeError(error)}
-        </span>
-      )}
+      <InlineError error={error} />
       <select
         className="role"
         aria-label={t('app.rooms.roleOf', { name: getMemberName(member) })}
@@ -194,11 +191,7 @@ function InvitationRow({ invitation }: { invitation: Member }) {
           {t(roleLabels[role])}
           {expiresAt !== undefined && ` · ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
         </span>
-        {error !== undefined && (
-          <span className="wrong" role="alert">
-            {describeError(error)}
-          </span>
-        )}
+        <InlineError error={error} />
       </span>
       <IconButton
         icon="close"

@@ -1,6 +1,6 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
@@ -73,11 +73,7 @@ function Preview({ file, close }: { file: RoomFile; close: () => void }) {
   const isPicture = getMediaType(file).startsWith('image/')
   return (
     <FormDialog title={file.name} action={t('app.rooms.saveFile')} save={() => saveRoomFile(file, keys)} close={close}>
-      {error && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
       {url !== undefined &&
         (isPicture ? (
           <img className="file-preview" src={url} alt={file.name} />

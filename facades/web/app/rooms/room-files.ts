@@ -1,3 +1,4 @@
+import { saveFile } from '../shared/save-file.ts'
 import { openFile, type RoomKeys, sealFile } from '../../browser/crypto.ts'
 import type { RoomFile } from './room.ts'
 
@@ -39,12 +40,8 @@ export async function openRoomFile(file: RoomFile, keys: RoomKeys): Promise<Blob
 
 /** Gives a file to the person, by the name that it has. */
 export async function saveRoomFile(file: RoomFile, keys: RoomKeys): Promise<void> {
-  const url = URL.createObjectURL(await openRoomFile(file, keys))
-  Object.assign(document.createElement('a'), { href: url, download: file.name }).click()
-  setTimeout(() => URL.revokeObjectURL(url), URL_LIFETIME_MS)
+  saveFile(await openRoomFile(file, keys), file.name)
 }
-
-const URL_LIFETIME_MS = 60_000
 
 /** A browser writes large files so much faster than we could. */
 export const readBase64 = (blob: Blob): Promise<string> =>

@@ -1,10 +1,11 @@
+import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
+import { formatTime, formatShortDate, formatTimestamp } from '../shared/text/formats.ts'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { findModelLabel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { stripMarkdown } from '../shared/text/excerpt.ts'
-import { formatTime, formatShortDate, t, formatTimestamp } from '../shared/text/labels.ts'
+import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
@@ -106,11 +107,7 @@ function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose
         {t('app.invitations.from', { name: inviterName, role: t(roleLabels[role]) })}
         {expiresAt !== undefined && ` ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
       </span>
-      {error !== undefined && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
       <span className="actions">
         <button type="button" className="quiet-button" onClick={() => void endMembership(invitation).catch(setError)}>
           {t('app.invitations.decline')}
@@ -143,11 +140,7 @@ function RoomRow({ room, last, onChoose }: RoomRowProps) {
             {name}
           </span>
           {last && <LastMessageLine last={last} />}
-          {error !== undefined && (
-            <span className="wrong" role="alert">
-              {describeError(error)}
-            </span>
-          )}
+          <InlineError error={error} />
         </span>
       </Link>
       {isMuted && <Icon name="mute" />}

@@ -1,5 +1,5 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
@@ -342,9 +342,7 @@ export function RoomPlaceholder() {
   const isOnline = useIsOnline()
   if (phase === 'failed')
     return (
-      <p className="notice wrong" role="alert">
-        {describeError(error)}
-      </p>
+      <ErrorMessage error={error} className="notice wrong" />
     )
   if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
   return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>

@@ -1,3 +1,4 @@
+import { PageHead } from '../shared/ui/page-head.tsx'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
@@ -14,7 +15,6 @@ import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
-import { SidebarButton } from '../shared/ui/page-head.tsx'
 import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { deleteRoom } from './rooms.ts'
 
@@ -120,8 +120,7 @@ export function RoomHead({ present, show }: RoomHeadProps) {
   const phase = useRoomView((view) => view.phase)
   const isOpen = phase === 'open'
   return (
-    <header className="chat-head">
-      <SidebarButton />
+    <PageHead>
       {room?.avatar && <img className="room-picture" src={`/proxy/storage/${room.avatar}`} alt="" />}
       <div className="room-title">
         <h1 dir="auto">{room?.name ?? t('app.rooms.one')}</h1>
@@ -140,7 +139,7 @@ export function RoomHead({ present, show }: RoomHeadProps) {
           <RoomMenu room={room} />
         </>
       )}
-    </header>
+    </PageHead>
   )
 }
 

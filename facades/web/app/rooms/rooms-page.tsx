@@ -1,6 +1,6 @@
+import { PageHead } from '../shared/ui/page-head.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { SidebarButton } from '../shared/ui/page-head.tsx'
 import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 import './rooms.css'
@@ -13,10 +13,9 @@ export function RoomsPage() {
   const { data: invitations = [] } = useInvitations()
   return (
     <main id="main" className="chat room-page">
-      <header className="chat-head">
-        <SidebarButton />
+      <PageHead>
         <h1>{t('app.rooms')}</h1>
-      </header>
+      </PageHead>
       <div className="empty rooms-empty">
         <p>{t(rooms?.length === 0 ? 'app.rooms.about' : 'app.rooms.choose')}</p>
         {invitations.length > 0 && (

@@ -1,7 +1,7 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useState } from 'react'
 import { ToolSteps } from '../shared/answer/tool-steps.tsx'
 import { api } from '../shared/api/client.ts'
-import { describeError } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import type { Disclosure } from './room.ts'
@@ -60,11 +60,7 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
           {t('app.composer.stop')}
         </button>
       )}
-      {error !== undefined && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
     </article>
   )
 }

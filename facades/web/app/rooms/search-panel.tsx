@@ -1,6 +1,7 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { formatTimestamp } from '../shared/text/formats.ts'
 import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
-import { t, formatTimestamp } from '../shared/text/labels.ts'
+import { t } from '../shared/text/labels.ts'
 import { useAuthorName } from './message-item.tsx'
 import { getSalts } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -92,9 +93,7 @@ function SearchReach({ state: { phase, reach, error }, hasFound }: { state: Sear
         {!hasFound && !isReading && ` ${t('app.search.nothing')}`}
       </p>
       {phase === 'failed' && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
+        <ErrorMessage error={error} />
       )}
       {!isWhole && !reach.isFull && (
         <button type="button" className="plain-button" onClick={isReading ? () => search.stopReading() : read}>

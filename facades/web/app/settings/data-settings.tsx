@@ -1,7 +1,8 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { SvcError } from '../../../client/index.ts'
 import { api, queryClient } from '../shared/api/client.ts'
-import { describeError, InputError } from '../shared/api/error-text.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
@@ -28,9 +29,7 @@ export function DataSettings() {
       <p>{t('app.settings.dataIntro')}</p>
       <p className="hint">{t('app.settings.dataLimits')}</p>
       {error ? (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
+        <ErrorMessage error={error} />
       ) : (
         <div aria-busy={data === undefined} role="status">
           {data && <ExportState made={data} />}

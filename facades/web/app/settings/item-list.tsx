@@ -1,5 +1,5 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { type ReactNode, useRef } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
 import { t } from '../shared/text/labels.ts'
 import { ConfirmButton, type Confirmation } from '../shared/ui/confirm-button.tsx'
 import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
@@ -41,9 +41,7 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
     <SettingsSection title={title} titleRef={titleRef}>
       <p>{intro}</p>
       {error ? (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
+        <ErrorMessage error={error} />
       ) : (
         <ul className="settings-list" aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}

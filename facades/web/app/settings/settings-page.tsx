@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ComponentType } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { SidebarButton, usePageTitle } from '../shared/ui/page-head.tsx'
+import { usePageTitle, PageHead } from '../shared/ui/page-head.tsx'
 import { AppearanceSettings } from './appearance-settings.tsx'
 import { DataSettings } from './data-settings.tsx'
 import { LinkedAppSettings } from './linked-app-settings.tsx'
@@ -37,10 +37,9 @@ export function SettingsPage({ section }: { section: string }) {
   usePageTitle(t(label))
   return (
     <main id="main" className="settings">
-      <header className="chat-head">
-        <SidebarButton />
+      <PageHead>
         <h1>{t('app.settings')}</h1>
-      </header>
+      </PageHead>
       <div className="settings-body">
         <nav className="settings-sections" aria-label={t('app.settings.sections')}>
           {Object.entries(sections).map(([name, { label: text }]) => (

@@ -1,6 +1,6 @@
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
-import { describeError } from '../shared/api/error-text.ts'
 import { formatUtcDay, formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { SettingsSection } from './settings-form.tsx'
@@ -25,9 +25,7 @@ function UsageReport() {
   })
   if (error)
     return (
-      <p className="wrong" role="alert">
-        {describeError(error)}
-      </p>
+      <ErrorMessage error={error} />
     )
   if (!sums) return <div className="settings-waiting" aria-busy="true" />
   if (sums.length === 0) return <p>{t('app.settings.usageNone')}</p>
@@ -214,11 +212,7 @@ function LimitMeters() {
   if (data.length === 0 && !error) return null
   return (
     <SettingsSection title={t('app.settings.limitsTitle')}>
-      {error && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
       <ul className="limits" aria-label={t('app.settings.limitsTitle')}>
         {data.map((limit) => (
           <LimitMeter key={`${limit.name} ${limit.subject} ${limit.subjectId}`} limit={limit} />

@@ -31,35 +31,6 @@ export const useCatalogue = () =>
     }
   })
 
-export type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
-export type Origin = Origins['models'][number]
-
-/** The lines at which the file that AI_CONFIG names says something; its file is undefined where there is none. */
-export function useOrigins() {
-  const { data } = useRecords(['origins'], (signal) => api.models.origins.query(undefined, { signal }))
-  const find = (kind: 'models' | 'providers', id: string) => data?.[kind].find((each) => each.id === id)
-  return {
-    file: data?.file,
-    ofModel: ({ modelId }: Pick<Model, 'modelId'>) => find('models', modelId),
-    ofProvider: ({ providerId }: Pick<Provider, 'providerId'>) => find('providers', providerId),
-    ofTask: (usageType: 'main' | 'external', task: string) => data?.tasks[usageType].find(({ id }) => id === task),
-  }
-}
-
-/** Names in the catalogue for members of the file, where they differ. */
-const attributeNames: Record<string, string> = {
-  ...{ id: 'modelId', external: 'usageTypes' },
-  ...{ timeouts: 'settings', circuit: 'settings', continuousUsage: 'settings' },
-}
-
-/** The line of the file in which an attribute is set; undefined where nothing there says it. */
-export const findLine = (origin: Origin | undefined, attribute: string) =>
-  origin?.members.find(({ name }) => (attributeNames[name] ?? name) === attribute)?.line
-
-/** Leaves out what the file owns: it stands in fields that nobody can change. */
-export const omitFileOwned = <Change extends object>(origin: Origin | undefined, change: Change): Change =>
-  Object.fromEntries(Object.entries(change).filter(([name]) => findLine(origin, name) === undefined)) as Change
-
 /** The texts about a model that are in the language of the caller come from this list; all of them, from its related rows. */
 export const useDescriptions = (id: string) =>
   useRecords(['descriptions', id], async (signal) => {

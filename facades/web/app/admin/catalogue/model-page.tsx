@@ -1,3 +1,4 @@
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useId, useState } from 'react'
 import { api } from '../../shared/api/client.ts'
@@ -5,23 +6,11 @@ import { Markdown } from '../../shared/markdown/markdown.tsx'
 import { useSession } from '../../shared/session.tsx'
 import { formatDate } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
-import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { ActionButton, readText } from '../action-dialog.tsx'
-import { TextWithPreview } from '../form-fields.tsx'
+import { ActionButton } from '../action-button.tsx'
+import { TextWithPreview, readText } from '../form-fields.tsx'
 import { Facts, Part, StateBadge } from '../parts.tsx'
-import {
-  type Description,
-  findLine,
-  modelStateKinds,
-  modelStateLabels,
-  type ModelWithProvider,
-  getModelState,
-  useCatalogue,
-  useDescriptions,
-  useOrigins,
-  toVersionCondition,
-} from './catalogue.ts'
-import { describeOrigin, OriginProvider, useOrigin } from './config-file.tsx'
+import { type Description, modelStateKinds, modelStateLabels, type ModelWithProvider, getModelState, useCatalogue, useDescriptions, toVersionCondition } from './catalogue.ts'
+import { describeOrigin, OriginProvider, useOrigin, findLine, useOrigins } from './config-file.tsx'
 import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModelButton } from './model-dialogs.tsx'
 import { formatPrice } from './prices.ts'
 
@@ -30,7 +19,7 @@ export function ModelPage({ id }: { id: string }) {
   const { data, error } = useCatalogue()
   const origins = useOrigins()
   const model = data?.models.find((each) => each.id === id)
-  if (error) return <FormError error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (!data) return <div className="admin-waiting" aria-busy="true" />
   if (!model) return <p>{t('app.error.not_found')}</p>
   const origin = origins.ofModel(model)
@@ -139,7 +128,7 @@ function Descriptions({ model }: { model: ModelWithProvider }) {
   const languages = (connection.configs['locale']?.['available'] ?? []) as Language[]
   return (
     <Part title={t('app.admin.descriptions')}>
-      {error && <FormError error={error} />}
+      <ErrorMessage error={error} />
       {languages.map(({ lang, nameInLanguage }) => (
         <DescriptionPart
           key={lang}
@@ -223,7 +212,7 @@ function TryModel({ model }: { model: ModelWithProvider }) {
         </button>
       </form>
       <div role="status">{typeof state === 'object' && 'text' in state && <Markdown text={state.text} />}</div>
-      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
     </Part>
   )
 }

@@ -1,7 +1,6 @@
 import type { Model } from '../../shared/api/client.ts'
 import { regions, t } from '../../shared/text/labels.ts'
-import { readText } from '../action-dialog.tsx'
-import { readNumber } from '../form-fields.tsx'
+import { readNumber, readText } from '../form-fields.tsx'
 
 type Pricing = NonNullable<Model['pricing']>
 export type PriceRange = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[number]

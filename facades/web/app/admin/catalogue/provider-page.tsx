@@ -1,15 +1,15 @@
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
-import { FormError } from '../../shared/ui/form-dialog.tsx'
-import { ActionButton, readText, readWords } from '../action-dialog.tsx'
+import { ActionButton } from '../action-button.tsx'
 import { runMutation } from '../admin-queries.ts'
-import { CheckInput, formatJson, readJson, TextInput } from '../form-fields.tsx'
+import { CheckInput, formatJson, readJson, TextInput, readText, readWords } from '../form-fields.tsx'
 import { Facts, Part, PlainTable, StateBadge } from '../parts.tsx'
-import { type Catalogue, findLine, type Provider, useOrigins, toVersionCondition, omitFileOwned } from './catalogue.ts'
-import { describeOrigin, OriginProvider, FileOwned, useOrigin } from './config-file.tsx'
+import { type Catalogue, type Provider, toVersionCondition } from './catalogue.ts'
+import { describeOrigin, OriginProvider, FileOwned, useOrigin, findLine, useOrigins, omitFileOwned } from './config-file.tsx'
 
 interface ProviderPageProps {
   id: string
@@ -29,7 +29,7 @@ export const ProviderState = ({ active }: Pick<Provider, 'active'>) => (
 export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
   const origins = useOrigins()
   const provider = catalogue?.providers.find((each) => each.id === id)
-  if (error) return <FormError error={error} />
+  if (error) return <ErrorMessage error={error} />
   if (!catalogue) return <div className="admin-waiting" aria-busy="true" />
   if (!provider) return <p>{t('app.error.not_found')}</p>
   const { name, providerId, adapter, apiKey, groups = [] } = provider
@@ -257,7 +257,7 @@ export function CheckModels({ provider }: { provider?: string }) {
   return (
     <>
       <span role="status">{typeof state === 'object' && 'checks' in state && describeChecks(state.checks)}</span>
-      {typeof state === 'object' && 'error' in state && <FormError error={state.error} />}
+      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
       <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={check}>
         {t(state === 'working' ? 'page.working' : 'app.admin.testCall')}
       </button>

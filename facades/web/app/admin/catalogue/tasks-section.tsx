@@ -1,12 +1,13 @@
+import { useOrigins } from './config-file.tsx'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton, readText } from '../action-dialog.tsx'
+import { ActionButton } from '../action-button.tsx'
 import { useRecords } from '../admin-queries.ts'
-import { ChoiceInput } from '../form-fields.tsx'
+import { ChoiceInput, readText } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable } from '../record-table.tsx'
-import { type ModelWithProvider, getRelatedId, useCatalogue, useOrigins, toVersionCondition } from './catalogue.ts'
+import { type ModelWithProvider, getRelatedId, useCatalogue, toVersionCondition } from './catalogue.ts'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
 

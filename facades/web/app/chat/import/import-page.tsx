@@ -1,10 +1,11 @@
+import { PageHead } from '../../shared/ui/page-head.tsx'
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { type DragEvent, useId, useRef } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { describeError } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
 import { language, t } from '../../shared/text/labels.ts'
-import { SidebarButton } from '../../shared/ui/page-head.tsx'
 import {
   type ImportState,
   MAX_FILE_BYTES,
@@ -25,17 +26,12 @@ export function ImportPage() {
   })
   return (
     <main id="main" className="chat">
-      <header className="chat-head">
-        <SidebarButton />
+      <PageHead>
         <h1>{t('app.import')}</h1>
-      </header>
+      </PageHead>
       <div className="import">
         <p>{t('app.import.text')}</p>
-        {error && (
-          <p className="notice wrong" role="alert">
-            {describeError(error)}
-          </p>
-        )}
+        <ErrorMessage error={error} className="notice wrong" />
         {quota && <ImportLimits quota={quota} />}
         {quota && state?.phase !== 'running' && <FileChoice quota={quota} />}
         {state && <ImportProgress state={state} />}

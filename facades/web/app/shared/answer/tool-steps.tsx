@@ -1,5 +1,5 @@
+import { ErrorMessage } from '../ui/error-message.tsx'
 import { useState } from 'react'
-import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 import { Icon } from '../ui/icon.tsx'
 import type { ToolStep } from './answer.ts'
@@ -53,9 +53,7 @@ function ApprovalRequest({ tool: { id, question = id, name, server, input } }: {
       <p className="hint">{t('app.tool.leaves', { server })}</p>
       <ToolData title={t('app.tool.input')} value={input} />
       {typeof given === 'object' && (
-        <p className="wrong" role="alert">
-          {describeError(given.error)}
-        </p>
+        <ErrorMessage error={given.error} />
       )}
       <p className="actions">
         <button type="button" className="quiet-button" disabled={isGiven} onClick={() => answer(false)}>

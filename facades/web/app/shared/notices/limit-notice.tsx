@@ -1,6 +1,7 @@
+import { formatTimestamp } from '../text/formats.ts'
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
-import { language, t, formatTimestamp } from '../text/labels.ts'
+import { language, t } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 

@@ -2,15 +2,30 @@ import { regions } from './labels.ts'
 
 export const formatNumber = (number: number) => number.toLocaleString(regions)
 
-/** Millionths of a currency; small sums with the digits that matter. */
+/** Formats millionths of a currency, with up to four decimals so that small sums are not shown as zero. */
 export const formatMoney = (micros: number, currency: string) =>
   (micros / 1_000_000).toLocaleString(regions, { style: 'currency', currency, maximumFractionDigits: 4 })
 
-/** The day of a moment in the time zone of the browser. */
-export const formatDate = (moment: string) => new Date(moment).toLocaleDateString(regions)
+// Lists format hundreds of dates, and creating a formatter costs far more than using it.
+const shortDateFormat = new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' })
+const timestampFormat = new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' })
+const timeFormat = new Intl.DateTimeFormat(regions, { timeStyle: 'short' })
 
-export const formatDateTime = (moment: string) =>
-  new Date(moment).toLocaleString(regions, {
+/** Formats a day without its year, such as «25 Nov». */
+export const formatShortDate = (date: Date) => shortDateFormat.format(date)
+
+/** Formats a day and its time, such as «25 Nov 2026, 15:04». */
+export const formatTimestamp = (date: Date) => timestampFormat.format(date)
+
+/** Formats the time of day. */
+export const formatTime = (date: Date) => timeFormat.format(date)
+
+/** Formats the day of an ISO timestamp in the time zone of the browser, in numbers. */
+export const formatDate = (timestamp: string) => new Date(timestamp).toLocaleDateString(regions)
+
+/** Formats the day and the minute of an ISO timestamp, in numbers. */
+export const formatDateTime = (timestamp: string) =>
+  new Date(timestamp).toLocaleString(regions, {
     year: 'numeric',
     month: 'numeric',
     day: 'numeric',
@@ -18,5 +33,5 @@ export const formatDateTime = (moment: string) =>
     minute: 'numeric',
   })
 
-/** A calendar day of the service, which counts days in UTC. */
+/** Formats a calendar day of the service, which counts days in UTC. */
 export const formatUtcDay = (day: string) => new Date(day).toLocaleDateString(regions, { timeZone: 'UTC' })

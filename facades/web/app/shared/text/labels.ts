@@ -35,18 +35,3 @@ const plurals = new Intl.PluralRules(language)
 const numbers = new Intl.NumberFormat(regions)
 
 const formatValue = (value: string | number | undefined) => (typeof value === 'number' ? numbers.format(value) : value)
-
-// To make one takes a browser longer than to write a hundred dates with it.
-const [shortDates, timestamps, times] = [
-  new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' }),
-  new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' }),
-  new Intl.DateTimeFormat(regions, { timeStyle: 'short' }),
-]
-
-/** A day for people, such as «25 Nov». */
-export const formatShortDate = (date: Date) => shortDates.format(date)
-
-export const formatTimestamp = (date: Date) => timestamps.format(date)
-
-/** The time of a day. */
-export const formatTime = (date: Date) => times.format(date)

@@ -1,5 +1,5 @@
+import { ErrorMessage } from './error-message.tsx'
 import { type FormEvent, type ReactNode, useState } from 'react'
-import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 
 interface EditFormProps {
@@ -37,11 +37,7 @@ export function EditForm({ label, text: before, action, save, close, children }:
         onKeyDown={(event) => event.key === 'Escape' && close()}
       />
       {children}
-      {error !== undefined && (
-        <p className="wrong" role="alert">
-          {describeError(error)}
-        </p>
-      )}
+      <ErrorMessage error={error} />
       <p className="actions">
         <button type="button" className="quiet-button" onClick={close}>
           {t('page.cancel')}

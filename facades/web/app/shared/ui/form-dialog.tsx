@@ -1,6 +1,6 @@
+import { ErrorMessage } from './error-message.tsx'
 import { Dialog } from '@base-ui/react/dialog'
 import { type FormEvent, type ReactNode, useState } from 'react'
-import { describeError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 
 /** What `save` resolves with where the dialog is to stay, such as to show what came of it. */
@@ -40,7 +40,7 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
           <Dialog.Title>{title}</Dialog.Title>
           <form className="dialog-form" onSubmit={submit}>
             {children}
-            {typeof state === 'object' && <FormError error={state.error} />}
+            {typeof state === 'object' && <ErrorMessage error={state.error} />}
             <p className="actions">
               <Dialog.Close className="quiet-button">{t(save ? 'page.cancel' : 'app.close')}</Dialog.Close>
               {save && (
@@ -59,9 +59,3 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
     </Dialog.Root>
   )
 }
-
-export const FormError = ({ error }: { error: unknown }) => (
-  <p className="wrong" role="alert">
-    {describeError(error)}
-  </p>
-)

@@ -1,6 +1,7 @@
+import { ErrorMessage } from './error-message.tsx'
 import { useId, useState } from 'react'
 import { t } from '../text/labels.ts'
-import { FormDialog, FormError } from './form-dialog.tsx'
+import { FormDialog } from './form-dialog.tsx'
 
 export interface NameDialogProps {
   title: string
@@ -53,7 +54,7 @@ export function NameFormDialog({ title, name, hint, suggest, suggestions = [], s
           </button>
         )}
         {hint && <p className="hint">{hint}</p>}
-        {error !== undefined && <FormError error={error} />}
+        <ErrorMessage error={error} />
       </div>
     </FormDialog>
   )

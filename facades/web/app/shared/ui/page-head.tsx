@@ -1,5 +1,5 @@
 import { useLocation } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { siteName } from '../site.ts'
 import { t } from '../text/labels.ts'
 import { IconButton } from './icon.tsx'
@@ -16,9 +16,17 @@ export function usePageTitle(title: string): void {
 }
 
 /** Opens the sidebar where the page is narrow. */
-export function SidebarButton() {
+function SidebarButton() {
   const { setOpen } = useSidebar()
   const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })
   const label = t(isInRooms ? 'app.rooms' : 'app.chats')
   return useIsNarrow() ? <IconButton icon="menu" label={label} onClick={() => setOpen(true)} /> : null
 }
+
+/** The head of a page, with the button that opens the sidebar on narrow screens. */
+export const PageHead = ({ children }: { children: ReactNode }) => (
+  <header className="chat-head">
+    <SidebarButton />
+    {children}
+  </header>
+)

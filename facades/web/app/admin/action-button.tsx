@@ -40,13 +40,3 @@ export function ActionButton({
     </>
   )
 }
-
-/** Reads a field, without blanks around its text. */
-export const readText = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
-
-/** Words that are divided by commas or lines. */
-export const readWords = (form: FormData, name: string): string[] =>
-  readText(form, name)
-    .split(/[,\n]/)
-    .map((word) => word.trim())
-    .filter((word) => word !== '')

@@ -1,0 +1,9 @@
+/** Browsers start a download later than the click, and large files are written slowly. */
+const URL_LIFETIME_MS = 60_000
+
+/** Downloads content that is in the browser as a file of this name. */
+export function saveFile(content: Blob, name: string): void {
+  const href = URL.createObjectURL(content)
+  Object.assign(document.createElement('a'), { href, download: name }).click()
+  setTimeout(() => URL.revokeObjectURL(href), URL_LIFETIME_MS)
+}
