@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
@@ -104,4 +104,18 @@ export function withServiceReason(error: unknown): unknown {
   if (hasLabel(`app.error.${error.code}`) && !/^(invalid|conflict|not_found)$/.test(error.code)) return error
   const issues = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(' '))
   return new InputError(t('app.admin.refused', { reason: issues.length > 0 ? issues.join('; ') : error.message }))
+}
+
+/** Makes one call at a time, and keeps its result or its error. */
+export function useCall<Result>() {
+  const [state, setState] = useState<{ isWorking: boolean; result?: Result; error?: unknown }>({ isWorking: false })
+  const run = async (call: () => Promise<Result>): Promise<void> => {
+    if (state.isWorking) return
+    setState({ isWorking: true })
+    await call().then(
+      (result) => setState({ isWorking: false, result }),
+      (error: unknown) => setState({ isWorking: false, error }),
+    )
+  }
+  return { ...state, run }
 }

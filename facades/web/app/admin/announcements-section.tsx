@@ -1,14 +1,14 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton } from './action-button.tsx'
 import { MINUTE_MS, readPages, useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
-import { CheckInput, ChoiceInput, TextWithPreview, readText, readWords } from './form-fields.tsx'
+import { CheckInput, ChoiceInput, readText, readWords, TextWithPreview } from './form-fields.tsx'
 import { useLocalRows } from './local-rows.ts'
 import { Part } from './parts.tsx'
 import { type Column, RecordTable, type Rows, SearchField } from './record-table.tsx'
@@ -155,7 +155,12 @@ const buildReceiptColumns = (): Column<Receipt>[] => [
     text: ({ username }) => username,
   },
   { key: 'name', label: t('app.name'), cell: ({ name }) => name, text: ({ name }) => name },
-  { key: 'seen', label: t('app.admin.seen'), cell: ({ seenAt }) => formatDateTime(seenAt), text: ({ seenAt }) => seenAt },
+  {
+    key: 'seen',
+    label: t('app.admin.seen'),
+    cell: ({ seenAt }) => formatDateTime(seenAt),
+    text: ({ seenAt }) => seenAt,
+  },
   {
     key: 'accepted',
     label: t('app.admin.accepted'),

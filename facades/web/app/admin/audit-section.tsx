@@ -1,9 +1,8 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { useRecords } from './admin-queries.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { useCall, useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { withFreshSession } from './fresh-session.tsx'
 import { StateBadge } from './parts.tsx'
@@ -92,24 +91,15 @@ type Verdict = Awaited<ReturnType<typeof api.audit.verify.query>>
 
 /** Walks the whole chain, which tells of entries that were changed or removed. */
 function VerifyLog() {
-  const [state, setState] = useState<'ready' | 'working' | { verdict: Verdict } | { error: unknown }>('ready')
-  const verify = async () => {
-    setState('working')
-    const asked = withFreshSession(() => api.audit.verify.query({}))
-    setState(
-      await asked.then(
-        (verdict) => ({ verdict }),
-        (error: unknown) => ({ error }),
-      ),
-    )
-  }
+  const { isWorking, result, error, run } = useCall<Verdict>()
+  const verify = () => run(() => withFreshSession(() => api.audit.verify.query({})))
   return (
     <>
-      <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={verify}>
-        {t(state === 'working' ? 'page.working' : 'app.admin.verify')}
+      <button type="button" className="quiet-button" aria-disabled={isWorking} onClick={verify}>
+        {t(isWorking ? 'page.working' : 'app.admin.verify')}
       </button>
-      <span role="status">{typeof state === 'object' && 'verdict' in state && <VerdictText {...state.verdict} />}</span>
-      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
+      <span role="status">{result && <VerdictText {...result} />}</span>
+      <ErrorMessage error={error} />
     </>
   )
 }

@@ -20,5 +20,7 @@ export function useFilters() {
 const toNumber = (value: string) => (String(Number(value)) === value ? Number(value) : value)
 
 /** A choice that is one of those that there are, or none. */
-export const findChoice = <Value extends string>(values: readonly Value[], chosen: string | undefined): Value | undefined =>
-  values.find((value) => value === chosen)
+export const findChoice = <Value extends string>(
+  values: readonly Value[],
+  chosen: string | undefined,
+): Value | undefined => values.find((value) => value === chosen)

@@ -1,4 +1,4 @@
-import { useId, useState } from 'react'
+import { type FormEvent, type ReactNode, useId, useState } from 'react'
 import { InputError } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -88,6 +88,37 @@ export function TextWithPreview({ label, name, value, hint }: TextWithPreviewPro
         <Markdown text={text} />
       </section>
     </div>
+  )
+}
+
+interface InlineFormProps {
+  /** The words on its button. */
+  action: string
+  className?: string
+  isWorking?: boolean
+  submit: (form: FormData) => unknown
+  children: ReactNode
+}
+
+/** A form with one field and its button beside it. */
+export function InlineForm({
+  action,
+  className = 'quiet-button',
+  isWorking = false,
+  submit,
+  children,
+}: InlineFormProps) {
+  const send = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (!isWorking) void submit(new FormData(event.currentTarget))
+  }
+  return (
+    <form className="try" onSubmit={send}>
+      {children}
+      <button type="submit" className={className} aria-disabled={isWorking}>
+        {isWorking ? t('page.working') : action}
+      </button>
+    </form>
   )
 }
 

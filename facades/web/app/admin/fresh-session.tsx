@@ -1,4 +1,3 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useId, useState, useSyncExternalStore } from 'react'
@@ -6,6 +5,7 @@ import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 
 interface SignInRequest {

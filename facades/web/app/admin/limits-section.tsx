@@ -7,7 +7,7 @@ import { Field } from '../shared/ui/field.tsx'
 import { ActionButton } from './action-button.tsx'
 import { MINUTE_MS, useRecords, withServiceReason } from './admin-queries.ts'
 import { ChoiceInput, readText } from './form-fields.tsx'
-import { formatLimitAmount, describeSubject } from './limit-texts.ts'
+import { describeSubject, formatLimitAmount } from './limit-texts.ts'
 import { useLocalRows } from './local-rows.ts'
 import { StateBadge } from './parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
@@ -61,7 +61,13 @@ const buildColumns = (): Column<Limit>[] => [
       `${formatLimitAmount(limit, limit.cap)} ${limit.unit === 'money' ? '' : t(unitLabels[limit.unit])} ${t(periodLabels[limit.period])}`,
     text: ({ cap }) => cap,
   },
-  { key: 'used', label: t('app.admin.used'), cell: (limit) => <UsageCell limit={limit} />, text: getUsedShare, isSortable: true },
+  {
+    key: 'used',
+    label: t('app.admin.used'),
+    cell: (limit) => <UsageCell limit={limit} />,
+    text: getUsedShare,
+    isSortable: true,
+  },
   {
     key: 'resets',
     label: t('app.admin.resets'),
@@ -247,7 +253,9 @@ function describeSimulation({ limits, totals }: Awaited<ReturnType<typeof api.li
 export function LimitsSection() {
   const { data, error } = useRecords(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS)
   const rows = useLocalRows({
-    records: data, error, columns: buildColumns(),
+    records: data,
+    error,
+    columns: buildColumns(),
     texts: (limit) => [limit.name, describeTarget(limit)],
     matchesFilters: (limit, { near }) => !near || getUsedShare(limit) >= WARN_SHARE,
   })

@@ -1,9 +1,9 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { api } from '../shared/api/client.ts'
-import { formatUtcDay, formatMoney, formatNumber } from '../shared/text/formats.ts'
+import { formatMoney, formatNumber, formatUtcDay } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { MINUTE_MS, useFigures, useRecords } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
 import { findChoice } from './filters.ts'
@@ -90,7 +90,9 @@ function getPartLabel(name: string): string {
 function ReplicaState({ failing }: { failing: readonly string[] | null }) {
   if (failing === null) return <StateBadge kind="idle">{t('app.admin.partsUnknown')}</StateBadge>
   if (failing.length === 0) return <StateBadge kind="ok">{t('app.admin.allWell')}</StateBadge>
-  return <StateBadge kind="wrong">{t('app.admin.partsFailing', { names: failing.map(getPartLabel).join(', ') })}</StateBadge>
+  return (
+    <StateBadge kind="wrong">{t('app.admin.partsFailing', { names: failing.map(getPartLabel).join(', ') })}</StateBadge>
+  )
 }
 
 interface DecisionProps {
@@ -176,7 +178,12 @@ const buildSumHeads = (first: string) => [
   `#${t('app.admin.tokens')}`,
   `#${t('app.admin.cost')}`,
 ]
-const buildSumCells = (name: string, sum: UsageSum) => [name, formatNumber(sum.requests), formatNumber(countTokens(sum)), formatCost(sum)]
+const buildSumCells = (name: string, sum: UsageSum) => [
+  name,
+  formatNumber(sum.requests),
+  formatNumber(countTokens(sum)),
+  formatCost(sum),
+]
 
 function DailyUsage() {
   const { data, error } = useSums('day')
@@ -189,7 +196,12 @@ function DailyUsage() {
     <Part title={t('app.admin.lastDays')}>
       <ErrorMessage error={error} />
       <div className="charts">
-        <DayChart sums={sums} what={t('app.admin.requests')} measure={({ requests }) => requests} toText={formatNumber} />
+        <DayChart
+          sums={sums}
+          what={t('app.admin.requests')}
+          measure={({ requests }) => requests}
+          toText={formatNumber}
+        />
         <DayChart sums={sums} what={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
         {currencies.map((currency) => (
           <DayChart
@@ -291,7 +303,13 @@ function ModelQuality({ order, title }: { order: 'slowest' | 'failing'; title: s
         ]}
         rows={shown.map(({ model, provider, calls, failed, medianMs, firstPieceMs }) => ({
           key: `${provider} ${model}`,
-          cells: [model, formatNumber(calls), formatNumber(failed), formatSeconds(medianMs), formatSeconds(firstPieceMs)],
+          cells: [
+            model,
+            formatNumber(calls),
+            formatNumber(failed),
+            formatSeconds(medianMs),
+            formatSeconds(firstPieceMs),
+          ],
         }))}
       />
     </Part>

@@ -41,7 +41,10 @@ const getHeadName = (head = '') => head.replace('#', '')
 export function PlainTable({ label, heads, rows }: PlainTableProps) {
   const classOf = (index: number) => (heads[index]?.startsWith('#') ? 'number' : undefined)
   return (
-    <table className={heads.length > MAX_UNSTACKED_COLUMNS ? 'plain-table stacked-table' : 'plain-table'} aria-label={label}>
+    <table
+      className={heads.length > MAX_UNSTACKED_COLUMNS ? 'plain-table stacked-table' : 'plain-table'}
+      aria-label={label}
+    >
       <thead>
         <tr>
           {heads.map((head, index) => (

@@ -11,14 +11,14 @@ import { useRecords } from './admin-queries.ts'
 import { ChoiceInput, readText } from './form-fields.tsx'
 import { StateBadge } from './parts.tsx'
 import {
+  getRoleLabel,
+  getSourceLabel,
+  getStateLabel,
   type ListedPerson,
   listRoleChoices,
-  getRoleLabel,
   listSourceChoices,
-  getSourceLabel,
   listStateChoices,
   stateKinds,
-  getStateLabel,
   usePeople,
 } from './people.ts'
 import { PersonPage } from './person-page.tsx'
@@ -115,18 +115,12 @@ export const AddPerson = () => (
     act={(form) => {
       const password = String(form.get('password') ?? '')
       return api.admin.addUser.mutate({
-        username: readText(form, 'username'),
-        email: readText(form, 'email'),
-        name: readText(form, 'name'),
-        role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
+        ...readAccount(form),
         ...(password !== '' && { password }),
       })
     }}
   >
-    <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
-    <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
-    <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
-    <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={listRoleChoices()} />
+    <AccountFields />
     <Field
       label={t('app.admin.password')}
       name="password"
@@ -150,18 +144,12 @@ export function InvitePerson() {
         act={async (form) =>
           setMade(
             await api.accountInvitations.create.mutate({
-              username: readText(form, 'username'),
-              email: readText(form, 'email'),
-              name: readText(form, 'name'),
-              role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
+              ...readAccount(form),
             }),
           )
         }
       >
-        <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
-        <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
-        <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
-        <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={listRoleChoices()} />
+        <AccountFields />
         <OpenInvitations />
       </ActionButton>
       {made && (
@@ -176,7 +164,9 @@ export function InvitePerson() {
 
 /** Links that still wait; one ends by hand, or with a newer one. */
 function OpenInvitations() {
-  const { data = [] } = useRecords(['invitations'], (signal) => api.accountInvitations.list.query(undefined, { signal }))
+  const { data = [] } = useRecords(['invitations'], (signal) =>
+    api.accountInvitations.list.query(undefined, { signal }),
+  )
   if (data.length === 0) return null
   return (
     <section aria-label={t('app.admin.openInvitations')}>
@@ -199,3 +189,20 @@ function OpenInvitations() {
     </section>
   )
 }
+
+/** The fields that every new account has. */
+const AccountFields = () => (
+  <>
+    <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
+    <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
+    <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
+    <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={listRoleChoices()} />
+  </>
+)
+
+const readAccount = (form: FormData) => ({
+  username: readText(form, 'username'),
+  email: readText(form, 'email'),
+  name: readText(form, 'name'),
+  role: readText(form, 'role') === 'admin' ? ('admin' as const) : ('user' as const),
+})

@@ -1,17 +1,24 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useId, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton } from './action-button.tsx'
-import { MINUTE_MS, useRecords } from './admin-queries.ts'
+import { MINUTE_MS, useCall, useRecords } from './admin-queries.ts'
 import { useCatalogue } from './catalogue/catalogue.ts'
-import { ChoiceInput, readText, readWords } from './form-fields.tsx'
-import { formatLimitAmount, describeSubject } from './limit-texts.ts'
+import { ChoiceInput, InlineForm, readText, readWords } from './form-fields.tsx'
+import { describeSubject, formatLimitAmount } from './limit-texts.ts'
 import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
-import { type Person, listRoleChoices, getRoleLabel, stateKinds, getStateLabel, usePerson, usePersonTokens } from './people.ts'
+import {
+  getRoleLabel,
+  getStateLabel,
+  listRoleChoices,
+  type Person,
+  stateKinds,
+  usePerson,
+  usePersonTokens,
+} from './people.ts'
 
 /** A person, with all that can be done with them. */
 export function PersonPage({ id }: { id: string }) {
@@ -84,7 +91,10 @@ const ChangeRole = ({ person }: { person: Person }) => (
     text={t('app.admin.roleText')}
     action={t('app.save')}
     act={(form) =>
-      api.admin.setRole.mutate({ user: toUserInput(person), role: readText(form, 'role') === 'admin' ? 'admin' : 'user' })
+      api.admin.setRole.mutate({
+        user: toUserInput(person),
+        role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
+      })
     }
   >
     <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={listRoleChoices()} />
@@ -271,33 +281,21 @@ type Explanation = Awaited<ReturnType<typeof api.models.explain.query>>
 /** Says why a person can, or cannot, ask a model. */
 function ExplainModel({ person }: { person: Person }) {
   const { data } = useCatalogue()
-  const [outcome, setOutcome] = useState<Explanation | { error: unknown }>()
-  const id = useId()
-  const ask = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const model = readText(new FormData(event.currentTarget), 'model')
-    const asked = api.models.explain.query({ user: { id: String(person.id) }, model })
-    setOutcome(await asked.catch((error: unknown) => ({ error })))
-  }
+  const { result, error, run } = useCall<Explanation>()
+  const explain = (form: FormData) =>
+    run(() => api.models.explain.query({ user: toUserInput(person), model: readText(form, 'model') }))
   return (
     <Part title={t('app.admin.mayAsk')}>
-      <form className="try" onSubmit={ask}>
-        <div className="field">
-          <label htmlFor={id}>{t('app.admin.model')}</label>
-          <select id={id} name="model">
-            {data?.models.map(({ modelId, label }) => (
-              <option key={modelId} value={modelId}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </div>
-        <button type="submit" className="quiet-button">
-          {t('app.admin.explain')}
-        </button>
-      </form>
-      <div role="status">{outcome && 'canAsk' in outcome && <Reasons {...outcome} />}</div>
-      {outcome && 'error' in outcome && <ErrorMessage error={outcome.error} />}
+      <InlineForm action={t('app.admin.explain')} submit={explain}>
+        <ChoiceInput
+          label={t('app.admin.model')}
+          name="model"
+          value=""
+          choices={(data?.models ?? []).map(({ modelId, label }) => [modelId, label])}
+        />
+      </InlineForm>
+      <div role="status">{result && <Reasons {...result} />}</div>
+      <ErrorMessage error={error} />
     </Part>
   )
 }

@@ -1,8 +1,8 @@
-import { saveFile } from '../shared/save-file.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { type ReactNode, useEffect, useId, useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
+import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useFilters } from './filters.ts'
 
 export interface Column<Row> {
@@ -51,7 +51,11 @@ export function RecordTable<Row>({ label, columns, rowKey, filters, actions, non
           {actions}
         </p>
       </div>
-      {rows.error ? <ErrorMessage error={rows.error} /> : <Table {...{ label, columns, rowKey, none }} rows={rows.rows} />}
+      {rows.error ? (
+        <ErrorMessage error={rows.error} />
+      ) : (
+        <Table {...{ label, columns, rowKey, none }} rows={rows.rows} />
+      )}
       <Pages hasMore={rows.hasMore} total={rows.total} />
     </section>
   )

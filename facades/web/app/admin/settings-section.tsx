@@ -1,7 +1,7 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { api } from '../shared/api/client.ts'
 import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useFigures, useRecords } from './admin-queries.ts'
 import { useLocalRows } from './local-rows.ts'
 import { Part, PlainTable } from './parts.tsx'
@@ -47,7 +47,9 @@ const LAST_CALLERS = 50
 export function ServiceSettingsSection() {
   const { data, error } = useRecords(['settings'], (signal) => api.settings.list.query(undefined, { signal }))
   const rows = useLocalRows({
-    records: data, error, columns: buildColumns(),
+    records: data,
+    error,
+    columns: buildColumns(),
     texts: ({ name, meaning }) => [name, meaning],
     matchesFilters: ({ isSet }, { source }) => !source || isSet === (source === 'set'),
   })

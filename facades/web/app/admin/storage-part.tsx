@@ -1,13 +1,13 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDate, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
-import { useFigures, runMutation } from './admin-queries.ts'
+import { runMutation, useCall, useFigures } from './admin-queries.ts'
 import { findChoice } from './filters.ts'
-import { readNumber } from './form-fields.tsx'
+import { InlineForm, readNumber } from './form-fields.tsx'
 import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
 
 interface Count {
@@ -85,33 +85,25 @@ const Counts = ({ label, head, counts }: CountsProps) =>
     <PlainTable
       label={label}
       heads={[head, `#${t('app.admin.files')}`, `#${t('app.admin.megabytes')}`]}
-      rows={counts.map(({ key, name, files, bytes }) => ({ key, cells: [name, formatNumber(files), formatMegabytes(bytes)] }))}
+      rows={counts.map(({ key, name, files, bytes }) => ({
+        key,
+        cells: [name, formatNumber(files), formatMegabytes(bytes)],
+      }))}
     />
   )
 
 type Verification = Awaited<ReturnType<typeof api.files.verify.query>>
-type VerifyState = 'ready' | 'working' | { found: Verification } | { error: unknown }
 
 const DEFAULT_SAMPLE = 10
 
 /** Compares what is stored with what the database knows, and reads some of it to the end. */
 function VerifyFiles() {
-  const [state, setState] = useState<VerifyState>('ready')
-  const verify = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    if (state === 'working') return
-    const sample = readNumber(new FormData(event.currentTarget), 'sample') ?? DEFAULT_SAMPLE
-    setState('working')
-    setState(
-      await runMutation(() => api.files.verify.query({ sample })).then(
-        (found) => ({ found }),
-        (error: unknown) => ({ error }),
-      ),
-    )
-  }
+  const { isWorking, result, error, run } = useCall<Verification>()
+  const verify = (form: FormData) =>
+    run(() => runMutation(() => api.files.verify.query({ sample: readNumber(form, 'sample') ?? DEFAULT_SAMPLE })))
   return (
     <>
-      <form className="try" onSubmit={verify}>
+      <InlineForm action={t('app.admin.verifyFiles')} isWorking={isWorking} submit={verify}>
         <Field
           label={t('app.admin.sample')}
           name="sample"
@@ -122,12 +114,9 @@ function VerifyFiles() {
           defaultValue={DEFAULT_SAMPLE}
           required
         />
-        <button type="submit" className="quiet-button" aria-disabled={state === 'working'}>
-          {t(state === 'working' ? 'page.working' : 'app.admin.verifyFiles')}
-        </button>
-      </form>
-      <div role="status">{typeof state === 'object' && 'found' in state && <Findings found={state.found} />}</div>
-      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
+      </InlineForm>
+      <div role="status">{result && <Findings verification={result} />}</div>
+      <ErrorMessage error={error} />
     </>
   )
 }
@@ -139,8 +128,7 @@ const findingLabels = {
   damaged: 'app.admin.findingDamaged',
 } as const
 
-function Findings({ found }: { found: Verification }) {
-  const { files, read, listed } = found
+function Findings({ verification: { files, read, listed } }: { verification: Verification }) {
   const counts = { files: formatNumber(files), read: formatNumber(read) }
   if (listed.length === 0) return <StateBadge kind="ok">{t('app.admin.filesWell', counts)}</StateBadge>
   return (
@@ -164,13 +152,9 @@ function RetentionPreview() {
   const { data, error } = useFigures(['expired', months], (signal) =>
     api.files.expired.query({ ...(months !== undefined && { months }) }, { signal }),
   )
-  const preview = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    setMonths(readNumber(new FormData(event.currentTarget), 'months') ?? undefined)
-  }
   return (
     <>
-      <form className="try" onSubmit={preview}>
+      <InlineForm action={t('app.admin.preview')} submit={(form) => setMonths(readNumber(form, 'months') ?? undefined)}>
         <Field
           label={t('app.admin.retentionMonths')}
           name="months"
@@ -179,10 +163,7 @@ function RetentionPreview() {
           max={1200}
           hint={t('app.admin.retentionHint')}
         />
-        <button type="submit" className="quiet-button">
-          {t('app.admin.preview')}
-        </button>
-      </form>
+      </InlineForm>
       <ErrorMessage error={error} />
       <div role="status">
         {data &&

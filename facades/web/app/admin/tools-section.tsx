@@ -1,13 +1,13 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { FormDialog, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
 import { ActionButton } from './action-button.tsx'
-import { useRecords, runMutation } from './admin-queries.ts'
+import { runMutation, useCall, useRecords } from './admin-queries.ts'
 import { findChoice } from './filters.ts'
-import { readJson, TextInput, readText } from './form-fields.tsx'
+import { readJson, readText, TextInput } from './form-fields.tsx'
 import { FreshSessionDialog } from './fresh-session.tsx'
 import { useLocalRows } from './local-rows.ts'
 import { Part, StateBadge } from './parts.tsx'
@@ -214,9 +214,12 @@ export function ToolsSection() {
   const servers = useServers()
   const { data, error } = useTools()
   const rows = useLocalRows({
-    records: data, error, columns: buildColumns(),
+    records: data,
+    error,
+    columns: buildColumns(),
     texts: ({ name, definition }) => [name, definition.description],
-    matchesFilters: (tool, { server, state }) => (!server || tool.server === server) && (!state || getToolState(tool) === state),
+    matchesFilters: (tool, { server, state }) =>
+      (!server || tool.server === server) && (!state || getToolState(tool) === state),
   })
   return (
     <>
@@ -279,37 +282,36 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
 
 /** Asks all servers whether they answer, or what they offer; a new one is asked by hand. */
 function ServerActions() {
-  const [state, setState] = useState<'ready' | 'working' | 'done' | { error: unknown }>('ready')
-  const run = (call: () => Promise<unknown>) => async () => {
-    setState('working')
-    setState(
-      await runMutation(call).then(
-        () => 'done' as const,
-        (error: unknown) => ({ error }),
-      ),
-    )
-  }
+  const { isWorking, result, error, run } = useCall<'done'>()
+  const runAction = (call: () => Promise<unknown>) => () =>
+    run(async () => {
+      await runMutation(call)
+      return 'done'
+    })
   return (
     <div className="admin-buttons">
       <button
         type="button"
         className="quiet-button"
-        aria-disabled={state === 'working'}
-        onClick={run(() => api.mcp.check.mutate())}
+        aria-disabled={isWorking}
+        onClick={runAction(() => api.mcp.check.mutate())}
       >
         {t('app.admin.testCall')}
       </button>
       <button
         type="button"
         className="quiet-button"
-        aria-disabled={state === 'working'}
-        onClick={run(() => api.mcp.sync.mutate())}
+        aria-disabled={isWorking}
+        onClick={runAction(() => api.mcp.sync.mutate())}
       >
         {t('app.admin.syncTools')}
       </button>
       <AddServer />
-      <span role="status">{state === 'working' ? t('page.working') : state === 'done' ? t('app.admin.done') : ''}</span>
-      {typeof state === 'object' && <ErrorMessage error={state.error} />}
+      <span role="status">
+        {isWorking && t('page.working')}
+        {result && t('app.admin.done')}
+      </span>
+      <ErrorMessage error={error} />
     </div>
   )
 }

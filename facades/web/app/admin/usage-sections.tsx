@@ -52,7 +52,10 @@ const buildSumColumns = <Row extends UsageFigures>(): Column<Row>[] => [
   buildCountColumn('unpriced', 'app.admin.unpriced'),
 ]
 
-const buildCountColumn = <Key extends string, Row extends Record<Key, number>>(key: Key, label: string): Column<Row> => ({
+const buildCountColumn = <Key extends string, Row extends Record<Key, number>>(
+  key: Key,
+  label: string,
+): Column<Row> => ({
   key,
   label: t(label),
   cell: (row) => formatNumber(row[key]),

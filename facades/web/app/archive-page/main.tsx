@@ -3,7 +3,7 @@ import { createRoot } from 'react-dom/client'
 import { Archive } from './archive.ts'
 import { Opener, WrongSecret } from './opener.ts'
 import { Parts } from './parts.tsx'
-import { fillText, locale, formatMoment, texts } from './texts.ts'
+import { fillText, formatMoment, locale, texts } from './texts.ts'
 import './archive-page.css'
 
 /** Opens an archive of a person's data in a browser, without a network. */

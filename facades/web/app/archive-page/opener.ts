@@ -106,7 +106,8 @@ export class Opener {
       if (getRelatedId(row, 'room') !== id) continue
       const { content, createdAt, keyEpoch, model } = row.attributes
       const key = keys.get(keyEpoch)
-      const text = content === null ? '' : key && (await ignoreUnreadable(this.#openInRoom(room.slug, key, content, model)))
+      const text =
+        content === null ? '' : key && (await ignoreUnreadable(this.#openInRoom(room.slug, key, content, model)))
       messages.push({ id: row.id, author: model === null ? 'self' : 'model', at: createdAt, text })
     }
     return messages

@@ -1,5 +1,5 @@
-import { saveFile } from '../shared/save-file.ts'
 import { type ReactNode, useEffect, useState } from 'react'
+import { saveFile } from '../shared/save-file.ts'
 import type { Archive, Row } from './archive.ts'
 import type { Message, Opener, Room } from './opener.ts'
 import { fillText, formatMoment, formatSize, texts } from './texts.ts'
@@ -69,7 +69,12 @@ interface ThreadBrowserProps<Attributes extends { name: string }> {
 }
 
 /** A list of conversations or rooms, of which one is open. */
-function ThreadBrowser<Attributes extends { name: string }>({ read, describe, open, note }: ThreadBrowserProps<Attributes>) {
+function ThreadBrowser<Attributes extends { name: string }>({
+  read,
+  describe,
+  open,
+  note,
+}: ThreadBrowserProps<Attributes>) {
   const [shown, setShown] = useState<Row<Attributes>>()
   const rows = useRead(read)
   if (shown)

@@ -26,7 +26,11 @@ export interface Question {
 }
 
 /** Stores a question behind what was said before, then has the model answer it: nobody pays for what is not kept. */
-export async function sendQuestion(chat: ChatContext, { text, attachments }: Question, before: readonly PathStep[]): Promise<void> {
+export async function sendQuestion(
+  chat: ChatContext,
+  { text, attachments }: Question,
+  before: readonly PathStep[],
+): Promise<void> {
   const { slug, key } = chat
   const content = text === '' ? null : await key.seal(text)
   const parent = getLastNumber(before)

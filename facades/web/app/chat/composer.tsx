@@ -1,8 +1,15 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
-import { AttachButton, createDropHandlers, MessageField, SendButton, useDraft, useQuotations } from '../shared/message-field.tsx'
+import {
+  AttachButton,
+  createDropHandlers,
+  MessageField,
+  SendButton,
+  useDraft,
+  useQuotations,
+} from '../shared/message-field.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
 import { UploadList, useUploads } from '../shared/uploads.tsx'
 import type { Question } from './chat-requests.ts'

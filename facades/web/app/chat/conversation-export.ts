@@ -1,6 +1,6 @@
-import { saveFile } from '../shared/save-file.ts'
 import { api, type Conversation } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
 import { buildPath } from './branches.ts'
 import { type OpenedMessage, openMessage } from './message-content.ts'

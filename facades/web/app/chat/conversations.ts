@@ -1,7 +1,7 @@
-import { formatShortDate } from '../shared/text/formats.ts'
 import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
+import { formatShortDate } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 
 const PAGE_SIZE = 100
@@ -32,7 +32,8 @@ export const useConversations = (name: string) => useInfiniteQuery(buildListQuer
 export const usePinned = () =>
   useQuery({
     queryKey: [LISTS_KEY, 'pinned'],
-    queryFn: ({ signal }) => api.conversations.list.query({ page: { size: MAX_CONVERSATIONS }, isPinned: true }, { signal }),
+    queryFn: ({ signal }) =>
+      api.conversations.list.query({ page: { size: MAX_CONVERSATIONS }, isPinned: true }, { signal }),
   }).data?.data ?? []
 
 export const useFolders = () =>

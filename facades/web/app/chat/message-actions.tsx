@@ -1,6 +1,6 @@
-import { formatTimestamp } from '../shared/text/formats.ts'
 import { insertQuotation } from '../shared/message-field.tsx'
 import type { ChatModel } from '../shared/models/models.ts'
+import { formatTimestamp } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
-import { toMessageNumber, type PathStep } from './branches.ts'
+import { type PathStep, toMessageNumber } from './branches.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import type { Turn } from './turn.ts'
 
@@ -47,7 +47,12 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
 }
 
 /** An answer has its key by what it follows, which is known before it is stored. One that failed may be stored in part. */
-const renderRows = ({ steps, turn, wanted, models }: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
+const renderRows = ({
+  steps,
+  turn,
+  wanted,
+  models,
+}: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
   const open = turn && toMessageNumber(turn.parent)
   const failure = turn?.phase === 'failed' ? turn.error : undefined
   const rows = steps.map((step, index) => {

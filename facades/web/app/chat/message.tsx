@@ -1,7 +1,7 @@
 import { memo, useState } from 'react'
 import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { ToolSteps } from '../shared/answer/tool-steps.tsx'
-import { describeError, isRateLimited, getRequestId } from '../shared/api/error-text.ts'
+import { describeError, getRequestId, isRateLimited } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
@@ -155,7 +155,13 @@ const AnswerBody = ({ answer, isComplete, isStreaming = false, isLast = false }:
 )
 
 /** What the model thought, folded away. */
-function Thoughts({ answer: { thoughts, thinkingSeconds, text }, isStreaming }: { answer: Answer; isStreaming: boolean }) {
+function Thoughts({
+  answer: { thoughts, thinkingSeconds, text },
+  isStreaming,
+}: {
+  answer: Answer
+  isStreaming: boolean
+}) {
   if (thoughts.length === 0) return null
   const isThinking = isStreaming && text === '' && thinkingSeconds === undefined
   return (

@@ -44,7 +44,11 @@ const ownChanges = new Set<string>()
 export const wasOwnChange = (subject: string): boolean => ownChanges.delete(subject)
 
 /** Puts a stored message where its number belongs, in place of what stood there. */
-export async function putMessageInCache(key: ConversationKey, slug: string, stored: StoredMessage): Promise<OpenedMessage> {
+export async function putMessageInCache(
+  key: ConversationKey,
+  slug: string,
+  stored: StoredMessage,
+): Promise<OpenedMessage> {
   ownChanges.add(`${slug}/${stored.number}`)
   const message = await openMessage(key, stored)
   queryClient.setQueryData(getMessagesKey(slug), (known: InfiniteData<Page, string | undefined> | undefined) => {

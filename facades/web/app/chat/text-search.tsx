@@ -1,4 +1,3 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useSyncExternalStore } from 'react'
 import { api, type Conversation } from '../shared/api/client.ts'
@@ -7,6 +6,7 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { useSession } from '../shared/session.tsx'
 import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { openMessage } from './message-content.ts'
 
 interface TextResultsProps {
@@ -32,9 +32,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
       <p className="hint" role="status">
         {describeProgress(state, hits.length)}
       </p>
-      {state.phase === 'failed' && (
-        <ErrorMessage error={state.error} className="notice wrong" />
-      )}
+      {state.phase === 'failed' && <ErrorMessage error={state.error} className="notice wrong" />}
       <button
         type="button"
         className="plain-button"

@@ -1,8 +1,8 @@
 import { api } from '../shared/api/client.ts'
-import type { RoomStore, RoomView } from './room-store.ts'
 import type { RoomFile } from './room.ts'
 import { getMediaType, openRoomFile, readBase64 } from './room-files.ts'
 import type { RoomMessage } from './room-message.ts'
+import type { RoomStore, RoomView } from './room-store.ts'
 
 /** As many of the last messages are disclosed where somebody chooses so. */
 export const LAST_MESSAGES = 20
@@ -27,7 +27,9 @@ interface DisclosureChoice {
 
 /** What a question discloses; of what cannot be opened, nothing. */
 export function previewDisclosure({ view, thread, scope, text, withFiles }: DisclosureChoice): DisclosurePreview {
-  const messages = selectMessages(view, thread, scope).filter((each) => each.unreadable === undefined && !each.isDeleted)
+  const messages = selectMessages(view, thread, scope).filter(
+    (each) => each.unreadable === undefined && !each.isDeleted,
+  )
   const files = withFiles ? messages.flatMap((each) => each.files) : []
   const signs = [...messages.map((each) => each.text), view.systemPrompt, text].reduce(
     (sum, { length }) => sum + length,
@@ -64,13 +66,18 @@ interface ModelQuestion {
 type RequestMessage = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][number]
 
 /** Has a model answer in the room: it is given what was shown, and nothing else. */
-export async function askModel(store: RoomStore, { id, thread, model, disclosure: disclosed, withFiles }: ModelQuestion): Promise<void> {
+export async function askModel(
+  store: RoomStore,
+  { id, thread, model, disclosure: disclosed, withFiles }: ModelQuestion,
+): Promise<void> {
   const { view } = store
   const question = view.byId.get(id)
   const { room, systemPrompt } = view
   if (!room || !question) return
   const told = await Promise.all(
-    [...disclosed.messages, question].map((message) => toRequestMessages(message, view, withFiles || message === question)),
+    [...disclosed.messages, question].map((message) =>
+      toRequestMessages(message, view, withFiles || message === question),
+    ),
   )
   const system: RequestMessage[] =
     systemPrompt === '' ? [] : [{ role: 'system', content: [{ type: 'text', text: systemPrompt }] }]

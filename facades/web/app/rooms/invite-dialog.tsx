@@ -1,11 +1,11 @@
-import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { generate } from 'lean-qr'
 import { useDeferredValue, useId, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { type FoundPerson, findPeople, invitePerson, createInvitationLink } from './invitations.ts'
+import { createInvitationLink, type FoundPerson, findPeople, invitePerson } from './invitations.ts'
 import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 
@@ -95,9 +95,7 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
         <span dir="auto">{name}</span>
         <span className="hint">@{username}</span>
         {state === 'waiting' && <span className="hint">{t('app.rooms.withoutKeys')}</span>}
-        {typeof state === 'object' && (
-          <InlineError error={state.error} />
-        )}
+        {typeof state === 'object' && <InlineError error={state.error} />}
       </span>
       {state === 'invited' ? (
         <span className="hint" role="status">

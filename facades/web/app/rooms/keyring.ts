@@ -19,7 +19,7 @@ import {
 } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
-import { type Room, getSalts } from './room.ts'
+import { getSalts, type Room } from './room.ts'
 
 type KeyedRoom = Pick<Room, 'id' | 'slug'>
 
@@ -47,7 +47,8 @@ export class Keyring {
 
   /** Reads what was wrapped for the person since, and keeps it. */
   async readKeys({ id, slug }: KeyedRoom): Promise<RoomKeys> {
-    const storedKeys = this.#keysBySlug.get(slug) ?? (await roomKeysIn(this.#passkeyKey, slug, await this.#readKeychain()))
+    const storedKeys =
+      this.#keysBySlug.get(slug) ?? (await roomKeysIn(this.#passkeyKey, slug, await this.#readKeychain()))
     const [privateKey, stored] = await Promise.all([this.#readPrivateKey(), readStoredKeys(id)])
     const keys = await openStoredRoomKeys(privateKey, stored, storedKeys)
     this.#keysBySlug.set(slug, storedKeys)

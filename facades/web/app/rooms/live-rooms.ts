@@ -5,7 +5,7 @@ import { type Session, useSession } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
 import { addMentions, mentionsUser } from './mentions.ts'
 import { showNotification } from './notifications.ts'
-import { type Room, asPage, type StoredRoomMessage, getSalts } from './room.ts'
+import { asPage, getSalts, type Room, type StoredRoomMessage } from './room.ts'
 import { MessageOpener } from './room-message.ts'
 import { refreshRooms } from './rooms.ts'
 import { openSocket, type Socket } from './socket.ts'
@@ -57,7 +57,11 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
 
 const isInView = (slug: string) => document.hasFocus() && location.pathname === `/rooms/${slug}`
 
-function listenToRooms(socket: Socket, slugs: readonly string[], onMessage: (slug: string, id: string) => void): () => void {
+function listenToRooms(
+  socket: Socket,
+  slugs: readonly string[],
+  onMessage: (slug: string, id: string) => void,
+): () => void {
   const unsubscribers = slugs.map((slug) => {
     const name = `private-Rooms.${slug}`
     const channel = socket.subscribe(name)

@@ -1,15 +1,15 @@
-import { InlineError } from '../shared/ui/error-message.tsx'
-import { formatTimestamp } from '../shared/text/formats.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { InlineError } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon, IconButton } from '../shared/ui/icon.tsx'
 import { forgetPendingPerson, listPendingPeople } from './invitations.ts'
-import { type Member, type Role, getRelatedId, roleLabels, roles } from './room.ts'
+import { getRelatedId, type Member, type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import { listInvitations, getMemberName, listPeople } from './room-members.ts'
+import { getMemberName, listInvitations, listPeople } from './room-members.ts'
 import { endMembership } from './rooms.ts'
 import { SidePanel } from './side-panel.tsx'
 
@@ -128,7 +128,9 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
       {isChangeable && (
         <IconButton icon="close" label={t('app.rooms.remove', { name })} onClick={() => setConfirming(true)} />
       )}
-      {isConfirming && <EndMembershipDialog name={isOwn ? undefined : name} end={end} close={() => setConfirming(false)} />}
+      {isConfirming && (
+        <EndMembershipDialog name={isOwn ? undefined : name} end={end} close={() => setConfirming(false)} />
+      )}
     </li>
   )
 }

@@ -1,9 +1,9 @@
-import { formatTime, formatTimestamp } from '../shared/text/formats.ts'
 import { memo, useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { Sources } from '../shared/markdown/sources.tsx'
 import { insertQuotation } from '../shared/message-field.tsx'
+import { formatTime, formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { EditForm } from '../shared/ui/edit-form.tsx'
@@ -12,7 +12,7 @@ import { Icon, IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import type { OutgoingMessage } from './message-sender.ts'
-import { type Disclosure, canWrite } from './room.ts'
+import { canWrite, type Disclosure } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
 import { getAskerName } from './room-members.ts'
@@ -86,7 +86,11 @@ const unreadableLabels = {
   damaged: 'app.rooms.closed.damaged',
 } as const
 
-function MessageBody({ message: { text, model, sources, unreadable: closed, isDeleted, keyEpoch } }: { message: RoomMessage }) {
+function MessageBody({
+  message: { text, model, sources, unreadable: closed, isDeleted, keyEpoch },
+}: {
+  message: RoomMessage
+}) {
   if (isDeleted) return <p className="hint gone">{t('app.rooms.deleted')}</p>
   if (closed !== undefined)
     return (
@@ -164,7 +168,10 @@ function useMessageMenu(
   const quoteMessage = () => insertQuotation(isInThread ? 'thread' : 'room', `**${nameOf(message)}:**\n${message.text}`)
   const entries: [boolean, MenuEntry][] = [
     [canWrite && isReadable, { icon: 'quote', label: t('app.message.quote'), choose: quoteMessage }],
-    [disclosure !== undefined, { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => openDialog('disclosure') }],
+    [
+      disclosure !== undefined,
+      { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => openDialog('disclosure') },
+    ],
     [isAuthor && canWrite && isReadable, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [
       (isAuthor && canWrite) || isAdmin,
@@ -213,37 +220,39 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
 }
 
 /** A message that is not at the service yet. */
-export const OutgoingItem = memo(({ message: { queued: letter, text, state, error } }: { message: OutgoingMessage }) => {
-  const { store } = useRoom()
-  const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
-  return (
-    <article
-      className={`room-message outgoing ${state}`}
-      aria-label={t('app.message.by', { name: t('app.message.you') })}
-    >
-      <header>
-        <h2>{t('app.message.you')}</h2>
-        <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
-          {t(label)}
-        </span>
-      </header>
-      <div dir="auto">
-        <Markdown text={withLineBreaks(text)} />
-      </div>
-      {letter.attachments.length > 0 && (
-        <p className="hint">{t('app.rooms.filesWaiting', { count: letter.attachments.length })}</p>
-      )}
-      {state === 'failed' && (
-        <p className="actions left">
-          <span className="wrong">{describeError(error)}</span>
-          <button type="button" className="quiet-button" onClick={() => store.sender?.retry(letter.clientId)}>
-            {t('app.tryAgain')}
-          </button>
-          <button type="button" className="quiet-button" onClick={() => store.sender?.discard(letter.clientId)}>
-            {t('app.rooms.discard')}
-          </button>
-        </p>
-      )}
-    </article>
-  )
-})
+export const OutgoingItem = memo(
+  ({ message: { queued: letter, text, state, error } }: { message: OutgoingMessage }) => {
+    const { store } = useRoom()
+    const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
+    return (
+      <article
+        className={`room-message outgoing ${state}`}
+        aria-label={t('app.message.by', { name: t('app.message.you') })}
+      >
+        <header>
+          <h2>{t('app.message.you')}</h2>
+          <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
+            {t(label)}
+          </span>
+        </header>
+        <div dir="auto">
+          <Markdown text={withLineBreaks(text)} />
+        </div>
+        {letter.attachments.length > 0 && (
+          <p className="hint">{t('app.rooms.filesWaiting', { count: letter.attachments.length })}</p>
+        )}
+        {state === 'failed' && (
+          <p className="actions left">
+            <span className="wrong">{describeError(error)}</span>
+            <button type="button" className="quiet-button" onClick={() => store.sender?.retry(letter.clientId)}>
+              {t('app.tryAgain')}
+            </button>
+            <button type="button" className="quiet-button" onClick={() => store.sender?.discard(letter.clientId)}>
+              {t('app.rooms.discard')}
+            </button>
+          </p>
+        )}
+      </article>
+    )
+  },
+)

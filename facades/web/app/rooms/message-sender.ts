@@ -158,7 +158,8 @@ export class MessageSender {
 
   async #handleFailure(queued: QueuedMessage, error: unknown): Promise<void> {
     const status = error instanceof SvcError ? error.status : undefined
-    if (error instanceof SvcError && (status === undefined || status === 503 || status === 429)) return this.#pauseSending()
+    if (error instanceof SvcError && (status === undefined || status === 503 || status === 429))
+      return this.#pauseSending()
     if (status === 409 && (await this.#resealWithNewKey(queued))) return
     this.#update(queued.clientId, { state: 'failed', error })
   }

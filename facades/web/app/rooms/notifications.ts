@@ -27,7 +27,10 @@ export async function chooseNotificationLevel(level: NotificationLevel): Promise
 const EXCERPT_LENGTH = 200
 
 /** Says that a message came, and what it says only where the person allowed that. One notice a room stands for all that come. */
-export function showNotification({ id, name, isMuted }: Pick<Room, 'id' | 'name' | 'isMuted'>, message: RoomMessage): void {
+export function showNotification(
+  { id, name, isMuted }: Pick<Room, 'id' | 'name' | 'isMuted'>,
+  message: RoomMessage,
+): void {
   // The browser is asked last, as its answer takes long where many messages come.
   if (document.hasFocus() || isMuted) return
   const level = readNotificationLevel()

@@ -1,8 +1,8 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { type ChatModel, findModelLabel, useModels } from '../shared/models/models.ts'
 import { type Session, useSession } from '../shared/session.tsx'
-import { RoomStore, type RoomView } from './room-store.ts'
 import { RoomSearch } from './room-search.ts'
+import { RoomStore, type RoomView } from './room-store.ts'
 
 interface RoomState {
   session: Session

@@ -1,7 +1,7 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { RoomFile } from './room.ts'

@@ -1,5 +1,5 @@
-import { saveFile } from '../shared/save-file.ts'
 import { openFile, type RoomKeys, sealFile } from '../../browser/crypto.ts'
+import { saveFile } from '../shared/save-file.ts'
 import type { RoomFile } from './room.ts'
 
 /** Media types by the ends of names, as an encrypted file tells nothing of what it is. */

@@ -1,7 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import type { RoomKeys } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
-import { MAX_SINGLE_READS, type Room, asPage, type StoredRoomMessage } from './room.ts'
+import { asPage, MAX_SINGLE_READS, type Room, type StoredRoomMessage } from './room.ts'
 import type { MessageOpener, RoomMessage } from './room-message.ts'
 
 /** Messages of a page as they are looked at, and of one on the way to an earlier message. */

@@ -1,7 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
-import { type Disclosure, MAX_SINGLE_READS, type Member, asPage, getRelatedId } from './room.ts'
+import { asPage, type Disclosure, getRelatedId, MAX_SINGLE_READS, type Member } from './room.ts'
 
 const PAGE_SIZE = 500
 

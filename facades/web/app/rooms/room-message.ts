@@ -11,7 +11,7 @@ import {
   unseal,
 } from '../../browser/crypto.ts'
 import type { Source } from '../shared/markdown/sources.tsx'
-import { type RoomFile, getRelatedId, type StoredRoomMessage } from './room.ts'
+import { getRelatedId, type RoomFile, type StoredRoomMessage } from './room.ts'
 
 /** Why a message does not show its text. */
 export type UnreadableReason = 'missing' | 'earlier' | 'damaged'

@@ -1,7 +1,7 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
 import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { forgetMentions } from './mentions.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
@@ -340,10 +340,7 @@ export function RoomPlaceholder() {
   const phase = useRoomView((view) => view.phase)
   const error = useRoomView((view) => view.error)
   const isOnline = useIsOnline()
-  if (phase === 'failed')
-    return (
-      <ErrorMessage error={error} className="notice wrong" />
-    )
+  if (phase === 'failed') return <ErrorMessage error={error} className="notice wrong" />
   if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
   return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
 }

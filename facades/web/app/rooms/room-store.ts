@@ -3,14 +3,14 @@ import { type Change, follow, type LiveStream, roomStream } from '../../../clien
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
-import { StreamingAnswers } from './streaming-answers.ts'
-import { type Keyring, getKeyring } from './keyring.ts'
+import { getKeyring, type Keyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
-import { type Disclosure, type Member, canWrite, getOwnId, type Room, getSalts } from './room.ts'
+import { canWrite, type Disclosure, getOwnId, getSalts, type Member, type Room } from './room.ts'
 import { RoomHistory, type ShownMessages } from './room-history.ts'
 import { RoomMembers } from './room-members.ts'
 import { MessageOpener } from './room-message.ts'
 import { createSocketTransport } from './socket.ts'
+import { StreamingAnswers } from './streaming-answers.ts'
 
 /** How often what has come is shown at most. */
 const SHOW_MS = 350

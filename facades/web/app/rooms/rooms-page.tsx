@@ -1,6 +1,6 @@
-import { PageHead } from '../shared/ui/page-head.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { PageHead } from '../shared/ui/page-head.tsx'
 import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 import './rooms.css'

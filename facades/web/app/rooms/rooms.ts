@@ -3,7 +3,7 @@ import { sealRoomText } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
-import { type Member, type Room, getSalts } from './room.ts'
+import { getSalts, type Member, type Room } from './room.ts'
 import { readBase64 } from './room-files.ts'
 import { MessageOpener, type SealedText } from './room-message.ts'
 
@@ -141,7 +141,10 @@ async function readLastMessages(session: Session, rooms: readonly Room[], signal
 /** Nothing where there is no key yet. */
 async function openText(session: Session, room: Room, sealed: SealedText): Promise<string> {
   try {
-    return await new MessageOpener(room.slug, getSalts(session)).openText(sealed, await getKeyring(session).getKeys(room))
+    return await new MessageOpener(room.slug, getSalts(session)).openText(
+      sealed,
+      await getKeyring(session).getKeys(room),
+    )
   } catch {
     return ''
   }

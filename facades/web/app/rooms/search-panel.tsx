@@ -1,7 +1,7 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { formatTimestamp } from '../shared/text/formats.ts'
 import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useAuthorName } from './message-item.tsx'
 import { getSalts } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -92,9 +92,7 @@ function SearchReach({ state: { phase, reach, error }, hasFound }: { state: Sear
         {t(isWhole ? 'app.rooms.searchedAll' : 'app.rooms.searchedLast', { count: reached })}
         {!hasFound && !isReading && ` ${t('app.search.nothing')}`}
       </p>
-      {phase === 'failed' && (
-        <ErrorMessage error={error} />
-      )}
+      {phase === 'failed' && <ErrorMessage error={error} />}
       {!isWhole && !reach.isFull && (
         <button type="button" className="plain-button" onClick={isReading ? () => search.stopReading() : read}>
           {t(isReading ? 'app.composer.stop' : 'app.rooms.searchAll')}

@@ -1,10 +1,10 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { SvcError } from '../../../client/index.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
 
 const key = ['person-export']
@@ -74,7 +74,12 @@ function ExportState({ made: { state, requestedAt, endedAt, expiresAt, bytes } }
     return <p className="wrong">{t('app.settings.dataFailed', { time: formatDateTime(endedAt ?? requestedAt) })}</p>
   return (
     <>
-      <p>{t('app.settings.dataReady', { time: formatDateTime(requestedAt), size: sizeFormat.format((bytes ?? 0) / 1e6) })}</p>
+      <p>
+        {t('app.settings.dataReady', {
+          time: formatDateTime(requestedAt),
+          size: sizeFormat.format((bytes ?? 0) / 1e6),
+        })}
+      </p>
       <p>{t('app.settings.dataExpires', { time: formatDateTime(expiresAt) })}</p>
       <p className="hint">{t('app.settings.dataOpen')}</p>
     </>

@@ -1,7 +1,7 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { type ReactNode, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
-import { ConfirmButton, type Confirmation } from '../shared/ui/confirm-button.tsx'
+import { type Confirmation, ConfirmButton } from '../shared/ui/confirm-button.tsx'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
 
 interface Item {

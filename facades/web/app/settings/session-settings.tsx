@@ -21,7 +21,9 @@ export function SessionSettings() {
       intro={t('app.settings.sessionsIntro')}
       items={data?.map((session) => ({
         key: session.handle,
-        name: session.isCurrent ? `${describeSession(session)} (${t('app.settings.sessionHere')})` : describeSession(session),
+        name: session.isCurrent
+          ? `${describeSession(session)} (${t('app.settings.sessionHere')})`
+          : describeSession(session),
         details: [
           t('app.settings.sessionTimes', {
             began: formatDateTime(session.beganAt),

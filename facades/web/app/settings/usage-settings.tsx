@@ -1,8 +1,8 @@
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
-import { formatUtcDay, formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
+import { formatDateTime, formatMoney, formatNumber, formatUtcDay } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { SettingsSection } from './settings-form.tsx'
 
 /** How much of each limit is used, and what the person asked models lately. */
@@ -23,16 +23,17 @@ function UsageReport() {
     queryKey: ['usage'],
     queryFn: ({ signal }) => api.usage.summary.query({}, { signal }),
   })
-  if (error)
-    return (
-      <ErrorMessage error={error} />
-    )
+  if (error) return <ErrorMessage error={error} />
   if (!sums) return <div className="settings-waiting" aria-busy="true" />
   if (sums.length === 0) return <p>{t('app.settings.usageNone')}</p>
   const total = sumUsage(sums)
   return (
     <>
-      <UsageChart sums={sums} days={REPORT_DAYS} label={t('app.settings.usageChart', { tokens: formatNumber(total.tokens) })} />
+      <UsageChart
+        sums={sums}
+        days={REPORT_DAYS}
+        label={t('app.settings.usageChart', { tokens: formatNumber(total.tokens) })}
+      />
       <SumTable head={t('app.settings.usageModel')} rows={groupByModel(sums)} total={total} />
       {listRemarks(sums).map((remark) => (
         <p key={remark} className="hint">

@@ -26,7 +26,9 @@ export function followChanges(apply: (change: ChangeEvent) => void, source: Sour
     apply(change)
     channel.postMessage(change)
   }
-  navigator.locks.request(lock, { signal: stopped.signal }, () => followAsLeader(source, hear, stopped.signal)).catch(ignoreAbort)
+  navigator.locks
+    .request(lock, { signal: stopped.signal }, () => followAsLeader(source, hear, stopped.signal))
+    .catch(ignoreAbort)
   return () => {
     stopped.abort()
     channel.close()
@@ -36,7 +38,11 @@ export function followChanges(apply: (change: ChangeEvent) => void, source: Sour
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
 
 /** Follows again after a pause where the stream has ended, as it does when the session goes on under another id. */
-async function followAsLeader(source: SourceName, hear: (change: ChangeEvent) => void, signal: AbortSignal): Promise<void> {
+async function followAsLeader(
+  source: SourceName,
+  hear: (change: ChangeEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let pause = FIRST_PAUSE_MS
   while (!signal.aborted) {
     const beganAt = Date.now()

@@ -65,7 +65,11 @@ export function useUploads(seal?: SealFile) {
 const formatMegabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
 
 /** `fetch` tells nothing of what was sent already. */
-function uploadFile(file: File, seal: SealFile | undefined, change: (changes: Partial<Upload>) => void): XMLHttpRequest {
+function uploadFile(
+  file: File,
+  seal: SealFile | undefined,
+  change: (changes: Partial<Upload>) => void,
+): XMLHttpRequest {
   const request = new XMLHttpRequest()
   request.open('POST', `${jsonApi}/attachments/actions/upload`)
   request.setRequestHeader('accept', 'application/vnd.api+json')

@@ -1,6 +1,7 @@
-import { createContext, type ReactNode, useContext } from 'react'
-import { t } from '../../shared/text/labels.ts'
+import { type ComponentProps, createContext, type ReactNode, useContext } from 'react'
 import { api, type Model } from '../../shared/api/client.ts'
+import { t } from '../../shared/text/labels.ts'
+import { Field } from '../../shared/ui/field.tsx'
 import { useRecords } from '../admin-queries.ts'
 import type { Provider } from './catalogue.ts'
 
@@ -52,6 +53,13 @@ export function FileOwned({ attribute, children }: { attribute: string; children
     </fieldset>
   )
 }
+
+/** A field for the attribute of its name, disabled where the file sets that. */
+export const OwnedField = (props: ComponentProps<typeof Field> & { name: string }) => (
+  <FileOwned attribute={props.name}>
+    <Field {...props} />
+  </FileOwned>
+)
 
 interface FileNoteProps {
   origin: Origin | undefined

@@ -1,13 +1,20 @@
-import { useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton } from '../action-button.tsx'
 import { useRecords } from '../admin-queries.ts'
-import { CheckInput, ChoiceInput, formatJson, readJson, readNumber, TextInput, readText, readWords } from '../form-fields.tsx'
+import {
+  CheckInput,
+  ChoiceInput,
+  formatJson,
+  readJson,
+  readNumber,
+  readText,
+  readWords,
+  TextInput,
+} from '../form-fields.tsx'
 import { type ModelWithProvider, type Provider, toVersionCondition } from './catalogue.ts'
-import { FileOwned, useOrigin, findLine, omitFileOwned } from './config-file.tsx'
-import { getFirstRange, isFree, type PriceRange, toMillionPrice, getPriceRanges, rateFields, readPricing } from './prices.ts'
+import { FileOwned, findLine, OwnedField, omitFileOwned, useOrigin } from './config-file.tsx'
 
 interface ModelProps {
   model: ModelWithProvider
@@ -16,7 +23,7 @@ interface ModelProps {
 type ModelChange = Omit<Parameters<typeof api.aiModels.update.mutate>[0], 'id' | 'ifVersion'>
 
 /** Changes what of a model the file does not own. */
-function useUpdate(model: ModelWithProvider) {
+export function useUpdate(model: ModelWithProvider) {
   const origin = useOrigin()
   return (change: ModelChange) =>
     api.aiModels.update.mutate({ id: model.id, ...toVersionCondition(model), ...omitFileOwned(origin, change) })
@@ -80,66 +87,50 @@ export function EditModel({ model }: ModelProps) {
 const NameFields = ({ model }: ModelProps) => (
   <>
     <div className="field-pair">
-      <FileOwned attribute="label">
-        <Field label={t('app.admin.label')} name="label" defaultValue={model.label} required maxLength={200} />
-      </FileOwned>
-      <FileOwned attribute="modelId">
-        <Field label={t('app.admin.modelId')} name="modelId" defaultValue={model.modelId} required maxLength={200} />
-      </FileOwned>
+      <OwnedField label={t('app.admin.label')} name="label" defaultValue={model.label} required maxLength={200} />
+      <OwnedField label={t('app.admin.modelId')} name="modelId" defaultValue={model.modelId} required maxLength={200} />
     </div>
     <div className="field-pair">
-      <FileOwned attribute="upstreamId">
-        <Field
-          label={t('app.admin.upstreamId')}
-          name="upstreamId"
-          defaultValue={model.upstreamId ?? ''}
-          maxLength={200}
-        />
-      </FileOwned>
-      <FileOwned attribute="modelType">
-        <Field label={t('app.admin.kind')} name="modelType" defaultValue={model.modelType} required maxLength={40} />
-      </FileOwned>
+      <OwnedField
+        label={t('app.admin.upstreamId')}
+        name="upstreamId"
+        defaultValue={model.upstreamId ?? ''}
+        maxLength={200}
+      />
+      <OwnedField label={t('app.admin.kind')} name="modelType" defaultValue={model.modelType} required maxLength={40} />
     </div>
   </>
 )
 
 const PositionFields = ({ model }: ModelProps) => (
   <>
-    <FileOwned attribute="position">
-      <Field
-        label={t('app.admin.position')}
-        name="position"
-        type="number"
-        min={0}
-        max={10_000}
-        defaultValue={model.position ?? ''}
-        hint={t('app.admin.positionHint')}
-      />
-    </FileOwned>
-    <FileOwned attribute="flags">
-      <Field
-        label={t('app.admin.flags')}
-        name="flags"
-        defaultValue={model.flags.join(', ')}
-        hint={t('app.admin.wordsHint')}
-      />
-    </FileOwned>
-    <FileOwned attribute="fallback">
-      <Field
-        label={t('app.admin.fallback')}
-        name="fallback"
-        defaultValue={(model.fallback ?? []).join(', ')}
-        hint={t('app.admin.fallbackHint')}
-      />
-    </FileOwned>
-    <FileOwned attribute="documentationUrl">
-      <Field
-        label={t('app.admin.documentation')}
-        name="documentationUrl"
-        type="url"
-        defaultValue={model.documentationUrl ?? ''}
-      />
-    </FileOwned>
+    <OwnedField
+      label={t('app.admin.position')}
+      name="position"
+      type="number"
+      min={0}
+      max={10_000}
+      defaultValue={model.position ?? ''}
+      hint={t('app.admin.positionHint')}
+    />
+    <OwnedField
+      label={t('app.admin.flags')}
+      name="flags"
+      defaultValue={model.flags.join(', ')}
+      hint={t('app.admin.wordsHint')}
+    />
+    <OwnedField
+      label={t('app.admin.fallback')}
+      name="fallback"
+      defaultValue={(model.fallback ?? []).join(', ')}
+      hint={t('app.admin.fallbackHint')}
+    />
+    <OwnedField
+      label={t('app.admin.documentation')}
+      name="documentationUrl"
+      type="url"
+      defaultValue={model.documentationUrl ?? ''}
+    />
   </>
 )
 
@@ -171,122 +162,13 @@ export function EditAccess({ model }: ModelProps) {
           />
         </fieldset>
       </FileOwned>
-      <FileOwned attribute="groups">
-        <Field
-          label={t('app.admin.groups')}
-          name="groups"
-          defaultValue={(model.groups ?? []).join(', ')}
-          hint={t('app.admin.groupsHint')}
-        />
-      </FileOwned>
+      <OwnedField
+        label={t('app.admin.groups')}
+        name="groups"
+        defaultValue={(model.groups ?? []).join(', ')}
+        hint={t('app.admin.groupsHint')}
+      />
     </ActionButton>
-  )
-}
-
-/** Sets its prices, which may have steps by the length of the input. */
-export function EditPrices({ model }: ModelProps) {
-  const update = useUpdate(model)
-  return (
-    <ActionButton
-      label={t('app.admin.prices')}
-      title={t('app.admin.pricesOf', { name: model.label })}
-      text={t('app.admin.pricesText')}
-      action={t('app.save')}
-      act={(form) => update({ pricing: readPricing(form, model) })}
-    >
-      <FileOwned attribute="pricing">
-        <PriceFields model={model} />
-      </FileOwned>
-    </ActionButton>
-  )
-}
-
-function PriceFields({ model }: ModelProps) {
-  const [kind, setKind] = useState(isFree(model) ? 'free' : getFirstRange(model) ? 'priced' : 'unknown')
-  const kinds = [
-    ['priced', t('app.admin.priceByToken')],
-    ['free', t('app.model.free')],
-    ['unknown', t('app.admin.priceUnknown')],
-  ] as const
-  return (
-    <>
-      <fieldset className="checks">
-        <legend>{t('app.admin.price')}</legend>
-        {kinds.map(([value, text]) => (
-          <label key={value} className="check">
-            <input type="radio" name="kind" value={value} checked={value === kind} onChange={() => setKind(value)} />{' '}
-            {text}
-          </label>
-        ))}
-      </fieldset>
-      {kind === 'priced' && (
-        <>
-          <Field
-            label={t('app.admin.currency')}
-            name="currency"
-            defaultValue={getFirstRange(model)?.currency ?? 'EUR'}
-            required
-            pattern="[A-Za-z]{3}"
-            maxLength={3}
-          />
-          <PriceSteps ranges={getPriceRanges(model)} />
-        </>
-      )}
-    </>
-  )
-}
-
-/** The prices from one length of the input on, and those of longer ones. */
-function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
-  const [steps, setSteps] = useState(() => Array.from({ length: Math.max(1, ranges.length) }, (_, index) => index))
-  return (
-    <>
-      {steps.map((step) => (
-        <fieldset key={step} className="price-step">
-          <legend>{step === 0 ? t('app.admin.fromFirstToken') : t('app.admin.longerInput')}</legend>
-          <input type="hidden" name="step" value={step} />
-          <div className="field-pair">
-            {step > 0 && (
-              <Field
-                label={t('app.admin.fromTokens')}
-                name={`${step} from`}
-                type="number"
-                min={1}
-                defaultValue={ranges[step]?.range[0] ?? ''}
-                required
-              />
-            )}
-            {rateFields.map(([name, label]) => (
-              <Field
-                key={name}
-                label={t(label)}
-                name={`${step} ${name}`}
-                type="number"
-                step="any"
-                min={0}
-                defaultValue={toMillionPrice(ranges[step]?.[name])}
-              />
-            ))}
-          </div>
-          {step > 0 && (
-            <button
-              type="button"
-              className="quiet-button"
-              onClick={() => setSteps(steps.filter((each) => each !== step))}
-            >
-              {t('app.admin.removeStep')}
-            </button>
-          )}
-        </fieldset>
-      ))}
-      <button
-        type="button"
-        className="quiet-button"
-        onClick={() => setSteps([...steps, Math.max(...steps, ranges.length - 1) + 1])}
-      >
-        {t('app.admin.addStep')}
-      </button>
-    </>
   )
 }
 

@@ -1,18 +1,28 @@
-import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useId, useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { Markdown } from '../../shared/markdown/markdown.tsx'
 import { useSession } from '../../shared/session.tsx'
 import { formatDate } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
+import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton } from '../action-button.tsx'
-import { TextWithPreview, readText } from '../form-fields.tsx'
+import { useCall } from '../admin-queries.ts'
+import { InlineForm, readText, TextWithPreview } from '../form-fields.tsx'
 import { Facts, Part, StateBadge } from '../parts.tsx'
-import { type Description, modelStateKinds, modelStateLabels, type ModelWithProvider, getModelState, useCatalogue, useDescriptions, toVersionCondition } from './catalogue.ts'
-import { describeOrigin, OriginProvider, useOrigin, findLine, useOrigins } from './config-file.tsx'
-import { EditAccess, EditModel, EditParameters, EditPrices, EditTools, ToggleModelButton } from './model-dialogs.tsx'
-import { formatPrice } from './prices.ts'
+import {
+  type Description,
+  getModelState,
+  type ModelWithProvider,
+  modelStateKinds,
+  modelStateLabels,
+  toVersionCondition,
+  useCatalogue,
+  useDescriptions,
+} from './catalogue.ts'
+import { describeOrigin, findLine, OriginProvider, useOrigin, useOrigins } from './config-file.tsx'
+import { EditAccess, EditModel, EditParameters, EditTools, ToggleModelButton } from './model-dialogs.tsx'
+import { EditPrices, formatPrice } from './prices.tsx'
 
 /** A model, with all that can be set of it. */
 export function ModelPage({ id }: { id: string }) {
@@ -190,29 +200,24 @@ function saveDescription({ model, locale, description, text }: SavedDescription)
 
 /** Asks the model a question here, as an administrator would in a chat. */
 function TryModel({ model }: { model: ModelWithProvider }) {
-  const [state, setState] = useState<'ready' | 'working' | { text: string } | { error: unknown }>('ready')
-  const id = useId()
-  const ask = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    if (state === 'working') return
-    const text = readText(new FormData(event.currentTarget), 'question')
-    setState('working')
-    const messages = [{ role: 'user' as const, content: { text } }]
-    setState(await api.ai.ask.mutate({ model: model.modelId, messages }).catch((error: unknown) => ({ error })))
+  const { isWorking, result, error, run } = useCall<{ text: string }>()
+  const ask = (form: FormData) => {
+    const messages = [{ role: 'user' as const, content: { text: readText(form, 'question') } }]
+    return run(() => api.ai.ask.mutate({ model: model.modelId, messages }))
   }
   return (
     <Part title={t('app.admin.try')}>
-      <form className="try" onSubmit={ask}>
-        <div className="field">
-          <label htmlFor={id}>{t('app.admin.question')}</label>
-          <input id={id} name="question" defaultValue={t('app.admin.tryText')} required maxLength={2000} />
-        </div>
-        <button type="submit" className="button" aria-disabled={state === 'working'}>
-          {t(state === 'working' ? 'page.working' : 'app.admin.ask')}
-        </button>
-      </form>
-      <div role="status">{typeof state === 'object' && 'text' in state && <Markdown text={state.text} />}</div>
-      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
+      <InlineForm action={t('app.admin.ask')} className="button" isWorking={isWorking} submit={ask}>
+        <Field
+          label={t('app.admin.question')}
+          name="question"
+          defaultValue={t('app.admin.tryText')}
+          required
+          maxLength={2000}
+        />
+      </InlineForm>
+      <div role="status">{result && <Markdown text={result.text} />}</div>
+      <ErrorMessage error={error} />
     </Part>
   )
 }

@@ -3,10 +3,10 @@ import { t } from '../../shared/text/labels.ts'
 import { useLocalRows } from '../local-rows.ts'
 import { StateBadge } from '../parts.tsx'
 import { ChoiceField, type Column, RecordTable, SearchField } from '../record-table.tsx'
-import { modelStateKinds, modelStateLabels, type ModelWithProvider, getModelState, useCatalogue } from './catalogue.ts'
+import { getModelState, type ModelWithProvider, modelStateKinds, modelStateLabels, useCatalogue } from './catalogue.ts'
 import { AddModel } from './model-dialogs.tsx'
-import { listGroups, ModelPage, listSurfaces } from './model-page.tsx'
-import { formatPrice } from './prices.ts'
+import { listGroups, listSurfaces, ModelPage } from './model-page.tsx'
+import { formatPrice } from './prices.tsx'
 
 const buildColumns = (): Column<ModelWithProvider>[] => [
   {
@@ -50,7 +50,9 @@ const buildColumns = (): Column<ModelWithProvider>[] => [
   {
     key: 'state',
     label: t('app.admin.state'),
-    cell: (model) => <StateBadge kind={modelStateKinds[getModelState(model)]}>{t(modelStateLabels[getModelState(model)])}</StateBadge>,
+    cell: (model) => (
+      <StateBadge kind={modelStateKinds[getModelState(model)]}>{t(modelStateLabels[getModelState(model)])}</StateBadge>
+    ),
     text: getModelState,
     isSortable: true,
   },

@@ -1,15 +1,23 @@
-import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton } from '../action-button.tsx'
-import { runMutation } from '../admin-queries.ts'
-import { CheckInput, formatJson, readJson, TextInput, readText, readWords } from '../form-fields.tsx'
+import { runMutation, useCall } from '../admin-queries.ts'
+import { CheckInput, formatJson, readJson, readText, readWords, TextInput } from '../form-fields.tsx'
 import { Facts, Part, PlainTable, StateBadge } from '../parts.tsx'
 import { type Catalogue, type Provider, toVersionCondition } from './catalogue.ts'
-import { describeOrigin, OriginProvider, FileOwned, useOrigin, findLine, useOrigins, omitFileOwned } from './config-file.tsx'
+import {
+  describeOrigin,
+  FileOwned,
+  findLine,
+  OriginProvider,
+  OwnedField,
+  omitFileOwned,
+  useOrigin,
+  useOrigins,
+} from './config-file.tsx'
 
 interface ProviderPageProps {
   id: string
@@ -146,7 +154,11 @@ type ProviderChange = Omit<Parameters<typeof api.aiProviders.update.mutate>[0], 
 function useUpdate(provider: Provider) {
   const origin = useOrigin()
   return (change: ProviderChange) =>
-    api.aiProviders.update.mutate({ id: provider.id, ...toVersionCondition(provider), ...omitFileOwned(origin, change) })
+    api.aiProviders.update.mutate({
+      id: provider.id,
+      ...toVersionCondition(provider),
+      ...omitFileOwned(origin, change),
+    })
 }
 
 function EditProvider({ provider }: { provider: Provider }) {
@@ -167,26 +179,20 @@ function EditProvider({ provider }: { provider: Provider }) {
         })
       }
     >
-      <FileOwned attribute="name">
-        <Field label={t('app.name')} name="name" defaultValue={provider.name} required maxLength={120} />
-      </FileOwned>
-      <FileOwned attribute="apiUrl">
-        <Field
-          label={t('app.admin.address')}
-          name="apiUrl"
-          type="url"
-          defaultValue={provider.apiUrl ?? ''}
-          hint={t('app.admin.addressHint')}
-        />
-      </FileOwned>
-      <FileOwned attribute="groups">
-        <Field
-          label={t('app.admin.groups')}
-          name="groups"
-          defaultValue={(provider.groups ?? []).join(', ')}
-          hint={t('app.admin.groupsHint')}
-        />
-      </FileOwned>
+      <OwnedField label={t('app.name')} name="name" defaultValue={provider.name} required maxLength={120} />
+      <OwnedField
+        label={t('app.admin.address')}
+        name="apiUrl"
+        type="url"
+        defaultValue={provider.apiUrl ?? ''}
+        hint={t('app.admin.addressHint')}
+      />
+      <OwnedField
+        label={t('app.admin.groups')}
+        name="groups"
+        defaultValue={(provider.groups ?? []).join(', ')}
+        hint={t('app.admin.groupsHint')}
+      />
       <FileOwned attribute="settings">
         <TextInput
           label={t('app.admin.settingsJson')}
@@ -244,22 +250,15 @@ function RemoveProvider({ provider, models }: { provider: Provider; models: numb
 
 /** Asks all providers, or one, which models they offer now, which also tells whether address and key are right. */
 export function CheckModels({ provider }: { provider?: string }) {
-  const [state, setState] = useState<'ready' | 'working' | { checks: readonly Check[] } | { error: unknown }>('ready')
-  const check = async () => {
-    setState('working')
-    setState(
-      await runMutation(() => api.models.check.mutate({ ...(provider !== undefined && { provider }) })).then(
-        (checks) => ({ checks }),
-        (error: unknown) => ({ error }),
-      ),
-    )
-  }
+  const { isWorking, result, error, run } = useCall<readonly Check[]>()
+  const check = () =>
+    run(() => runMutation(() => api.models.check.mutate({ ...(provider !== undefined && { provider }) })))
   return (
     <>
-      <span role="status">{typeof state === 'object' && 'checks' in state && describeChecks(state.checks)}</span>
-      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
-      <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={check}>
-        {t(state === 'working' ? 'page.working' : 'app.admin.testCall')}
+      <span role="status">{result && describeChecks(result)}</span>
+      <ErrorMessage error={error} />
+      <button type="button" className="quiet-button" aria-disabled={isWorking} onClick={check}>
+        {t(isWorking ? 'page.working' : 'app.admin.testCall')}
       </button>
     </>
   )

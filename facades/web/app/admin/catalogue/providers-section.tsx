@@ -7,7 +7,7 @@ import { ChoiceInput, readText } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable, SearchField } from '../record-table.tsx'
 import { type Catalogue, type Provider, useCatalogue } from './catalogue.ts'
-import { getAddress, CheckModels, findModelsOf, ProviderPage, ProviderState } from './provider-page.tsx'
+import { CheckModels, findModelsOf, getAddress, ProviderPage, ProviderState } from './provider-page.tsx'
 
 export function ProvidersSection({ id }: { id?: string | undefined }) {
   const { data, error } = useCatalogue()
@@ -66,7 +66,9 @@ const buildColumns = (catalogue: Catalogue | undefined): Column<Provider>[] => [
 function ProviderList({ catalogue, error }: CatalogueProps) {
   const columns = buildColumns(catalogue)
   const rows = useLocalRows({
-    records: catalogue?.providers, error, columns,
+    records: catalogue?.providers,
+    error,
+    columns,
     texts: ({ name, providerId, apiUrl }) => [name, providerId, apiUrl ?? null],
   })
   return (

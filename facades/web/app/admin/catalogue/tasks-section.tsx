@@ -1,4 +1,3 @@
-import { useOrigins } from './config-file.tsx'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
@@ -7,7 +6,8 @@ import { useRecords } from '../admin-queries.ts'
 import { ChoiceInput, readText } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable } from '../record-table.tsx'
-import { type ModelWithProvider, getRelatedId, useCatalogue, toVersionCondition } from './catalogue.ts'
+import { getRelatedId, type ModelWithProvider, toVersionCondition, useCatalogue } from './catalogue.ts'
+import { useOrigins } from './config-file.tsx'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
 
@@ -19,7 +19,10 @@ const useTasks = () =>
 
 const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
 
-const buildColumns = (models: readonly ModelWithProvider[], lineOf: (task: Task) => number | undefined): Column<Task>[] => [
+const buildColumns = (
+  models: readonly ModelWithProvider[],
+  lineOf: (task: Task) => number | undefined,
+): Column<Task>[] => [
   {
     key: 'task',
     label: t('app.admin.task'),

@@ -1,5 +1,15 @@
 import { type Answer, emptyAnswer, type Source } from '../../shared/answer/answer.ts'
-import { type Fields, toFields, type ImportedConversation, type OmittedCounts, toList, type TreeMessage, toText, toTime, toConversation } from './imported-conversation.ts'
+import {
+  type Fields,
+  type ImportedConversation,
+  type OmittedCounts,
+  type TreeMessage,
+  toConversation,
+  toFields,
+  toList,
+  toText,
+  toTime,
+} from './imported-conversation.ts'
 
 export const isFromChatGpt = (conversation: Fields): boolean => 'mapping' in conversation
 
@@ -39,7 +49,8 @@ function readNode(id: string, node: Fields, left: OmittedCounts): TreeMessage {
   if (node['message'] == null || isHidden) return place
   const content = toFields(message['content'])
   const text = readText(content, left)
-  if (role === 'tool') return { ...place, toolOutput: { name: getToolName(message), text: removeCitationMarks(text, metadata) } }
+  if (role === 'tool')
+    return { ...place, toolOutput: { name: getToolName(message), text: removeCitationMarks(text, metadata) } }
   if (role !== 'user' && role !== 'assistant') {
     left.unreadable++
     return place

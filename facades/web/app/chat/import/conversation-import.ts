@@ -1,13 +1,13 @@
-import { formatTimestamp } from '../../shared/text/formats.ts'
 import { useSyncExternalStore } from 'react'
 import { api } from '../../shared/api/client.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
+import { formatTimestamp } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
 import { createWorkerFactory } from '../../shared/trusted-worker.ts'
 import { refreshConversations } from '../conversations.ts'
-import { truncateToBytes, serializeAnswer } from '../message-content.ts'
+import { serializeAnswer, truncateToBytes } from '../message-content.ts'
 import type { ReadFailure } from './export-reader.ts'
-import type { ImportRequest, ImportReport } from './import-worker.ts'
+import type { ImportReport, ImportRequest } from './import-worker.ts'
 import workerAddress from './import-worker.ts?worker&url'
 import type { ImportedConversation, ImportedMessage } from './imported-conversation.ts'
 
@@ -72,7 +72,9 @@ export function startImport(file: File, key: ConversationKey, quota: Quota): voi
   const reader = startWorker()
   worker = reader
   const send = (order: ImportRequest) => reader.postMessage(order)
-  reader.addEventListener('error', ({ error, message }) => endImport({ phase: 'failed', error: error ?? new Error(message) }))
+  reader.addEventListener('error', ({ error, message }) =>
+    endImport({ phase: 'failed', error: error ?? new Error(message) }),
+  )
   reader.addEventListener('message', async ({ data }: MessageEvent<ImportReport>) => {
     if (data.type === 'end') return endImport({ phase: 'done' })
     if (data.type === 'progress') return updateState({ progress: data.progress })
@@ -87,7 +89,12 @@ export function startImport(file: File, key: ConversationKey, quota: Quota): voi
   send({ file })
 }
 
-async function importConversation(conversation: ImportedConversation, key: ConversationKey, quota: Quota, isWanted: () => boolean) {
+async function importConversation(
+  conversation: ImportedConversation,
+  key: ConversationKey,
+  quota: Quota,
+  isWanted: () => boolean,
+) {
   const { outcome, losses } = await storeConversation(conversation, key, quota, isWanted)
   for (const loss of losses) addProblem(loss)
   if (!state) return
@@ -127,7 +134,8 @@ async function storeConversation(
 ): Promise<{ outcome: 'stored' | 'known' | 'left'; losses: ImportLoss[] }> {
   const { messages, unreadable, files } = conversation
   const name =
-    conversation.title.trim().slice(0, 255) || t('app.chat.dated', { date: formatTimestamp(new Date(conversation.createdAt)) })
+    conversation.title.trim().slice(0, 255) ||
+    t('app.chat.dated', { date: formatTimestamp(new Date(conversation.createdAt)) })
   if (messages.length === 0) return { outcome: 'left', losses: [{ kind: 'empty', name, count: unreadable }] }
   if (messages.length > quota.messages)
     return { outcome: 'left', losses: [{ kind: 'tooMany', name, count: messages.length }] }

@@ -1,6 +1,6 @@
 import { BlobReader, type FileEntry, ZipReader } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { isFromChatGpt, readChatGpt } from './chatgpt.ts'
-import { toFields, type ImportedConversation } from './imported-conversation.ts'
+import { type ImportedConversation, toFields } from './imported-conversation.ts'
 import { JsonSplitter, type Member } from './json-splitter.ts'
 import { isFromLibreChat, readLibreChat } from './librechat.ts'
 

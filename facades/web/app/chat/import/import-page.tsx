@@ -1,15 +1,15 @@
-import { PageHead } from '../../shared/ui/page-head.tsx'
-import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { type DragEvent, useId, useRef } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { describeError } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
 import { language, t } from '../../shared/text/labels.ts'
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
+import { PageHead } from '../../shared/ui/page-head.tsx'
 import {
+  type ImportProblem,
   type ImportState,
   MAX_FILE_BYTES,
-  type ImportProblem,
   type Quota,
   startImport,
   stopImport,
@@ -50,7 +50,10 @@ const ImportLimits = ({ quota: { conversations, bytes, messages } }: { quota: Qu
       })}
     </li>
     <li>
-      {t('app.import.bytes', { left: formatMegabytes(Math.max(0, bytes.most - bytes.kept)), most: formatMegabytes(bytes.most) })}
+      {t('app.import.bytes', {
+        left: formatMegabytes(Math.max(0, bytes.most - bytes.kept)),
+        most: formatMegabytes(bytes.most),
+      })}
     </li>
     <li>{t('app.import.messages', { most: messages })}</li>
     <li>{t('app.import.file', { most: formatMegabytes(MAX_FILE_BYTES) })}</li>

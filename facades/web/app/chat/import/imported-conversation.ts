@@ -68,7 +68,11 @@ interface ConversationHead {
 }
 
 /** A conversation of the messages of a tree. What is on no way from the beginning counts as unreadable. */
-export function toConversation(head: ConversationHead, nodes: readonly TreeMessage[], left: OmittedCounts): ImportedConversation {
+export function toConversation(
+  head: ConversationHead,
+  nodes: readonly TreeMessage[],
+  left: OmittedCounts,
+): ImportedConversation {
   const { id, title } = head
   const createdAt = head.createdAt || nodes.find(({ time }) => time > 0)?.time || Date.now()
   const { messages, unreached } = orderMessages({ ...head, createdAt }, nodes)

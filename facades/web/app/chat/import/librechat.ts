@@ -1,5 +1,15 @@
 import { type Answer, emptyAnswer, type ToolStep } from '../../shared/answer/answer.ts'
-import { type Fields, toFields, type ImportedConversation, type OmittedCounts, toList, type TreeMessage, toText, toTime, toConversation } from './imported-conversation.ts'
+import {
+  type Fields,
+  type ImportedConversation,
+  type OmittedCounts,
+  type TreeMessage,
+  toConversation,
+  toFields,
+  toList,
+  toText,
+  toTime,
+} from './imported-conversation.ts'
 
 export const isFromLibreChat = (conversation: Fields): boolean => Array.isArray(conversation['messages'])
 
@@ -41,7 +51,12 @@ function flatten(list: readonly unknown[]): (MessagePosition & { message: Fields
   return flat
 }
 
-function readMessage(message: Fields, { id, parent }: MessagePosition, left: OmittedCounts, options: Fields): TreeMessage {
+function readMessage(
+  message: Fields,
+  { id, parent }: MessagePosition,
+  left: OmittedCounts,
+  options: Fields,
+): TreeMessage {
   const time = toTime(message['createdAt'])
   left.files += toList(message['files']).length
   const answer = readAnswer(message, left)

@@ -1,6 +1,6 @@
-import { ErrorMessage } from '../ui/error-message.tsx'
 import { useState } from 'react'
 import { t } from '../text/labels.ts'
+import { ErrorMessage } from '../ui/error-message.tsx'
 import { Icon } from '../ui/icon.tsx'
 import type { ToolStep } from './answer.ts'
 import { answerApproval } from './approvals.ts'
@@ -8,7 +8,11 @@ import { answerApproval } from './approvals.ts'
 /** The tools that were called for an answer, and the questions whether one may be. */
 export const ToolSteps = ({ tools, isStreaming }: { tools: readonly ToolStep[]; isStreaming: boolean }) =>
   tools.map((tool) =>
-    tool.state === 'waiting' && isStreaming ? <ApprovalRequest key={tool.id} tool={tool} /> : <ToolDetails key={tool.id} tool={tool} />,
+    tool.state === 'waiting' && isStreaming ? (
+      <ApprovalRequest key={tool.id} tool={tool} />
+    ) : (
+      <ToolDetails key={tool.id} tool={tool} />
+    ),
   )
 
 const stateLabels = {
@@ -52,9 +56,7 @@ function ApprovalRequest({ tool: { id, question = id, name, server, input } }: {
       <h3>{t('app.tool.question', { name })}</h3>
       <p className="hint">{t('app.tool.leaves', { server })}</p>
       <ToolData title={t('app.tool.input')} value={input} />
-      {typeof given === 'object' && (
-        <ErrorMessage error={given.error} />
-      )}
+      {typeof given === 'object' && <ErrorMessage error={given.error} />}
       <p className="actions">
         <button type="button" className="quiet-button" disabled={isGiven} onClick={() => answer(false)}>
           {t('app.tool.no')}

@@ -125,7 +125,8 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
 )
 
 /** Parts of a line, by their places. Text stands as it is: each element costs a browser something with every word that comes. */
-const renderInline = (tokens: readonly Token[]): ReactNode => tokens.map((token, index) => renderInlineToken(token, index))
+const renderInline = (tokens: readonly Token[]): ReactNode =>
+  tokens.map((token, index) => renderInlineToken(token, index))
 
 type Kind = MarkedToken['type']
 

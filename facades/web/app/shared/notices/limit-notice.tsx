@@ -1,6 +1,6 @@
-import { formatTimestamp } from '../text/formats.ts'
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
+import { formatTimestamp } from '../text/formats.ts'
 import { language, t } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]

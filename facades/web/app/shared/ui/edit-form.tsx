@@ -1,6 +1,6 @@
-import { ErrorMessage } from './error-message.tsx'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { ErrorMessage } from './error-message.tsx'
 
 interface EditFormProps {
   /** Says what is edited. */

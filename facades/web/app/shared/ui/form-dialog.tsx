@@ -1,7 +1,7 @@
-import { ErrorMessage } from './error-message.tsx'
 import { Dialog } from '@base-ui/react/dialog'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { ErrorMessage } from './error-message.tsx'
 
 /** What `save` resolves with where the dialog is to stay, such as to show what came of it. */
 export const KEEP_OPEN = Symbol('keep open')

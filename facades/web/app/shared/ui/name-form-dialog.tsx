@@ -1,6 +1,6 @@
-import { ErrorMessage } from './error-message.tsx'
 import { useId, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { ErrorMessage } from './error-message.tsx'
 import { FormDialog } from './form-dialog.tsx'
 
 export interface NameDialogProps {

@@ -1,0 +1,198 @@
+import { useState } from 'react'
+import type { Model } from '../../shared/api/client.ts'
+import { regions, t } from '../../shared/text/labels.ts'
+import { Field } from '../../shared/ui/field.tsx'
+import { ActionButton } from '../action-button.tsx'
+import { readNumber, readText } from '../form-fields.tsx'
+import type { ModelWithProvider } from './catalogue.ts'
+import { FileOwned } from './config-file.tsx'
+import { useUpdate } from './model-dialogs.tsx'
+
+type Pricing = NonNullable<Model['pricing']>
+type PriceRange = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[number]
+
+const MILLION = 1_000_000
+
+/** The prices of a model by the length of the input, the shortest first. */
+const getPriceRanges = ({ pricing }: Pick<Model, 'pricing'>): readonly PriceRange[] =>
+  (pricing && 'ranges' in pricing && pricing.ranges) || []
+
+const getFirstRange = (model: Pick<Model, 'pricing'>): PriceRange | undefined => getPriceRanges(model)[0]
+
+const isFree = ({ pricing }: Pick<Model, 'pricing'>): boolean => pricing !== null && 'free' in pricing
+
+/** The price of a million tokens; undefined where it is unknown, and money limits refuse the model. */
+export function formatPrice(model: Pick<Model, 'pricing'>): string | undefined {
+  if (isFree(model)) return t('app.model.free')
+  const range = getFirstRange(model)
+  if (!range) return undefined
+  const money = new Intl.NumberFormat([...regions], {
+    style: 'currency',
+    currency: range.currency,
+    maximumFractionDigits: 2,
+  })
+  const [input, output] = [range.inputCostPerToken, range.outputCostPerToken].map((cost) =>
+    cost === null ? '–' : money.format(cost * MILLION),
+  )
+  return `${input} / ${output}`
+}
+
+/** The price of a million tokens, as a field shows it. */
+const toMillionPrice = (cost: number | null | undefined): string =>
+  cost === null || cost === undefined ? '' : String(Number((cost * MILLION).toPrecision(12)))
+
+/** The members of the form that are told by a million tokens. */
+const rateFields = [
+  ['inputCostPerToken', 'app.admin.priceInput'],
+  ['inputCostPerCachedToken', 'app.admin.priceCached'],
+  ['inputCostPerCacheWriteToken', 'app.admin.priceCacheWrite'],
+  ['outputCostPerToken', 'app.admin.priceOutput'],
+  ['outputCostPerReasoningToken', 'app.admin.priceReasoning'],
+] as const
+
+/** The prices that a form tells: unknown, nothing, or one for each step of the length of the input. */
+export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
+  const kind = readText(form, 'kind')
+  if (kind === 'unknown') return null
+  if (kind === 'free') return { free: true }
+  const known = getPriceRanges(model)
+  const currency = readText(form, 'currency').toUpperCase()
+  const steps = form
+    .getAll('step')
+    .map((step) => ({ step: Number(step), from: readNumber(form, `${step} from`) ?? 0 }))
+    .toSorted((a, b) => a.from - b.from)
+  const ranges = steps.map(({ step, from }, at): PriceRange => {
+    const [input = null, cached = null, cacheWrite = null, output = null, reasoning = null] = rateFields.map(([name]) =>
+      readRate(form, `${step} ${name}`),
+    )
+    return {
+      // The prices of searches stay as they are.
+      ...known[step],
+      currency,
+      range: [from, steps[at + 1]?.from ?? known.at(-1)?.range[1] ?? null],
+      inputCostPerToken: input,
+      inputCostPerCachedToken: cached,
+      inputCostPerCacheWriteToken: cacheWrite,
+      outputCostPerToken: output,
+      outputCostPerReasoningToken: reasoning,
+    }
+  })
+  return { ranges, priorityRanges: null }
+}
+
+/** With the digits of the price: dividing 0.1 by a million gives others. */
+function readRate(form: FormData, name: string): number | null {
+  const cost = readNumber(form, name)
+  return cost === null ? null : Number((cost / MILLION).toPrecision(15))
+}
+
+interface PriceProps {
+  model: ModelWithProvider
+}
+
+/** Sets its prices, which may have steps by the length of the input. */
+export function EditPrices({ model }: PriceProps) {
+  const update = useUpdate(model)
+  return (
+    <ActionButton
+      label={t('app.admin.prices')}
+      title={t('app.admin.pricesOf', { name: model.label })}
+      text={t('app.admin.pricesText')}
+      action={t('app.save')}
+      act={(form) => update({ pricing: readPricing(form, model) })}
+    >
+      <FileOwned attribute="pricing">
+        <PriceFields model={model} />
+      </FileOwned>
+    </ActionButton>
+  )
+}
+
+function PriceFields({ model }: PriceProps) {
+  const [kind, setKind] = useState(isFree(model) ? 'free' : getFirstRange(model) ? 'priced' : 'unknown')
+  const kinds = [
+    ['priced', t('app.admin.priceByToken')],
+    ['free', t('app.model.free')],
+    ['unknown', t('app.admin.priceUnknown')],
+  ] as const
+  return (
+    <>
+      <fieldset className="checks">
+        <legend>{t('app.admin.price')}</legend>
+        {kinds.map(([value, text]) => (
+          <label key={value} className="check">
+            <input type="radio" name="kind" value={value} checked={value === kind} onChange={() => setKind(value)} />{' '}
+            {text}
+          </label>
+        ))}
+      </fieldset>
+      {kind === 'priced' && (
+        <>
+          <Field
+            label={t('app.admin.currency')}
+            name="currency"
+            defaultValue={getFirstRange(model)?.currency ?? 'EUR'}
+            required
+            pattern="[A-Za-z]{3}"
+            maxLength={3}
+          />
+          <PriceSteps ranges={getPriceRanges(model)} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** The prices from one length of the input on, and those of longer ones. */
+function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
+  const [steps, setSteps] = useState(() => Array.from({ length: Math.max(1, ranges.length) }, (_, index) => index))
+  return (
+    <>
+      {steps.map((step) => (
+        <fieldset key={step} className="price-step">
+          <legend>{step === 0 ? t('app.admin.fromFirstToken') : t('app.admin.longerInput')}</legend>
+          <input type="hidden" name="step" value={step} />
+          <div className="field-pair">
+            {step > 0 && (
+              <Field
+                label={t('app.admin.fromTokens')}
+                name={`${step} from`}
+                type="number"
+                min={1}
+                defaultValue={ranges[step]?.range[0] ?? ''}
+                required
+              />
+            )}
+            {rateFields.map(([name, label]) => (
+              <Field
+                key={name}
+                label={t(label)}
+                name={`${step} ${name}`}
+                type="number"
+                step="any"
+                min={0}
+                defaultValue={toMillionPrice(ranges[step]?.[name])}
+              />
+            ))}
+          </div>
+          {step > 0 && (
+            <button
+              type="button"
+              className="quiet-button"
+              onClick={() => setSteps(steps.filter((each) => each !== step))}
+            >
+              {t('app.admin.removeStep')}
+            </button>
+          )}
+        </fieldset>
+      ))}
+      <button
+        type="button"
+        className="quiet-button"
+        onClick={() => setSteps([...steps, Math.max(...steps, ranges.length - 1) + 1])}
+      >
+        {t('app.admin.addStep')}
+      </button>
+    </>
+  )
+}
