@@ -99,7 +99,7 @@ const rooms = Object.entries(bounds).flatMap(([floor, group]) => {
 /** What the front end of people, which runs in browsers, may not know beside the server. */
 const strangersOfApp = [
   '**/../{entities,routers,server,cli,test}/**',
-  '**/../{ai,anthropic,docs,http,json-api,legacy,openai,realtime,actions,pages}/**',
+  '**/../{ai,anthropic,docs,http,json-api,legacy,openai,realtime,pages}/**',
   '**/browser/**',
   '**/../{routes,main}.tsx',
 ]

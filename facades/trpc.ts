@@ -8,11 +8,11 @@ import { lazyPromise } from '../routers/core/load/lazy-promise.ts'
 import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
+import { countHeldBytes, holdBody } from './http/body-limits.ts'
 import { toFailure } from './http/failure.ts'
-import { countHeldBytes, holdBody } from './http/held-body.ts'
 import { findExcess } from './http/json-text.ts'
+import { tellWhenToRetry } from './http/limit-headers.ts'
 import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
-import { tellWhenToRetry } from './http/retry-after.ts'
 
 const MAX_CALLS = 50
 

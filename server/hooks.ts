@@ -5,11 +5,11 @@ import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { runStatement } from '../routers/core/run-statement.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
-import { letGoOfAttachments } from '../routers/rooms/attachments/remove.ts'
+import { letGoOfAttachments } from '../routers/rooms/attachments/message-attachments.ts'
 import { requireNewKeys } from '../routers/rooms/key-epochs.ts'
 import { noteProfile } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
-import { acceptPolicy, requireAcceptance } from '../routers/system/announcements/policy-acceptance.ts'
+import { acceptPolicy, requireAcceptance } from '../routers/system/policy-acceptance.ts'
 
 /** The hooks of the service, with its own listeners on them. */
 export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {

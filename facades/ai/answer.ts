@@ -1,11 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
-import { createCaller } from '../../routers/index.ts'
+import { type Api, createCaller } from '../../routers/index.ts'
 import { eventStream, type Frames } from '../http/event-stream.ts'
-import { limitHeaders } from '../http/limit-headers.ts'
+import { limitHeaders, setRateLimitHeaders } from '../http/limit-headers.ts'
 import type { ContextOf } from '../http/procedures.ts'
-import { setRateLimitHeaders } from '../http/rate-limit-headers.ts'
-import type { CoreRequest, StreamPart, WholeAnswer } from './types.ts'
+
+/** What all faces translate requests into, and answers from. */
+export type CoreRequest = Parameters<Api['ai']['complete']>[0]
+
+export type WholeAnswer = Awaited<ReturnType<Api['ai']['complete']>>
+export type Usage = WholeAnswer['usage']
+
+export type StreamPart =
+  Awaited<ReturnType<Api['ai']['completeStream']>> extends AsyncGenerator<infer Part> ? Part : never
 
 interface Answering {
   contextOf: ContextOf

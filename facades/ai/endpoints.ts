@@ -1,5 +1,14 @@
-import { answered, type Endpoint, json } from '../http/openapi/endpoint.ts'
-import { constant, describeList, describeObject, nullable, text, whole } from '../http/openapi/schema.ts'
+import {
+  answered,
+  constant,
+  describeList,
+  describeObject,
+  type Endpoint,
+  json,
+  nullable,
+  text,
+  whole,
+} from '../http/openapi.ts'
 
 export const tag = 'other faces'
 

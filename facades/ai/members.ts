@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alternatives } from '../http/openapi/schema.ts'
+import { alternatives } from '../http/openapi.ts'
 
 /** How a standard member of another API is handled. */
 type Handling = 'passed on' | 'translated' | 'ignored' | 'refused'

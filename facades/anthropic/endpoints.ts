@@ -1,7 +1,18 @@
 import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
-import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
-import { constant, describeList, describeObject, nullable, text, whole } from '../http/openapi/schema.ts'
+import {
+  answered,
+  asIs,
+  constant,
+  describeList,
+  describeObject,
+  type Endpoint,
+  events,
+  json,
+  nullable,
+  text,
+  whole,
+} from '../http/openapi.ts'
 import { countRequest, messageRequest } from './messages-request.ts'
 
 const message = describeObject({

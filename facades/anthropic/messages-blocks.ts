@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { label } from '../ai/members.ts'
-import { alternatives } from '../http/openapi/schema.ts'
+import { alternatives } from '../http/openapi.ts'
 
 /** What a provider may keep for later requests, which changes nothing of the answer. */
 const kept = { cache_control: label('the provider decides what it caches') }

@@ -1,6 +1,6 @@
 import type { Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../routers/ports/ai/models.ts'
-import type { Usage, WholeAnswer } from '../ai/types.ts'
+import type { Usage, WholeAnswer } from '../ai/answer.ts'
 import { toInput } from './messages-conversation.ts'
 
 /** What an answer says of itself from its beginning. */

@@ -1,5 +1,5 @@
 import type { Reasoning, ToolCall } from '../../routers/ports/ai/messages.ts'
-import type { StreamPart, WholeAnswer } from '../ai/types.ts'
+import type { StreamPart, WholeAnswer } from '../ai/answer.ts'
 import type { Frames } from '../http/event-stream.ts'
 import { toFailure } from '../http/failure.ts'
 import { errorBody } from './anthropic-errors.ts'

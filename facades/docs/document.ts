@@ -4,13 +4,20 @@ import { accessOf, metaOf, type ProcedureMeta } from '../../routers/core/trpc.ts
 import type { Resource } from '../../routers/resource/declare.ts'
 import { sentenceFor } from '../../routers/resource/words.ts'
 import type { WireNames } from '../http/names.ts'
-import { answered, type Endpoint, json, type Refusals } from '../http/openapi/endpoint.ts'
-import { type Described, describeList, describeObject, text } from '../http/openapi/schema.ts'
+import {
+  answered,
+  type Described,
+  describeList,
+  describeObject,
+  type Endpoint,
+  json,
+  type Refusals,
+  text,
+} from '../http/openapi.ts'
 import { accessSentence, inputsOf, type OlderRoute, procedureAt } from '../http/procedures.ts'
 import type { Members } from '../json-api/members.ts'
 import type { ComponentKind, Components } from '../json-api/openapi/components.ts'
-import { describeJsonApi, securitySchemes } from '../json-api/openapi/index.ts'
-import { describeSecurity } from '../json-api/openapi/operations.ts'
+import { describeJsonApi, describeSecurity, securitySchemes } from '../json-api/openapi/index.ts'
 import type { Guide } from './guides.ts'
 
 export interface OpenApiOptions {

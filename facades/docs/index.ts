@@ -1,7 +1,7 @@
 import { type FastifyInstance, fastify } from 'fastify'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Asset } from '../http/asset.ts'
-import type { Endpoint } from '../http/openapi/endpoint.ts'
+import type { Endpoint } from '../http/openapi.ts'
 import type { OpenApiOptions } from './document.ts'
 import type { Guide } from './guides.ts'
 

@@ -2,8 +2,9 @@ import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
+import { type DetailedIssue, fewIssues } from '../../routers/core/issues.ts'
 import { unavailableOr } from '../../routers/core/outage.ts'
-import { type ErrorCode, errorKind, Problem } from '../../routers/core/problems.ts'
+import { type ErrorCode, errorKind, MAX_ISSUES, Problem } from '../../routers/core/problems.ts'
 
 /** What went wrong, in the terms of HTTP. */
 export interface Failure {
@@ -48,3 +49,24 @@ export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof SyntaxError && statusCode === 400) return failure('invalid', 'The body is not valid JSON.')
   return statusCode < 500 ? { ...failure('bad_request'), status: statusCode } : failure('internal')
 }
+
+/** Per field, by its dotted path, what is wrong with it. */
+export type FieldErrors = Record<string, string[]>
+
+/** The first issues as sentences that name their fields. */
+export function fieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
+  const told = fewIssues(issues).flatMap((issue) =>
+    [issue.path, ...impliedBy(issue)].map((path) => {
+      const field = [...(root === undefined ? [] : [root]), ...path].join('.')
+      return { field, sentence: sentence(field, issue) }
+    }),
+  )
+  const byField = Map.groupBy(told.slice(0, MAX_ISSUES), ({ field }) => field)
+  return Object.fromEntries([...byField].map(([field, all]) => [field, all.map(({ sentence }) => sentence)]))
+}
+
+/** Where a message has no content, its text is missing as well. */
+const impliedBy = ({ path, missing }: DetailedIssue) =>
+  path.at(-1) === 'content' && missing ? [[...path, 'text']] : []
+
+const sentence = (field: string, { message }: DetailedIssue) => `The ${field} field ${message}.`

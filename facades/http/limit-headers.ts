@@ -1,4 +1,6 @@
+import type { FastifyReply } from 'fastify'
 import type { ResponseHints } from '../../routers/core/hooks.ts'
+import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 
 type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 
@@ -54,3 +56,26 @@ const integer = (value: number) => Math.min(Math.max(0, value), MAX_INTEGER)
 
 /** The text of a structured field has only ASCII letters. */
 const writeName = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`
+
+/** What is left of a rate limit, and when to come again where nothing is. */
+export function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitStatus | undefined): void {
+  if (!allowance) return
+  const { limit, remaining, resetSeconds } = allowance
+  reply.headers({
+    'ratelimit-limit': limit,
+    'ratelimit-remaining': Math.max(0, remaining),
+    'ratelimit-reset': resetSeconds,
+    ...(remaining < 0 && { 'retry-after': resetSeconds }),
+  })
+}
+
+/** When to try again what cannot be served now. */
+const RETRY_AFTER_SECONDS = 5
+
+/** Sets `Retry-After` where a refusal passes by itself, unless it is set. */
+export function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
+  if (reply.hasHeader('retry-after')) return
+  if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
+  if (reply.statusCode !== 429 || hints?.retryAfterSeconds === null) return
+  reply.header('retry-after', hints?.retryAfterSeconds ?? hints?.rateLimit?.resetSeconds ?? 60)
+}

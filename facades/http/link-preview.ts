@@ -1,4 +1,6 @@
 import type { Api } from '../../routers/index.ts'
+import type { WireNames } from './names.ts'
+import { answered, type Endpoint, json } from './openapi.ts'
 
 /** Where previews are served, below the JSON:API. */
 export const previewPath = '/proxy/link-preview'
@@ -12,3 +14,22 @@ export function toPreview(preview: Awaited<ReturnType<Api['linkPreviews']['metad
     `${baseUrl}${previewPath}/${kind}?url=${encodeURIComponent(preview[kind])}`
   return { ...preview, image: through('image'), favicon: through('favicon') }
 }
+
+const shared = {
+  method: 'get',
+  tag: 'links',
+  refusals: { statuses: [400, 401, 403, 422, 429] },
+  more: { parameters: [{ name: 'url', in: 'query', required: true, schema: { type: 'string', maxLength: 2048 } }] },
+} as const
+
+/** What links lead to, below JSON:API. */
+export const previewEndpoints = ({ basePath }: WireNames): readonly Endpoint[] => [
+  {
+    ...{ ...shared, path: `${basePath}${previewPath}/metadata`, name: 'linkPreviews.metadata' },
+    answers: (answer) => answered(200, json(answer)),
+  },
+  ...(['image', 'favicon'] as const).map((kind) => ({
+    ...{ ...shared, path: `${basePath}${previewPath}/${kind}`, name: `linkPreviews.${kind}` },
+    answers: () => answered(200, { 'image/*': { schema: { type: 'string', format: 'binary' } } }),
+  })),
+]

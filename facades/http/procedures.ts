@@ -4,8 +4,7 @@ import type { z } from 'zod'
 import type { Context } from '../../routers/core/context.ts'
 import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
-import type { BodyLimits } from './body-limits.ts'
-import { countHeldBytes, holdBody } from './held-body.ts'
+import { type BodyLimits, countHeldBytes, holdBody } from './body-limits.ts'
 
 /** The schemas that the input of a procedure passes, which are objects. */
 export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]

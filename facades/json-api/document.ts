@@ -5,8 +5,7 @@ import type { RecordRef } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'
 import type { DocumentContext } from './members.ts'
 import type { ParsedQuery } from './query.ts'
-import type { Route } from './routes.ts'
-import { jsonapi } from './wire.ts'
+import { jsonapi, type Route } from './routes.ts'
 
 const PART = 250
 

@@ -11,8 +11,7 @@ import { toFailure } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { hasResource } from './body.ts'
 import type { DocumentContext } from './members.ts'
-import type { Route } from './routes.ts'
-import { jsonapi } from './wire.ts'
+import { jsonapi, type Route } from './routes.ts'
 
 interface ErrorObject {
   status: string

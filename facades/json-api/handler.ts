@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import type { FileContent } from '../../routers/core/file-content.ts'
@@ -7,17 +8,14 @@ import { hashFile } from '../../routers/core/incoming-file.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
+import { readUpload } from '../http/forms.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
-import { readUpload } from '../http/upload.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
 import { buildSelf, writeDocument } from './document.ts'
-import type { ServedRoute } from './exposed-routes.ts'
 import type { DocumentContext } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
-import { isRepeatable, type Route } from './routes.ts'
-import type { SharedAnswers, SharedResponse } from './shared-answers.ts'
-import { jsonapi, mediaType } from './wire.ts'
+import { isRepeatable, jsonapi, mediaType, type Route, type ServedRoute } from './routes.ts'
 
 interface HandlerOptions {
   documentContext: DocumentContext
@@ -177,3 +175,32 @@ function readIfMatch(
   if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
   return ifVersion ? { ifVersion } : {}
 }
+
+/** An answer in the bytes that are sent, which are not made of its text again for each who is sent them. */
+export type SharedResponse = Omit<StoredResponse, 'payload'> & { payload: Buffer }
+
+interface SharedAnswer {
+  output: unknown
+  answer: Promise<SharedResponse>
+}
+
+/**
+ * Answers to reads that are written once for all who ask for one address in one turn of the event loop and are shown the
+ * same: the rows are compared, not the callers. Rows of a shared statement are the same objects; all others are compared value by
+ * value.
+ */
+export class SharedAnswers {
+  readonly #written = new Map<string, SharedAnswer>()
+
+  /** The answer for what the read of an address gave, which `write` makes unless there is one. */
+  share(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<SharedResponse> {
+    const known = this.#written.get(url)
+    if (known && isDeepStrictEqual(known.output, output)) return known.answer
+    if (this.#written.size === 0) setImmediate(() => this.#written.clear())
+    const answer = write().then(toBytes)
+    this.#written.set(url, { output, answer })
+    return answer
+  }
+}
+
+const toBytes = (written: StoredResponse): SharedResponse => ({ ...written, payload: Buffer.from(written.payload) })

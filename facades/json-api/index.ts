@@ -8,19 +8,24 @@ import { createCaller } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { parseJson } from '../http/json-text.ts'
 import { previewPath, toPreview } from '../http/link-preview.ts'
-import { refuseMethod, refuseUnrouted } from '../http/other-methods.ts'
+import { refuseMethod, refuseUnrouted } from '../http/method-not-allowed.ts'
+import { varyBy } from '../http/negotiation.ts'
 import { bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
-import { varyBy } from '../http/vary.ts'
 import { errorDocument } from './errors.ts'
-import { isServed, routeAccess, type ServedRoute } from './exposed-routes.ts'
-import { RouteHandler } from './handler.ts'
-import type { DocumentContext } from './members.ts'
-import { declaredMembers, type Members } from './members.ts'
+import { RouteHandler, SharedAnswers } from './handler.ts'
+import { type DocumentContext, declaredMembers, type Members } from './members.ts'
 import { ownParameters } from './query.ts'
-import { buildRoutes, type Route, shadowedMethods } from './routes.ts'
-import { SharedAnswers } from './shared-answers.ts'
-import { formType, mediaType } from './wire.ts'
+import {
+  buildRoutes,
+  formType,
+  isServed,
+  mediaType,
+  type Route,
+  routeAccess,
+  type ServedRoute,
+  shadowedMethods,
+} from './routes.ts'
 
 export interface JsonApiOptions extends FacadeOptions {
   router: AnyTRPCRouter

@@ -1,4 +1,5 @@
-import type { MemberCase } from './object-names.ts'
+/** How a declared name is written; no two names of one object alike. */
+export type MemberCase = (name: string) => string
 
 /** How the names of declarations, and a few values, are written on the wire. */
 export interface MemberProfile {

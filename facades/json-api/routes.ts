@@ -1,8 +1,13 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
-import { metaOf } from '../../routers/core/trpc.ts'
+import { type Access, accessOf, metaOf } from '../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { Exposure, Verb } from '../../routers/resource/exposure.ts'
 import { declaredMembers, type Members } from './members.ts'
+
+export const mediaType = 'application/vnd.api+json'
+/** A form with a file. */
+export const formType = 'multipart/form-data'
+export const jsonapi = { version: '1.1' } as const
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -136,3 +141,14 @@ function matches(pattern: string, url: string): boolean {
     steps.every((step, at) => step === given[at] || (step.startsWith(':') && !given[at]?.startsWith(':')))
   )
 }
+
+/** A route that a procedure serves. */
+export type ServedRoute = Route & Required<Pick<Route, 'name' | 'procedure'>>
+
+export const isServed = (route: Route): route is ServedRoute => route.procedure !== undefined
+
+/** What there is to call: a relation that is only read refuses writes, which is nothing to describe. */
+export const servedRoutes = (router: AnyTRPCRouter, members?: Members): ServedRoute[] =>
+  buildRoutes(router, members).filter(isServed)
+
+export const routeAccess = ({ procedure }: ServedRoute): Access => accessOf(procedure)

@@ -1,6 +1,5 @@
-import { answered, asIs, type Endpoint, events, json, refusal } from '../http/openapi/endpoint.ts'
-import { describeObject, text } from '../http/openapi/schema.ts'
-import { legacyUser } from './user.ts'
+import { answered, asIs, describeObject, type Endpoint, events, json, refusal, text } from '../http/openapi.ts'
+import { legacyUser } from './api.ts'
 
 const wholeAnswer = describeObject(
   {

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues } from '../../routers/core/issues.ts'
 import { errorKind } from '../../routers/core/problems.ts'
-import { type Failure, toFailure } from '../http/failure.ts'
-import { type FieldErrors, fieldErrors } from '../http/validation-messages.ts'
+import { type Failure, type FieldErrors, fieldErrors, toFailure } from '../http/failure.ts'
 
 /** Tells what went wrong as older programs expect it; `member` of the body holds what the procedure is given, if not all of it. */
 export function answerErrors(app: FastifyInstance, member?: string): void {

@@ -1,7 +1,18 @@
 import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
-import { answered, asIs, type Endpoint, events, json } from '../http/openapi/endpoint.ts'
-import { constant, describeList, describeObject, nullable, text, whole } from '../http/openapi/schema.ts'
+import {
+  answered,
+  asIs,
+  constant,
+  describeList,
+  describeObject,
+  type Endpoint,
+  events,
+  json,
+  nullable,
+  text,
+  whole,
+} from '../http/openapi.ts'
 import { chatRequest } from './chat/chat-request.ts'
 import { embeddingRequest } from './embeddings.ts'
 import { responseRequest } from './responses/responses-request.ts'

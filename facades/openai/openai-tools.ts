@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { CallerTool, JsonSchema } from '../../routers/ports/ai/tools.ts'
-import { textOr } from '../ai/parameters.ts'
-import type { CoreRequest } from '../ai/types.ts'
+import type { CoreRequest } from '../ai/answer.ts'
+import { textOr } from '../ai/request-body.ts'
 
 /** A text is a reference to a tool that the service has for the model, where others say what they run themselves. */
 export const toolOrReference = <Tool extends z.ZodType>(tool: Tool) => textOr(z.string(), tool)

@@ -6,8 +6,7 @@ import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 import { html } from './html.ts'
-import { schemeAttribute, siteFiles, siteLinks, type Translate, translator } from './layout.ts'
-import { colorSchemeOf } from './scheme.ts'
+import { colorSchemeOf, schemeAttribute, siteFiles, siteLinks, type Translate, translator } from './layout.ts'
 import type { SiteView } from './site.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
@@ -123,4 +122,41 @@ class LabelFiles {
     this.#files.set(locale, file)
     return file
   }
+}
+
+/**
+ * Shows the page that a model has written, which comes as a message. It loads nothing: what would open a connection beside the
+ * policy is taken out, and the policy forbids the rest.
+ */
+const previewScript = `addEventListener('message', ({ source, data }) => {
+  if (source !== parent || typeof data !== 'string') return
+  const { documentElement } = new DOMParser().parseFromString(data, 'text/html')
+  for (const element of documentElement.querySelectorAll('script, link, meta, base, iframe, object, embed, form')) element.remove()
+  document.documentElement.replaceWith(documentElement)
+}, { once: true })`
+
+/** Only the lines above run; styles and pictures may lie in the text itself. */
+const previewPolicy = [
+  "default-src 'none'",
+  `script-src 'sha256-${hash('sha256', previewScript, 'base64')}'`,
+  "style-src 'unsafe-inline'",
+  'img-src data:',
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'self'",
+  'sandbox allow-scripts',
+].join('; ')
+
+const previewPage = `<!doctype html>
+<html><head><meta charset="utf-8"><title>Preview</title></head><body><script>${previewScript}</script></body></html>
+`
+
+/** A page that shows what a model has written, in a frame of an origin without a name. */
+export function servePreview(app: FastifyInstance): void {
+  app.get('/chat-preview', (_, reply) =>
+    reply
+      .headers({ 'content-security-previewPolicy': previewPolicy, 'cache-control': 'no-cache' })
+      .type('text/html; charset=utf-8')
+      .send(previewPage),
+  )
 }

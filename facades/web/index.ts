@@ -7,15 +7,13 @@ import { toFailure } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import type { AppSource } from './app-files.ts'
-import { serveAppPage } from './app-page.ts'
+import { serveAppPage, servePreview } from './app-page.ts'
 import { Html, html } from './html.ts'
-import { dataProtection, type Page, type Translate, translator } from './layout.ts'
+import { dataProtection, type Page, sendPage, type Translate, translator } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
 import { invitationBody } from './pages/invitation.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
-import { servePreview } from './preview.ts'
-import { sendPage } from './send-page.ts'
 
 export interface WebOptions {
   contextOf: ContextOf

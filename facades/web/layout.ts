@@ -1,9 +1,24 @@
-import type { Labels } from '../../routers/ports/locales.ts'
-import { describedLocales } from '../../routers/ports/locales.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { describedLocales, type Labels } from '../../routers/ports/locales.ts'
+import type { Failure } from '../http/failure.ts'
 import type { WireNames } from '../http/names.ts'
 import { type Html, html } from './html.ts'
-import type { ColorScheme } from './scheme.ts'
 import type { SiteView } from './site.ts'
+
+/** The cookie with the scheme of colours that was chosen in a browser. */
+export const SCHEME_COOKIE = 'scheme'
+
+/** What a page says of its colours; both where nobody chose. */
+interface ColorScheme {
+  chosen: 'light' | 'dark' | undefined
+  supported: string
+}
+
+export function colorSchemeOf({ cookies }: FastifyRequest): ColorScheme {
+  const wish = cookies?.[SCHEME_COOKIE]
+  const chosen = wish === 'light' || wish === 'dark' ? wish : undefined
+  return { chosen, supported: chosen ?? 'light dark' }
+}
 
 /** A text by its key. */
 export type Translate = (key: string) => string
@@ -38,7 +53,7 @@ interface Surroundings {
 }
 
 /** The frame of every page. Scripts and styles are separate files, never inline. */
-export function layout(
+function layout(
   { names: { brand, pageApi }, site, scheme, translate, locale }: Surroundings,
   { title, module, body, signedIn }: Page,
 ): string {
@@ -143,3 +158,62 @@ export const secret = (translate: Translate, id: string): Html => html`<div clas
 <button disabled type="button" class="quiet" data-copies="${id}">${translate('page.copy')}</button>
 ${outcome}
 </div>`
+
+/** Content-Security-Policy: everything from this origin, and no inline script. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export function sendPage(reply: FastifyReply, translate: Translate, locale: string, page: Page): FastifyReply {
+  reply.header('cache-control', 'no-store').header('content-security-policy', policy)
+  return reply
+    .type('text/html; charset=utf-8')
+    .send(
+      layout(
+        { names: reply.server.names, site: reply.server.site, scheme: colorSchemeOf(reply.request), translate, locale },
+        page,
+      ),
+    )
+}
+
+interface Language {
+  locale: string
+  labels: Labels
+}
+
+/** Says that the request failed, what to do now, and the request id that is in the log. */
+export function sendErrorPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, code }: Pick<Failure, 'status' | 'code'>,
+  language: Language,
+) {
+  const translate = translator(language.labels)
+  const kind = byCode[code] ?? kindOf(status)
+  const mayRepeat = status >= 500 && request.method === 'GET'
+  const body = html`
+<p>${translate(`page.${kind}.text`)}</p>
+<p class="actions"><a class="button" href="/">${translate('page.toStart')}</a>
+${mayRepeat && html`<a class="button quiet" href="">${translate('page.again')}</a>`}</p>
+<p class="hint">${translate('page.requestId')}: <code>${request.id}</code></p>`
+  return sendPage(reply.code(status), translate, language.locale, {
+    title: translate(`page.${kind}.title`),
+    body,
+    signedIn: false,
+  })
+}
+
+const byCode: Partial<Record<Failure['code'], string>> = {
+  connect_request_invalid: 'outdated',
+  external_apps_off: 'appsOff',
+}
+const kinds: Record<number, string> = { 403: 'forbidden', 404: 'notFound', 503: 'unavailable' }
+
+const kindOf = (status: number) => kinds[status] ?? (status >= 500 ? 'failed' : 'refused')

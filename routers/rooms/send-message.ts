@@ -13,7 +13,7 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { unknown } from '../verbs/lock.ts'
 import { toViewer } from '../verbs/viewer.ts'
-import { assertFewAttachments, linkToMessage } from './attachments/link.ts'
+import { assertFewAttachments, linkToMessage } from './attachments/message-attachments.ts'
 import { assertKeyInUse } from './key-epochs.ts'
 import { assertContentFits, noContent } from './message-content.ts'
 

@@ -11,8 +11,7 @@ import { keyHash } from '../identity/salts.ts'
 import { attribute, resource } from '../resource/declare.ts'
 import { exposes } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { builtInBlocks, saltsFor, websocketFor } from './config-blocks.ts'
-import { blockContext, readBlocks } from './configs.ts'
+import { blockContext, builtInBlocks, readBlocks, saltsFor, websocketFor } from './configs.ts'
 
 const connectionTypes = [
   'internal',

@@ -11,7 +11,7 @@ import {
 import { checkPrices } from '../catalogue/prices.ts'
 import { Problem } from '../core/problems.ts'
 import { about, adminSession, router } from '../core/trpc.ts'
-import { askReplicas } from '../rooms/realtime/replicas.ts'
+import { askReplicas } from '../rooms/realtime.ts'
 import { changesInput, changesSince } from '../verbs/changes.ts'
 import { followChanges, followInput } from '../verbs/follow-changes.ts'
 import { checkParts } from './health.ts'

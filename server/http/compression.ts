@@ -1,7 +1,7 @@
 import compress from '@fastify/compress'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from 'fastify'
 import { contentCodings } from '../../facades/http/asset.ts'
-import { varyBy } from '../../facades/http/vary.ts'
+import { varyBy } from '../../facades/http/negotiation.ts'
 
 /** A smaller body fits into one packet, and compressing it gains nothing. */
 const MIN_BYTES = 1024

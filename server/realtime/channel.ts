@@ -1,6 +1,5 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
-import { moved, unsubscribed } from '../../facades/realtime/frames.ts'
-import { buildPackets, passingPacket } from '../../facades/realtime/packets.ts'
+import { buildPackets, moved, passingPacket, unsubscribed } from '../../facades/realtime/frames.ts'
 import type { Following, PassingEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 import type { Connection, Subscription } from './connection.ts'
 

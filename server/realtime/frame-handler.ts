@@ -3,7 +3,7 @@ import { type ClientFrame, codes, pong, readFrame, relayed } from '../../facades
 import type { HookRegistry } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
-import { readChannel } from '../../routers/rooms/realtime/channels.ts'
+import { readChannel } from '../../routers/rooms/channels.ts'
 import type { Channels } from './channels.ts'
 import type { Connection, Subscription } from './connection.ts'
 import type { Subscriber } from './subscribe.ts'

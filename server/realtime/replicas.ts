@@ -1,6 +1,6 @@
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/realtime/replicas.ts'
+import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/realtime.ts'
 import { REPLICA_TTL_MS, replicaKey } from '../stores/places.ts'
 
 const BEAT_MS = 3000

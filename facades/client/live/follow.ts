@@ -1,12 +1,16 @@
-import { epochOf, isAhead, nextTo, type Position, seqOf } from './position.ts'
 import type { Changes, ChangesSince } from './service.ts'
 import {
   type Change,
+  epochOf,
+  isAhead,
   type Listener,
+  nextTo,
   type PassingEvent,
+  type Position,
   retryDelay as patiently,
   pause,
   StreamEnded,
+  seqOf,
   type Transport,
 } from './transport.ts'
 

@@ -11,8 +11,8 @@ import {
 } from './transport.ts'
 
 export { type FollowOptions, follow, type LiveStream } from './follow.ts'
-export type { Position } from './position.ts'
 export { type Changes, type ChangesSince, readChanges, type Service } from './service.ts'
+export type { Position } from './transport.ts'
 export {
   type Change,
   type Listener,

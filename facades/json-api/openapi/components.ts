@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { WireNames } from '../../http/names.ts'
-import { alternatives, type Described, type ObjectSchema, text } from '../../http/openapi/schema.ts'
+import { alternatives, type Described, type ObjectSchema, text } from '../../http/openapi.ts'
 import type { Members } from '../members.ts'
 
 export type ComponentKind = 'schemas' | 'parameters' | 'responses'

@@ -1,13 +1,17 @@
+import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCRouter } from '@trpc/server'
-import type { Resource } from '../../../routers/resource/declare.ts'
+import { type Access, metaOf } from '../../../routers/core/trpc.ts'
+import type { Relation, Resource } from '../../../routers/resource/declare.ts'
+import { sentenceFor, writeSingular } from '../../../routers/resource/words.ts'
 import type { WireNames } from '../../http/names.ts'
-import type { Described } from '../../http/openapi/schema.ts'
-import { servedRoutes } from '../exposed-routes.ts'
+import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
+import { accessSentence } from '../../http/procedures.ts'
 import { declaredMembers, type Members } from '../members.ts'
-import { BodySchemas } from './bodies.ts'
+import { acceptedBy } from '../query.ts'
+import { isRepeatable, mediaType, routeAccess, type ServedRoute, servedRoutes } from '../routes.ts'
+import { BodySchemas, describeInput, describeQuery, insistsOn } from './bodies.ts'
 import { Components } from './components.ts'
-import { describeOperation, type Writing } from './operations.ts'
-import { AnswerSchemas } from './schemas.ts'
+import { AnswerSchemas, reachedFrom } from './schemas.ts'
 
 export interface JsonApiDescription {
   components: Components
@@ -38,3 +42,211 @@ export const securitySchemes = ({ sessionCookie }: WireNames) => ({
   bearer: { type: 'http', scheme: 'bearer', description: 'A personal access token.' },
   session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'The session of the browser front end.' },
 })
+
+/** What a route does, in a few words that no other route has. */
+function writeSummary({ procedure, resource, relation, answers, method }: ServedRoute): string {
+  const { about, exposes } = metaOf(procedure)
+  if (!relation || method !== 'GET') return (about ?? (exposes ? sentenceFor(exposes) : '')).replace(/\.$/, '')
+  const linkage = answers === 'linkage' ? 'links to the ' : ''
+  return `Read the ${linkage}${relation.name} of ${writeSingular(resource.type)}`
+}
+
+type Resources = ReadonlyMap<string, Resource>
+
+/** The parameters of a route: of its address, its query and its headers. */
+function describeParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
+  const { properties = {} } = describeInput(components, route)
+  return [
+    ...pathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),
+    ...queryParameters(components, route, target, resources),
+    ...describeHeaders(components, route),
+  ]
+}
+
+const pathParameters = ({ url }: ServedRoute) => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+
+function queryParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
+  const { properties = {} } = describeQuery(components, route, target)
+  const accepted = acceptedBy(route)
+  const lists = ['include', 'sort'].filter((name) => accepted.includes(name) && offers(properties[name]))
+  const groups = ['filter', 'page'].filter((name) => accepted.includes(name))
+  const fields = accepted.includes('fields')
+    ? [target, ...(lists.includes('include') ? reachedFrom(target, resources) : [])]
+    : []
+  return [
+    ...lists.map((name) => listParameter(name, writtenList(components, properties[name] ?? {}))),
+    ...groups.flatMap((name) => groupParameters(components, name, properties[name], target)),
+    ...new Set(fields).values().map((type) => fieldsParameter(components, type)),
+  ]
+}
+
+/** A list of names, which are written as members are. */
+function writtenList({ members }: Components, { items, ...list }: Described): Described {
+  const { enum: names = [], ...item } = items as { enum?: string[] }
+  return { ...list, items: { ...item, enum: names.map((name) => members.write(name)) } }
+}
+
+/** A list with nothing to choose from is no parameter. */
+const offers = (list?: Described) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
+
+const listParameter = (name: string, { default: _, ...schema }: Described) => ({
+  name,
+  in: 'query',
+  style: 'form',
+  explode: false,
+  schema,
+})
+
+function groupParameters({ members }: Components, group: string, schema: ObjectSchema | undefined, target: Resource) {
+  const defaults: Described = group === 'page' ? { number: 1, size: target.page?.size } : {}
+  return Object.entries(schema?.properties ?? {}).map(([member, { description, ...own }]) => ({
+    name: `${group}[${group === 'filter' ? members.write(member) : member}]`,
+    in: 'query',
+    ...(description !== undefined && { description }),
+    schema: { ...own, ...(member in defaults && { default: defaults[member] }) },
+  }))
+}
+
+const fieldsParameter = (components: Components, { type, attributes, relations }: Resource) =>
+  components.use('parameters', `fields.${type}`, () => ({
+    description: `The only members of \`${type}\` to send.`,
+    ...listParameter(`fields[${type}]`, {
+      type: 'array',
+      items: {
+        type: 'string',
+        enum: [...Object.keys(attributes), ...Object.keys(relations)].map((name) =>
+          components.members.write(name, type),
+        ),
+      },
+    }),
+  }))
+
+const headers = {
+  'If-None-Match': 'An `ETag` that is known already: 304 where it is still current.',
+  'If-Match':
+    'The `ETag` of what was read: 412 where somebody else changed it in the meantime, 428 where it is needed and missing.',
+  'Idempotency-Key':
+    'A word of your own: who sends the same request again with it within a day gets the first answer; of a large one only status and `Location`.',
+} as const
+
+function describeHeaders(components: Components, route: ServedRoute) {
+  const takes = {
+    'If-None-Match': route.method === 'GET',
+    'If-Match': insistsOn(components, route),
+    'Idempotency-Key': isRepeatable(route),
+  }
+  return Object.entries(headers).flatMap(([name, description]) =>
+    takes[name as keyof typeof headers]
+      ? [components.use('parameters', name, () => ({ name, in: 'header', description, schema: text }))]
+      : [],
+  )
+}
+
+interface Writing {
+  components: Components
+  resources: ReadonlyMap<string, Resource>
+  answers: AnswerSchemas
+  bodies: BodySchemas
+}
+
+const header = (description: string) => ({ description, schema: text })
+
+/** A route as the document describes it. */
+function describeOperation(writing: Writing, route: ServedRoute): Described {
+  const { components, resources, bodies } = writing
+  const { resource, relation } = route
+  const access = routeAccess(route)
+  const target = (relation && resources.get(relation.of.to)) ?? resource
+  const body = bodies.of(route)
+  return {
+    operationId: buildOperationId(route),
+    summary: writeSummary(route),
+    description: accessSentence(access),
+    tags: [resource.type],
+    security: describeSecurity(access),
+    parameters: describeParameters(components, route, target, resources),
+    ...(body && {
+      requestBody: {
+        required: Object.values(body).at(-1)?.required !== undefined,
+        content: Object.fromEntries(Object.entries(body).map(([type, schema]) => [type, { schema }])),
+      },
+    }),
+    responses: { ...success(writing, route, target), ...refusals(writing, route, body !== undefined) },
+  }
+}
+
+/** The ability that a token needs stands in the description: only OAuth has scopes that linters know. */
+export const describeSecurity = ({ callers, sessionOnly }: Access): Described[] => [
+  ...(sessionOnly ? [] : [{ bearer: [] }]),
+  { session: [] },
+  ...(callers === 'anyone' ? [{}] : []),
+]
+
+/** The procedure's name, with the relation where one procedure reads all of them. */
+function buildOperationId({ name, answers, relation, method }: ServedRoute): string {
+  const [topic] = name.split('.')
+  return relation && method === 'GET' ? `${topic}.${answers}.${relation.name}` : name
+}
+
+function success({ answers: schemas }: Writing, route: ServedRoute, target: Resource): Described {
+  const { answers, creates, method } = route
+  if (answers === 'file') return fileAnswer
+  const read = method === 'GET'
+  const schema = answers === 'nothing' ? undefined : chooseSchema(schemas, route, target)
+  const status = creates ? 201 : 200
+  const headers = {
+    ...(answers !== 'nothing' && { ETag: header('Stands for exactly this answer.') }),
+    ...(creates && { Location: header('Where the new resource is.') }),
+  }
+  const content = { [mediaType]: { schema: read ? schema : schemas.changed(schema) } }
+  return {
+    [status]: { description: STATUS_CODES[status], headers, content },
+    ...(read && { 304: { description: STATUS_CODES[304] } }),
+  }
+}
+
+const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
+const tagged = { ETag: header('Stands for exactly these bytes.') }
+const part = { 'Content-Range': header('Which part of how many bytes.') }
+
+const fileAnswer: Described = {
+  200: { description: STATUS_CODES[200], headers: tagged, content: bytes },
+  206: { description: STATUS_CODES[206], headers: { ...tagged, ...part }, content: bytes },
+  304: { description: STATUS_CODES[304] },
+}
+
+function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): Described {
+  const isMany = answers === 'page' || relation?.of.many
+  if (answers === 'action') return schemas.action(target)
+  if (answers === 'linkage') return schemas.linkage(relation?.of as Relation, method === 'GET')
+  if (isMany) return schemas.collection(target)
+  return answers === 'related' ? schemas.oneOrNone(target) : schemas.one(target)
+}
+
+/** The statuses of refusals that a route can give. */
+function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Described {
+  const { method, url, answers } = route
+  const statuses = [
+    ...[400, 401, 403, 500, 503],
+    ...(answers === 'file' ? [404, 412, 416] : [406]),
+    ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
+    // A body is judged, even where nobody asks for one.
+    ...(method === 'GET' ? [] : [409, 413, 415, 422]),
+    ...(answers === 'action' && acceptedBy(route).includes('page') ? [410] : []),
+    ...(insistsOn(writing.components, route) ? [412] : []),
+    ...(metaOf(route.procedure).needsVersion ? [428] : []),
+    ...(isRepeatable(route) ? [429] : []),
+  ]
+  return Object.fromEntries([...new Set(statuses)].toSorted().map((status) => [status, refusal(writing, status)]))
+}
+
+const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }
+
+function refusal({ components, answers }: Writing, status: number): Described {
+  const name = refusalHeaders[status]
+  return components.use('responses', String(status), () => ({
+    description: STATUS_CODES[status],
+    ...(name && { headers: { [name]: { schema: text } } }),
+    content: { [mediaType]: { schema: answers.errors() } },
+  }))
+}

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { constant, type Described, describeList, describeObject, nullable, text } from '../../http/openapi/schema.ts'
-import { jsonapi } from '../wire.ts'
+import { constant, type Described, describeList, describeObject, nullable, text } from '../../http/openapi.ts'
+import { jsonapi } from '../routes.ts'
 import type { Components } from './components.ts'
 
 type Resources = ReadonlyMap<string, Resource>

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
+import { readUpload } from '../../http/forms.ts'
 import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { readUpload } from '../../http/upload.ts'
 import { bodyIn } from './errors.ts'
 import { fileAddress } from './shapes.ts'
 

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { type DetailedIssue, fewIssues, readIssues } from '../../../routers/core/issues.ts'
 import { errorKind, Problem } from '../../../routers/core/problems.ts'
 import { type Failure, toFailure } from '../../http/failure.ts'
-import { isNavigation } from '../../http/navigation.ts'
+import { isNavigation } from '../../http/negotiation.ts'
 
 /** What these routes call the members of an input, by the first word of their path. */
 export type Words = Readonly<Record<string, readonly string[]>>

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type CallParameters, efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
+import type { CoreRequest } from '../../ai/answer.ts'
 import { ignored, label, passedOn, refused, translated } from '../../ai/members.ts'
-import { set, textOr } from '../../ai/parameters.ts'
-import type { CoreRequest } from '../../ai/types.ts'
+import { set, textOr } from '../../ai/request-body.ts'
 import {
   allowedTools,
   customFunction,

@@ -1,6 +1,6 @@
 import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
-import type { Usage, WholeAnswer } from '../../ai/types.ts'
+import type { Usage, WholeAnswer } from '../../ai/answer.ts'
 import { customInput } from '../openai-tools.ts'
 
 /** What each chunk of an answer, or the whole of it, says of itself. */

@@ -1,4 +1,4 @@
-import type { StreamPart } from '../../ai/types.ts'
+import type { StreamPart } from '../../ai/answer.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { StreamPart } from '../../ai/types.ts'
+import type { StreamPart } from '../../ai/answer.ts'
 import type { AskedMessage } from '../chat/chat-messages.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>

@@ -1,6 +1,6 @@
 import type { Reasoning, Source } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
-import type { StreamPart } from '../../ai/types.ts'
+import type { StreamPart } from '../../ai/answer.ts'
 import type { Frames } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'

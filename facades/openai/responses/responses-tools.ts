@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CallerTool, ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { set, textOr } from '../../ai/parameters.ts'
+import { set, textOr } from '../../ai/request-body.ts'
 import { allowedTools, customFunction, customTool, isOwn, narrowed, toolOrReference } from '../openai-tools.ts'
 
 /** What says when or by whom a tool may be called, of which models here know nothing: all tools are there, and the model calls them. */

@@ -1,11 +1,10 @@
 import { boot, ownerOf } from './boot.ts'
 import { importAppKey, sealTo, unlock } from './crypto.ts'
 import { PageError } from './errors.ts'
-import { element, entered, onSubmit } from './form.ts'
+import { element, entered, onSubmit, refusePaste } from './form.ts'
 import { arrived, go } from './go.ts'
 import { keep } from './keystore.ts'
 import { api, ask } from './server.ts'
-import { refusePaste } from './typed.ts'
 
 refusePaste()
 arrived()

@@ -1,10 +1,8 @@
 /** Exports all cryptography, which runs unchanged in browsers and in Node. */
 export * from './crypto/derive.ts'
 export * from './crypto/encoding.ts'
-export * from './crypto/invitation-link.ts'
 export * from './crypto/keychain.ts'
 export * from './crypto/keys.ts'
-export * from './crypto/passkey.ts'
 export * from './crypto/room-files.ts'
 export * from './crypto/room-keys.ts'
 export * from './crypto/room-texts.ts'

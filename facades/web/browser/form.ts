@@ -41,7 +41,7 @@ async function runStep(translate: Translate, { busy, button, outcome }: StatusEl
   }
 }
 
-export function showOutcome(outcome: Element | null, text: string, wrong = false): void {
+function showOutcome(outcome: Element | null, text: string, wrong = false): void {
   if (!outcome) return
   outcome.textContent = text
   outcome.classList.toggle('wrong', wrong)
@@ -63,4 +63,42 @@ export function onSubmit(translate: Translate, id: string, step: Step, sure: Con
     event.preventDefault()
     if (await sure()) await runStep(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
   })
+}
+
+/** Forbids pasting into fields with `data-typed`; a password manager can still fill them. */
+export function refusePaste(): void {
+  for (const field of document.querySelectorAll<HTMLInputElement>('input[data-typed]')) {
+    field.addEventListener('beforeinput', (event) => {
+      // Covers pasting, dropping, and yanking cut text.
+      if (!event.inputType.startsWith('insertFrom')) return
+      event.preventDefault()
+      field.form?.querySelector('.outcome')?.replaceChildren(field.dataset['typed'] ?? '')
+    })
+  }
+}
+
+/** Shows a secret that the person must save, with a copy button if the browser has a clipboard API. */
+export function showSecret(translate: Translate, id: string, text: string): void {
+  const output = element(id)
+  output.textContent = text
+  output.parentElement?.removeAttribute('hidden')
+  const button = output.parentElement?.querySelector('button')
+  if (!button) return
+  button.hidden = navigator.clipboard === undefined
+  button.disabled = false
+  button.onclick = () => copy(translate, text, button.parentElement?.querySelector('.outcome') ?? null)
+}
+
+async function copy(translate: Translate, text: string, outcome: Element | null): Promise<void> {
+  const copied = await navigator.clipboard.writeText(text).then(
+    () => true,
+    () => false,
+  )
+  showOutcome(outcome, translate(copied ? 'page.copied' : 'page.copyFailed'), !copied)
+}
+
+export function hideSecret(id: string): void {
+  const output = element(id)
+  output.textContent = ''
+  output.parentElement?.setAttribute('hidden', '')
 }

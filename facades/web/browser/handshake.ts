@@ -1,13 +1,10 @@
-import type { Connection } from './boot.ts'
-import { boot, ownerOf } from './boot.ts'
+import { boot, type Connection, ownerOf } from './boot.ts'
 import { firstKeys, plainPasskey } from './crypto.ts'
 import { PageError } from './errors.ts'
-import { element, entered, onSubmit } from './form.ts'
+import { element, entered, onSubmit, refusePaste, showSecret } from './form.ts'
 import { arrived, wayOn } from './go.ts'
 import { keep } from './keystore.ts'
-import { showSecret } from './secret.ts'
 import { ask, brand, resource } from './server.ts'
-import { refusePaste } from './typed.ts'
 
 refusePaste()
 const { connection, translate } = await boot()

@@ -1,12 +1,10 @@
 import { boot, ownerOf } from './boot.ts'
 import { recover, type Sealed, unlock } from './crypto.ts'
 import { PageError, ServerError } from './errors.ts'
-import { entered, onSubmit } from './form.ts'
+import { entered, hideSecret, onSubmit, refusePaste, showSecret } from './form.ts'
 import { arrived, go, wayOn } from './go.ts'
 import { find, keep } from './keystore.ts'
-import { hideSecret, showSecret } from './secret.ts'
 import { api, ask } from './server.ts'
-import { refusePaste } from './typed.ts'
 
 refusePaste()
 const { connection, translate } = await boot()

@@ -1,14 +1,23 @@
+import { createHmac } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import {
+  type AnswerPlace,
+  beginDisclosure,
   deleteOldDisclosures,
   endDisclosure,
   endLostDisclosures,
+  findAnswerPlace,
   findDisclosure,
   findLostDisclosure,
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
-import type { ChatContext } from '../../ai/chat-context.ts'
+import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
+import { startCall } from '../../ai/ai-router.ts'
+import { type ChatContext, mayAskInRooms } from '../../ai/chat-context.ts'
+import type { MeteredCall } from '../../ai/metered-call.ts'
 import { takes } from '../../core/body-size.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { changing } from '../../core/changes.ts'
@@ -16,13 +25,18 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
+import type { Message } from '../../ports/ai/messages.ts'
+import { ANSWER_LEASE_MS, type Told } from '../../ports/room-answers.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { rowAction } from '../../verbs/action.ts'
+import { unknown } from '../../verbs/lock.ts'
 import { untilFewer } from '../../verbs/until-fewer.ts'
+import { assertKeyInUse } from '../key-epochs.ts'
 import { enterRoom, noSuchRoom } from '../room-access.ts'
 import { rooms } from '../rooms.ts'
-import { askInRoom } from './ask-in-room.ts'
-import { roomQuestion } from './room-question.ts'
+import { lockForWriter } from '../send-message.ts'
+import { writeAnswer } from './room-answer.ts'
+import { type RoomQuestion, roomQuestion, toAiRequest } from './room-question.ts'
 
 const PAGE = 50
 const FIRST = 2_147_483_647
@@ -118,3 +132,119 @@ export const roomAiRouter = router({
 
   deleteOldDisclosures: host.mutation(({ ctx }) => deleteOldRows(ctx)),
 })
+
+/**
+ * Has a model answer in a room. Everybody there is told what is disclosed to it before it is; the answer is made behind this
+ * call, and its end is told to the room as well. Returns the id of the disclosure.
+ */
+async function askInRoom(ctx: ChatContext, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
+  if (!mayAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
+  const author = await findAnswerAuthor(ctx, asked)
+  using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
+  const { signal } = running
+  const questionPlace = asked.mayAsk ? 'amid' : undefined
+  const options = { room: Number(asked.id), questionPlace } as const
+  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(asked), options)
+  const key = Buffer.from(asked.key, 'base64')
+  const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
+    call.abandon()
+    throw error
+  })
+  // Nothing of what was disclosed is kept while the answer is waited for, but by the call itself.
+  const { messages: _, key: __, id: ___, ...where } = asked
+  running.run(told, () => writeAnswer(ctx, { ...where, ...told, author }, { key, call }))
+  return { meta: { disclosure: `${told.id}` } }
+}
+
+interface Disclosing {
+  key: Buffer
+  call: MeteredCall
+}
+
+/** Writes down what a model is given, where the asker may write and has the key that is in use. */
+async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
+  // Before the room is locked, for which others wait.
+  const parts = JSON.stringify(await hashDisclosedParts(key, asked.messages, call.messages))
+  const room = Number(asked.id)
+  const write = async (em: EntityManager, changes: ChangeRecorder) => {
+    const writer = await lockForWriter(ctx, em, room)
+    assertKeyInUse(ctx, asked.keyEpoch, writer)
+    const { disclosures: most } = ctx.services.settings.rooms
+    const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS, most]
+    const [begun] = await runStatement(em, beginDisclosure, values)
+    const { id, dropped } = begun as { id: number; dropped: number[] }
+    for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
+    changes.add([`room:${room}`], 'created', 'room-disclosures', id)
+    return { id, room, member: writer.member }
+  }
+  return changing(ctx, write, `room:${room}`)
+}
+
+const toKey = (id: string | null) => (id === null ? null : Number(id))
+
+/** Where the answer goes, before anything is spent on it; returns the membership of the AI user, who will be its author. */
+async function findAnswerAuthor(ctx: ChatContext, asked: RoomQuestion): Promise<number> {
+  const { caller, services } = ctx
+  const [room, person] = [Number(asked.id), caller.person.id]
+  const sources = asked.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))
+  const values = [room, person, AI_USER_ID, toKey(asked.thread), toKey(asked.replaces), sources]
+  const [place] = await services.sql(findAnswerPlace, values)
+  if (!place) throw noSuchRoom(room)
+  if (!['admin', 'editor'].includes(place.role)) throw new Problem('not_permitted')
+  if (place.assistant === null) throw new Problem('conflict', { detail: 'The AI user is no member of this room.' })
+  const issues = findMissing(place, asked)
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+  if (asked.replaces !== null && place.role !== 'admin' && place.askedBy !== person) throw new Problem('not_permitted')
+  return place.assistant
+}
+
+function findMissing({ hasThread, replaced, known }: AnswerPlace, asked: RoomQuestion) {
+  const inRoom = new Set(known)
+  const missing = (...path: (string | number)[]) => unknown('room-messages', path)
+  return [
+    ...(hasThread ? [] : [missing('thread')]),
+    ...(asked.replaces === null || replaced !== null ? [] : [missing('replaces')]),
+    ...asked.messages.flatMap(({ source }, at) =>
+      source === null || inRoom.has(Number(source)) ? [] : [missing('messages', at, 'source')],
+    ),
+  ]
+}
+
+type Asked = RoomQuestion['messages'][number]
+
+/**
+ * What is kept of all that a model is given: whose it is, how large, and a hash that only who has the key can compare. `given`
+ * are the messages that were asked, part by part, with what is in their attachments; stored files are read for their hash.
+ */
+async function hashDisclosedParts(
+  key: Buffer,
+  asked: readonly Asked[],
+  given: readonly Message[],
+): Promise<DisclosedPart[]> {
+  const parts: DisclosedPart[] = []
+  for (const [at, { role, source, content }] of asked.entries())
+    for (const [index, part] of content.entries()) {
+      const [kind, content] = readContent(given[at]?.content[index])
+      const attachment = part.type === 'attachment' && { attachment: part.id }
+      parts.push({ role, message: source, ...attachment, kind, ...(await hashContent(key, content)) })
+    }
+  return parts
+}
+
+function readContent(part: Message['content'][number] | undefined): [kind: string, content: Readable | Buffer] {
+  if (part?.type === 'text') return ['text', Buffer.from(part.text)]
+  if (part?.type === 'file') return [part.mime, Buffer.from(part.data, 'base64')]
+  if (part?.type === 'stored-file') return [part.mime, part.content.open()]
+  return ['name', Buffer.from(part?.type === 'skipped' ? part.name : '')]
+}
+
+/** Reads a file piece by piece. */
+async function hashContent(key: Buffer, content: Readable | Buffer): Promise<Pick<DisclosedPart, 'bytes' | 'hash'>> {
+  const hash = createHmac('sha256', key)
+  let bytes = 0
+  for await (const piece of content instanceof Readable ? content : [content]) {
+    hash.update(piece)
+    bytes += piece.length
+  }
+  return { bytes, hash: hash.digest('base64url') }
+}

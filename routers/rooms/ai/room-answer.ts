@@ -11,12 +11,12 @@ import { changing } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { FinishReason } from '../../ports/ai/models.ts'
+import type { PassingEvent } from '../../ports/change-streams.ts'
 import type { Told } from '../../ports/room-answers.ts'
 import { unknown } from '../../verbs/lock.ts'
 import { assertKeyInUse } from '../key-epochs.ts'
 import { MAX_CONTENT } from '../message-content.ts'
 import { lockForWriter } from '../send-message.ts'
-import { AnswerProgress } from './answer-progress.ts'
 import type { RoomQuestion } from './room-question.ts'
 
 /** Where an answer goes, and under which disclosure it is made. */
@@ -181,4 +181,69 @@ function seal(key: Buffer, content: string): string {
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   const ciphertext = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()])
   return [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64')).join('|')
+}
+
+/** The least time between two pieces of an answer, and between two that repeat all of it, for whoever came late. */
+const [TELL_MS, REPEAT_MS] = [250, 2000]
+/** Characters of what is repeated at most. */
+const MAX_REPEATED = 48_000
+
+export const PROGRESS = 'room-disclosures.progress'
+
+interface ProgressOptions {
+  /** The id of the disclosure. */
+  id: number
+  seal: (content: string) => string
+  tell: (event: PassingEvent) => void
+}
+
+/** Tells a room in passing how an answer grows. Nobody but its members can read it. */
+class AnswerProgress {
+  readonly #options: ProgressOptions
+  /** All parts so far, with pieces of text that follow one another as one. */
+  readonly #parts: StreamPart[] = []
+  #length = 0
+  #untold: StreamPart[] = []
+  #number = 0
+  #toldAt = 0
+  #repeatedAt = Date.now()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: ProgressOptions) {
+    this.#options = options
+  }
+
+  add(part: StreamPart): void {
+    append(this.#untold, part)
+    append(this.#parts, part)
+    this.#length += part.type === 'delta' ? part.text.length : JSON.stringify(part).length
+    // A question waits for a person.
+    const wait = part.type === 'approval' ? 0 : Math.max(0, this.#toldAt + TELL_MS - Date.now())
+    if (wait === 0) this.#tell()
+    else this.#timer ??= setTimeout(() => this.#tell(), wait)
+  }
+
+  /** The message that follows has what was not sent by now. */
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#toldAt = Date.now()
+    const repeats = this.#number === 0 || (this.#toldAt - this.#repeatedAt > REPEAT_MS && this.#length <= MAX_REPEATED)
+    if (repeats) this.#repeatedAt = this.#toldAt
+    const content = { number: this.#number++, isWhole: repeats, parts: repeats ? this.#parts : this.#untold }
+    this.#untold = []
+    const { id, seal, tell } = this.#options
+    tell({ kind: PROGRESS, subject: `${id}`, content: seal(JSON.stringify(content)) })
+  }
+}
+
+function append(parts: StreamPart[], part: StreamPart): void {
+  const last = parts.at(-1)
+  if (part.type === 'delta' && last?.type === 'delta')
+    parts[parts.length - 1] = { ...last, text: last.text + part.text }
+  else parts.push(part)
 }

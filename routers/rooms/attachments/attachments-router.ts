@@ -29,7 +29,7 @@ import { reads } from '../../verbs/read.ts'
 import { seesAll, toViewer } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
-import { deleteAttachment } from './remove.ts'
+import { deleteAttachment } from './message-attachments.ts'
 import { openText, sealText } from './sealed-text.ts'
 import { upload, uploadInput } from './upload.ts'
 

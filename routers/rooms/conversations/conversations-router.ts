@@ -1,20 +1,29 @@
 import { z } from 'zod'
 import { takes } from '../../core/body-size.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
+import { changeMessage, listMessages, messagesInput, removeMessage, sendMessage } from './conversation-messages.ts'
 import {
   changeConversation,
+  changeFolder,
   conversationChange,
   createConversation,
+  deleteDiscarded,
+  discard,
+  folderChange,
+  listFolders,
+  listInput,
+  listOwn,
   newConversation,
+  organization,
+  organize,
+  readConversation,
+  readQuota,
   removeConversation,
-} from './change-conversation.ts'
-import { changeMessage, removeMessage, sendMessage } from './change-message.ts'
-import { readConversation, readQuota, slug } from './conversation.ts'
-import { deleteDiscarded, discard, restore } from './discard.ts'
-import { conversationImport, importConversation } from './import.ts'
-import { listInput, listMessages, listOwn, messagesInput } from './list.ts'
+  restore,
+  slug,
+} from './conversations.ts'
+import { conversationImport, importConversation } from './import-conversation.ts'
 import { messageChange, messageChoice, newMessage } from './message-input.ts'
-import { changeFolder, folderChange, listFolders, organization, organize } from './organize.ts'
 
 /** Conversations with models, which nobody but their owner reads. */
 export const conversationsRouter = router({

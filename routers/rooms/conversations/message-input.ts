@@ -1,13 +1,24 @@
 import { z } from 'zod'
-import type { MessageMetadata } from '../../../entities/rooms/conversation-message.ts'
-import { conversationRoles } from '../../../entities/rooms/conversation-message.ts'
+import { conversationRoles, type MessageMetadata } from '../../../entities/rooms/conversation-message.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { resourceId } from '../../resource/ids.ts'
-import { assertFewAttachments } from '../attachments/link.ts'
+import { assertFewAttachments } from '../attachments/message-attachments.ts'
 import { assertContentFits, content, noContent } from '../message-content.ts'
-import { slug } from './conversation.ts'
-import { LAST, messageNumber } from './number.ts'
+import { slug } from './conversations.ts'
+
+/** Higher than any number. */
+export const LAST = 2_147_483_647
+
+export const messageNumber = z
+  .string()
+  .regex(/^\d{1,9}\.\d{3,9}$/, { error: 'must be the number of a message, such as 12.000' })
+
+/** `12.001` is the first reply to the message 12. */
+export function parseNumber(number: string): [seq: number, subSeq: number] {
+  const [seq, subSeq] = number.split('.').map(Number)
+  return [seq ?? 0, subSeq ?? 0]
+}
 
 const MAX_METADATA = 32 * 1024
 

@@ -1,8 +1,8 @@
 import { invitationKey, roomAiKey, type Salts } from './derive.ts'
-import { randomBytes, toBase64, toHex } from './encoding.ts'
+import { fromBase64, Malformed, randomBytes, toBase64, toHex, utf8 } from './encoding.ts'
 import { type KeychainEntry, sealEntry } from './keychain.ts'
 import { importPublicKey, keyBytes, makeKey, unwrap, wrap } from './keys.ts'
-import { type Key, seal, unsealBytes } from './seal.ts'
+import { type Key, readSealed, seal, unsealBytes } from './seal.ts'
 
 /** A room key in an invitation. IV and tag are `0` if it is wrapped with a public key. */
 export interface SealedRoomKey {
@@ -59,4 +59,43 @@ export async function openByHash(hash: string, sealed: SealedRoomKey, salts: Inv
 function asRoomKey(text: string): string {
   keyBytes(text)
   return text
+}
+
+/** What makes a link: its secret stays in the fragment, and the service is given a hash of the proof that follows from it. */
+export interface InvitationSecret {
+  secret: string
+  proofHash: string
+}
+
+export async function makeInvitationSecret(): Promise<InvitationSecret> {
+  const secret = makeInvitationHash()
+  const hash = toBase64(await sha256(await invitationProof(secret)))
+  return { secret, proofHash: hash.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '') }
+}
+
+/** Shows the service that somebody has the link; the secret cannot be computed from it. */
+export const invitationProof = async (secret: string) => toHex(await sha256(`invitation_proof ${secret}`))
+
+const sha256 = async (text: string) => new Uint8Array(await crypto.subtle.digest('SHA-256', utf8(text)))
+
+/** Browsers send the part behind `#` to no server. */
+export const invitationFragment = (id: string, secret: string) => `#${id}.${secret}`
+
+export function readInvitationFragment(fragment: string): { id: string; secret: string } {
+  const [, id, secret] = /^#(invitation-[1-9]\d{0,9})\.([0-9a-f]{32})$/.exec(fragment) ?? []
+  if (!id || !secret) throw new Malformed('This is not the link of an invitation.')
+  return { id, secret }
+}
+
+/** The room key of an invitation in one text: one part where it is wrapped with a public key, else `iv|tag|ciphertext`. */
+export const writeSealedRoomKey = ({ encryptedRoomKey, iv, tag }: SealedRoomKey) =>
+  iv === '0' ? encryptedRoomKey : [iv, tag, encryptedRoomKey].join('|')
+
+export function readSealedRoomKey(text: string): SealedRoomKey {
+  if (!text.includes('|')) {
+    fromBase64(text)
+    return { encryptedRoomKey: text, iv: '0', tag: '0' }
+  }
+  const { ciphertext, iv, tag } = readSealed(text)
+  return { encryptedRoomKey: ciphertext, iv, tag }
 }

@@ -1,0 +1,173 @@
+import { TRPCError } from '@trpc/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { readIssues } from '../../routers/core/issues.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { assertRawInput } from '../../routers/core/raw-input.ts'
+import { toFailure } from '../http/failure.ts'
+import { alternatives } from '../http/openapi.ts'
+import type { ContextOf } from '../http/procedures.ts'
+import { reportedMembers } from './members.ts'
+
+/** The body as its schema has it; throws what a procedure would throw. */
+export function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  assertRawInput(body)
+  const result = schema.safeParse(body ?? {})
+  if (result.success) return result.data
+  throw invalid(result.error)
+}
+
+/**
+ * Reads a body as programs of the field send it: what is null counts as left out, and members that the schema does not know
+ * are ignored and named in the response, unless the settings refuse them.
+ */
+export async function readRequest<Schema extends z.ZodType>(
+  schema: Schema,
+  contextOf: ContextOf,
+  ...[request, reply]: [FastifyRequest, FastifyReply]
+): Promise<z.output<Schema>> {
+  const { services, hints } = await contextOf(request, reply)
+  const { value, ignored } = readLeniently(schema, request.body, services.settings.strictParameters)
+  hints.ignoredParameters = ignored
+  return value
+}
+
+/** A body that its procedure checks, without the members that no schema knows; nothing else of it is looked at. */
+export function dropUnknown(
+  schema: z.ZodType,
+  body: unknown,
+  isStrict: boolean,
+): { given: unknown; ignored: string[] } {
+  const unknown = isStrict ? [] : [...strangers(schema, body, [])]
+  if (unknown.length === 0) return { given: body, ignored: [] }
+  return { given: prune(body, buildTree(unknown)), ignored: [...new Set(unknown.map(joinName))] }
+}
+
+/** The paths of members that objects do not have by their schemas. */
+function* strangers(schema: z.ZodType, value: unknown, path: Path): Generator<Path> {
+  if (typeof value !== 'object' || value === null) return
+  const inner = bare(schema)
+  if (inner instanceof z.ZodObject) yield* strangersAmong(inner, value, path)
+  if (!(inner instanceof z.ZodArray && Array.isArray(value))) return
+  for (const [at, element] of value.entries()) yield* strangers(inner.element as z.ZodType, element, [...path, at])
+}
+
+function* strangersAmong({ shape }: z.ZodObject, value: object, path: Path): Generator<Path> {
+  for (const [name, member] of Object.entries(value)) {
+    const own = [...path, name]
+    if (Object.hasOwn(shape, name)) yield* strangers(shape[name] as z.ZodType, member, own)
+    else yield own
+  }
+}
+
+/** A schema without what says that it may be left out. */
+function bare(schema: z.ZodType): z.ZodType {
+  const { innerType } = schema.def as { innerType?: z.ZodType }
+  return innerType ? bare(innerType) : schema
+}
+
+function readLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
+  assertRawInput(body)
+  const { result, given, ignored } = parse(schema, body ?? {}, isStrict)
+  if (!result.success) throw invalid(result.error)
+  return { value: result.data, ignored: [...reportedMembers(schema, given), ...ignored] }
+}
+
+/** Each pass drops everything that the one before stumbled over; what was hidden by it is nested in unions. */
+const MAX_PASSES = 5
+
+function parse<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
+  const ignored = new Set<string>()
+  let given = body
+  for (let pass = 1; ; pass++) {
+    const result = schema.safeParse(given)
+    const issues = result.error?.issues ?? []
+    const unknown = isStrict ? [] : issues.flatMap(unknownMembers)
+    const dropped = [...unknown, ...nullMembers(given, issues)]
+    if (dropped.length === 0 || pass === MAX_PASSES) return { result, given, ignored }
+    for (const path of unknown) ignored.add(joinName(path))
+    given = prune(given, buildTree(dropped))
+  }
+}
+
+const invalid = (cause: z.ZodError) => new TRPCError({ code: 'BAD_REQUEST', cause })
+
+type Path = readonly PropertyKey[]
+
+const unknownMembers = (issue: z.core.$ZodIssue): Path[] =>
+  issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : []
+
+const nullMembers = (body: unknown, issues: readonly z.core.$ZodIssue[]): Path[] =>
+  issues.map(({ path }) => path).filter((path) => isNullMember(body, path))
+
+function isNullMember(body: unknown, path: Path): boolean {
+  const found = path.reduce<unknown>((value, step) => (value as Record<PropertyKey, unknown> | null)?.[step], body)
+  return found === null && typeof path.at(-1) === 'string'
+}
+
+/** The members of all elements of a list have one name. */
+const joinName = (path: Path) => path.filter((step) => typeof step === 'string').join('.')
+
+/** The steps that lead to what is dropped; the last has none behind it. */
+type Tree = Map<PropertyKey, Tree>
+
+function buildTree(paths: readonly Path[]): Tree {
+  const root: Tree = new Map()
+  for (const path of paths) {
+    let tree = root
+    for (const step of path) {
+      const next: Tree = tree.get(step) ?? new Map()
+      tree.set(step, next)
+      tree = next
+    }
+  }
+  return root
+}
+
+/** A copy without what the tree leads to, in one walk: a body may have thousands of unknown members. */
+function prune(value: unknown, tree: Tree): unknown {
+  if (Array.isArray(value)) return value.map((element, at) => pruneAt(element, tree.get(at)))
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([name]) => tree.get(name)?.size !== 0)
+  return Object.fromEntries(kept.map(([name, member]) => [name, pruneAt(member, tree.get(name))]))
+}
+
+const pruneAt = (value: unknown, tree: Tree | undefined) => (tree ? prune(value, tree) : value)
+
+type IssuePath = readonly (string | number)[]
+
+/** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to, which may be one for several of ours. */
+export function remapIssues(error: unknown, placeOf: (path: IssuePath) => IssuePath, body?: unknown): unknown {
+  const told = readIssues(error).map((issue) => ({ ...issue, path: within(body, placeOf(issue.path)) }))
+  const issues = [...new Map(told.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
+  return issues.length > 0 ? new Problem(toFailure(error).code, { issues, cause: error }) : error
+}
+
+/** The path as far as it leads in the body: where a text stands for a list of parts, it has none within. */
+function within(body: unknown, path: IssuePath): IssuePath {
+  let value = body
+  for (const [at, step] of path.entries()) {
+    if (typeof value === 'string') return path.slice(0, at)
+    value = (value as Record<string | number, unknown> | null | undefined)?.[step]
+  }
+  return path
+}
+
+/** A text is one kind of value and anything else another, so that issues name the members of the kind that was meant. */
+export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) {
+  type Either = z.output<Text> | z.output<Other>
+  const either = z.unknown().transform((given, ctx): Either => {
+    const parsed = (typeof given === 'string' ? text : other).safeParse(given)
+    if (parsed.success) return parsed.data as Either
+    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
+    return z.NEVER
+  })
+  alternatives.set(either, [text, other])
+  return either
+}
+
+/** The members that have a value. */
+export const set = <Members extends object>(members: Members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null)) as {
+    [Name in keyof Members]?: NonNullable<Members[Name]>
+  }

@@ -1,0 +1,130 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Context } from '../../routers/core/context.ts'
+import { type Api, createCaller, users } from '../../routers/index.ts'
+import type { RecordOf } from '../../routers/resource/record.ts'
+import { sendAnswer } from '../ai/answer.ts'
+import { dropUnknown } from '../ai/request-body.ts'
+import type { Frames } from '../http/event-stream.ts'
+import { toFailure } from '../http/failure.ts'
+import { toPreview } from '../http/link-preview.ts'
+import { prefers } from '../http/negotiation.ts'
+import { type FacadeOptions, findInput, routeTo } from '../http/procedures.ts'
+import { answerErrors } from './errors.ts'
+
+type AiRequest = Parameters<Api['ai']['ask']>[0]
+
+const question = findInput('ai.ask')
+
+interface LegacyOptions extends FacadeOptions {
+  /** Pause between the comment lines of a silent stream, in milliseconds. */
+  heartbeat: number
+}
+
+/** The token-authenticated endpoints that predate v1. */
+export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    // Who calls is known before a byte of the body is read.
+    await contextOf(request, reply)
+  })
+  app.removeContentTypeParser('text/plain')
+
+  answerErrors(app, 'payload')
+
+  app.post<{ Body: Record<string, unknown> | null }>(
+    '/api/ai-req',
+    routeTo('ai.ask', { contextOf, bodyLimits }),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { ai } = createCaller(ctx)
+      const payload = payloadIn(ctx, request.body) as AiRequest
+      const isStreamed = prefers('text/event-stream', request.headers.accept)
+      return sendAnswer(ctx, reply, {
+        whole: async () => {
+          const { text, cut } = await ai.ask(payload)
+          return { success: true, content: { text }, ...(cut && { cut }) }
+        },
+        stream: () => ai.stream(payload),
+        frames: isStreamed ? namedEvents(request.id) : undefined,
+        heartbeat,
+      })
+    },
+  )
+
+  app.get('/api/user', async (request, reply) => {
+    return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
+  })
+}
+
+/** The payload without members that are not known, here and beside it, which the response names. */
+function payloadIn({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
+  const { payload = {}, ...beside } = body ?? {}
+  const { given, ignored } = dropUnknown(question, payload ?? {}, services.settings.strictParameters)
+  hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
+  return given
+}
+
+type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
+
+/** Events by name: `delta`, `usage`, then `done` or `error`. */
+const namedEvents = (requestId: string): Frames<StreamPart> => ({
+  part: ({ type, ...data }) => eventOf(type, data),
+  done: () => eventOf('done', {}),
+  failed(thrown) {
+    const { code, message } = toFailure(thrown)
+    return eventOf('error', { code, message, requestId })
+  },
+})
+
+const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+
+const { username, displayName, email, role, bio, avatar, publicKey, createdAt, updatedAt } = users.attributes
+
+/** The caller as `/api/user` has always shown them, some of it by two names. */
+export const legacyUser = z.object({
+  id: z.int(),
+  username: username.schema,
+  name: displayName.schema,
+  email: email.schema.optional(),
+  role: role.schema.optional(),
+  bio: bio.schema,
+  avatar: avatar.schema,
+  avatar_id: z.string().nullable().describe('The picture without its kind.'),
+  publicKey: publicKey.schema,
+  createdAt: createdAt.schema,
+  updatedAt: updatedAt.schema,
+  created_at: createdAt.schema,
+  updated_at: updatedAt.schema,
+})
+
+function legacyUserOf({ id, displayName: name, ...me }: RecordOf<typeof users>): z.output<typeof legacyUser> {
+  const { username, email, role, bio, avatar, publicKey, createdAt, updatedAt } = me
+  return {
+    ...{ id: Number(id), username, name, email, role, bio, avatar, publicKey },
+    avatar_id: avatar === null ? null : avatar.slice(avatar.indexOf('-') + 1),
+    ...{ createdAt, updatedAt, created_at: createdAt, updated_at: updatedAt },
+  }
+}
+
+interface LegacyPreviewOptions extends FacadeOptions {
+  /** In front of the addresses of pictures; empty for addresses without a host. */
+  baseUrl: string
+}
+
+/** A preview for pages that ask for it in the older way; the same as its successor answers. */
+export async function legacyLinkPreview(app: FastifyInstance, { baseUrl, ...options }: LegacyPreviewOptions) {
+  answerErrors(app)
+  app.post<{ Body: { url: string } | null }>(
+    '/api/link-preview',
+    routeTo('linkPreviews.metadata', options),
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      const { linkPreviews } = createCaller(await options.contextOf(request, reply))
+      return toPreview(
+        await linkPreviews.metadata(request.body ?? ({} as { url: string })),
+        baseUrl + app.names.basePath,
+      )
+    },
+  )
+}

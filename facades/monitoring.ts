@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify'
+import { createCaller } from '../routers/index.ts'
+import { answered, type Endpoint, json, refusal } from './http/openapi.ts'
+import type { ContextOf } from './http/procedures.ts'
+
+interface HealthOptions {
+  /** A guest's context, even if the request has credentials: health checks load no session and run no user code. */
+  guestContextOf: ContextOf
+  isDraining: () => boolean
+}
+
+export async function health(app: FastifyInstance, { guestContextOf, isDraining }: HealthOptions) {
+  app.addHook('onSend', async (_, reply) => void reply.header('cache-control', 'no-store'))
+
+  app.get('/health', async (request, reply) => {
+    const report = await createCaller(await guestContextOf(request, reply)).health.check()
+    return reply.code(report.status === 'healthy' ? 200 : 503).send(report)
+  })
+
+  app.get('/health/live', async () => ({ status: 'live' }))
+
+  app.get('/health/ready', async (request, reply) => {
+    if (isDraining()) return reply.code(503).send({ status: 'draining' })
+    const report = await createCaller(await guestContextOf(request, reply)).health.ready()
+    return reply.code(report.status === 'ready' ? 200 : 503).send(report)
+  })
+}
+
+interface MetricsOptions {
+  /** By token alone. */
+  contextOf: ContextOf
+}
+
+export async function metrics(app: FastifyInstance, { contextOf }: MetricsOptions) {
+  app.get('/metrics', async (request, reply) => {
+    const text = await createCaller(await contextOf(request, reply)).metrics.read()
+    return reply.header('cache-control', 'no-store').type('text/plain; version=0.0.4; charset=utf-8').send(text)
+  })
+}
+
+export const healthEndpoint: Endpoint = {
+  ...{ method: 'get', path: '/health', name: 'health.check', tag: 'health' },
+  refusals: { statuses: [400], body: refusal },
+  answers: (answer) => ({ ...answered(200, json(answer)), ...answered(503, json(answer)) }),
+}

@@ -1,0 +1,239 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../routers/core/context.ts'
+import { readIssues } from '../../routers/core/issues.ts'
+import { isAccountProblem } from '../../routers/core/problems.ts'
+import { type Api, createCaller } from '../../routers/index.ts'
+import { type Failure, type FieldErrors, fieldErrors, toFailure } from '../http/failure.ts'
+import { readForms } from '../http/forms.ts'
+import { isNavigation, prefers } from '../http/negotiation.ts'
+import { type ContextOf, type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { sendFile } from '../http/send-file.ts'
+
+/** The requests of the pages beside JSON:API. */
+export async function req(app: FastifyInstance, options: ReqOptions) {
+  app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
+  await readForms(app)
+  for (const part of [login, session, invitation, keys, tokens, language]) await app.register(part, options)
+}
+
+type FirstKeys = Parameters<Api['registration']['complete']>[0]
+
+/** Routes by which people make their keys and recover them, and fetch a copy of their data. */
+async function keys(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler((refusal) => refusal))
+
+  app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
+    setCsrfToken(ctx, reply)
+    return { success: true, redirectUri }
+  })
+
+  app.get('/req/profile/passkey-backup', routeTo('passkey.backup', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    return { success: true, passkeyBackup: await api.passkey.backup() }
+  })
+
+  app.get<{ Params: { exportId: string } }>(
+    '/req/profile/export/:exportId',
+    routeTo('personExports.download', options),
+    async (request, reply) => {
+      const { exportId } = request.params
+      const { personExports } = createCaller(await contextOf(request, reply))
+      return sendFile(request, reply, await personExports.download({ exportId }))
+    },
+  )
+
+  app.post('/req/profile/reset', routeTo('passkey.reset', options), async (request, reply) => {
+    const ctx = await contextOf(request, reply)
+    const { redirectUri } = await createCaller(ctx).passkey.reset()
+    setCsrfToken(ctx, reply)
+    return { success: true, redirectUri }
+  })
+}
+
+type Accepted = Parameters<Api['accountInvitations']['accept']>[0]
+
+/** Routes by which invited people set the password of their account. */
+async function invitation(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler((refusal) => refusal))
+
+  app.post<{ Body: Pick<Accepted, 'secret'> }>(
+    '/req/invitation/open',
+    routeTo('accountInvitations.open', options),
+    async (request, reply) => ({
+      success: true,
+      ...(await createCaller(await contextOf(request, reply)).accountInvitations.open(request.body)),
+    }),
+  )
+
+  app.post<{ Body: Accepted }>(
+    '/req/invitation',
+    routeTo('accountInvitations.accept', options),
+    async (request, reply) => ({
+      success: true,
+      ...(await createCaller(await contextOf(request, reply)).accountInvitations.accept(request.body)),
+    }),
+  )
+}
+
+type Choice = Parameters<Api['language']['change']>[0]
+
+/** Route to choose the language of a browser. */
+async function language(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
+
+  app.post<{ Body: Choice }>('/req/changeLanguage', routeTo('language.change', options), async (request, reply) => {
+    await createCaller(await contextOf(request, reply)).language.change(request.body)
+    return { success: true }
+  })
+}
+
+type Credentials = Parameters<Api['sessions']['login']>[0]
+
+interface Coming {
+  Querystring: { redirectUri?: string; state?: string }
+}
+
+/** Routes to sign in, with the bodies that existing front ends expect. */
+async function login(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(
+    errorHandler(({ code, message: error }) => ({
+      error,
+      message: 'Login Failed!',
+      ...(isAccountProblem(code) && { code }),
+    })),
+  )
+
+  for (const path of ['/req/login', '/req/login-ldap'])
+    app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async ({ body, context }, reply) => {
+      const ctx = context as Context
+      const { redirectUri } = await createCaller(ctx).sessions.login(body)
+      setCsrfToken(ctx, reply)
+      return { success: true, redirectUri }
+    })
+
+  const elsewhere = (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<Coming>, reply: FastifyReply) => {
+    const { sessions } = createCaller(await contextOf(request, reply))
+    const { redirectUri, state } = request.query
+    // A provider redirects back to the address where its sign-in began, with a state.
+    const isBack = by === undefined && state !== undefined
+    return redirectOn(request, reply, () =>
+      isBack ? sessions.finishLogin({ query: searchOf(request) }) : sessions.beginLogin({ by, redirectUri }),
+    )
+  }
+  app.get<Coming>('/req/login', elsewhere())
+  app.get<Coming>('/req/login/oidc', elsewhere('oidc'))
+  app.get<Coming>('/req/login/proxy', elsewhere('proxy'))
+  // As earlier front ends call them, some with a form.
+  for (const [path, by] of [
+    ['/req/login-oidc', 'oidc'],
+    ['/req/login-shibboleth', 'proxy'],
+  ] as const) {
+    app.get<Coming>(path, elsewhere(by))
+    app.post<Coming>(path, elsewhere(by))
+  }
+}
+
+const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
+
+/** Redirects the browser to where the step leads, or to the login page with an error code. */
+async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {
+  try {
+    return reply.redirect((await step()).redirectUri)
+  } catch (thrown) {
+    const { status, code, error } = toFailure(thrown)
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    return reply.redirect(`/login?error=${code}`)
+  }
+}
+
+/** Routes to read the state of a session and to end it. */
+async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
+  app.setErrorHandler(errorHandler((refusal) => refusal))
+
+  app.get('/check-session', async (request, reply) => {
+    const current = await createCaller(await peekContextOf(request, reply)).sessions.current()
+    return current.expired ? current : { expired: false, remaining: current.remaining }
+  })
+
+  app.post('/logout', async (request, reply) => {
+    const { sessions } = createCaller(await contextOf(request, reply))
+    return signedOut(request, reply, await sessions.logout())
+  })
+}
+
+/** Redirects a form; tells a script the address. */
+function signedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
+  const isForm = prefers('text/html', headers.accept)
+  return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
+}
+
+type Wanted = Parameters<Api['tokens']['create']>[0]
+
+/** Routes for a person's access tokens. */
+async function tokens(app: FastifyInstance, options: ReqOptions) {
+  const { contextOf } = options
+  app.setErrorHandler(errorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
+
+  app.post<{ Body: Wanted }>('/req/profile/create-token', routeTo('tokens.create', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    const { id, name, token } = await api.tokens.create(request.body)
+    return { success: true, id, name, token }
+  })
+
+  app.get('/req/profile/fetch-tokens', routeTo('tokens.list', options), async (request, reply) => {
+    const api = createCaller(await contextOf(request, reply))
+    return { success: true, tokens: await api.tokens.list() }
+  })
+
+  app.post<{ Body: { tokenId: number } }>(
+    '/req/profile/revoke-token',
+    routeTo('tokens.revoke', options),
+    async (request, reply) => {
+      const api = createCaller(await contextOf(request, reply))
+      await api.tokens.revoke(request.body)
+      return { success: true, message: 'Token revoked successfully.' }
+    },
+  )
+}
+
+/** Tells a page the CSRF token of its new session, which it needs for its next request. */
+const setCsrfToken = ({ browser }: Context, reply: FastifyReply) =>
+  reply.header('x-csrf-token', browser?.session?.csrfToken)
+
+interface ReqOptions extends FacadeOptions {
+  /** The context of a request that does not renew its session. */
+  peekContextOf: ContextOf
+}
+
+/** What the body of an error answer is made from. */
+export interface Refusal {
+  code: string
+  message: string
+  requestId: string
+  /** What is wrong with each field, if the body is invalid. */
+  errors?: FieldErrors
+}
+
+/** Makes an error handler that answers with a body of the surface's own shape. */
+function errorHandler(bodyOf: (refusal: Refusal) => object) {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const failure = toFailure(thrown)
+    const { status, code, message, error } = failure
+    // The error handler of the whole service answers a navigation with a page.
+    if (isNavigation(request)) throw thrown
+    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })
+    return reply.code(status).send({ success: false, ...body })
+  }
+}
+
+function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
+  const issues = status === 422 ? readIssues(error) : []
+  return issues.length > 0 ? { errors: fieldErrors(issues) } : {}
+}

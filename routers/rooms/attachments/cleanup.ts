@@ -1,0 +1,127 @@
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
+import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.sql.ts'
+import { expiredByRoom, lockRooms, oldestExpired } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { runStatement } from '../../core/run-statement.ts'
+import type { Services } from '../../core/services.ts'
+import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
+import { DRAFTS } from '../../ports/files/storage.ts'
+import { removeEach } from './message-attachments.ts'
+
+/** How long an attachment waits for its message, and a file for its row, in milliseconds. */
+export const GRACE_MS = 60 * 60_000
+
+/** As many as one statement looks at. */
+const BATCH = 1000
+
+type CleanupParts = Pick<Services, 'sql' | 'files' | 'storage'>
+
+interface CleanupResult {
+  /** Attachments that no message was sent with. */
+  unlinked: number
+  /** Files without an attachment, which a process left that was killed. */
+  orphans: number
+  /** Pictures that neither a person nor a room has, and drafts of such as were to be written anew. */
+  pictures: number
+}
+
+/** Deletes what nobody can use any more; another replica may do the same at the same time. */
+export async function deleteOrphanedFiles(parts: CleanupParts): Promise<CleanupResult> {
+  const before = new Date(Date.now() - GRACE_MS)
+  return {
+    unlinked: await deleteUnlinkedAttachments(parts, before),
+    orphans: await deleteFilesWithoutRow(parts, before),
+    pictures: (await deleteOrphanedPictures(parts, before)) + (await deleteOldDrafts(parts, before)),
+  }
+}
+
+async function deleteUnlinkedAttachments({ sql, files }: CleanupParts, before: Date): Promise<number> {
+  let unlinked = 0
+  for (;;) {
+    const deleted = await sql(deleteUnlinked, [before, BATCH])
+    await files.remove(deleted.map(({ uuid }) => uuid))
+    unlinked += deleted.length
+    if (deleted.length < BATCH) return unlinked
+  }
+}
+
+async function deleteFilesWithoutRow({ sql, files }: CleanupParts, before: Date): Promise<number> {
+  let orphans = 0
+  for await (const listed of collectInBatches(files.list(), ({ modifiedAt }) => modifiedAt < before)) {
+    const found = await sql(findOrphans, [listed.map(({ name }) => name)])
+    await files.remove(found.map(({ name }) => name))
+    orphans += found.length
+  }
+  return orphans
+}
+
+async function deleteOrphanedPictures({ sql, storage }: CleanupParts, before: Date): Promise<number> {
+  let pictures = 0
+  const isOld = ({ files }: PictureFiles) => files.every(({ modifiedAt }) => modifiedAt < before)
+  for await (const listed of collectInBatches(listPictures(storage), isOld)) {
+    const found = await sql(findOrphanedPictures, [listed.map(({ name }) => name)])
+    const orphaned = new Set(found.map(({ name }) => name))
+    for (const { name, files } of listed)
+      if (orphaned.has(name)) await Promise.all(files.map(({ key }) => storage.delete(key)))
+    pictures += found.length
+  }
+  return pictures
+}
+
+async function deleteOldDrafts({ storage }: CleanupParts, before: Date): Promise<number> {
+  let drafts = 0
+  for await (const { key, modifiedAt } of storage.list(DRAFTS)) {
+    if (modifiedAt >= before) continue
+    await storage.delete(key)
+    drafts += 1
+  }
+  return drafts
+}
+
+/** The items that are wanted, so many at a time. */
+async function* collectInBatches<T>(
+  items: AsyncIterable<T>,
+  isWanted: (item: T) => boolean,
+): AsyncGenerator<T[], void> {
+  let batch: T[] = []
+  for await (const item of items) {
+    if (isWanted(item)) batch.push(item)
+    if (batch.length < BATCH) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** As many as are found at a time. */
+const EXPIRED_BATCH = 200
+
+const MAX_ROOMS = 1000
+
+/** What is older than so many months, by room. */
+export const listExpiredFiles = ({ services }: Context, months: number) =>
+  services.sql(expiredByRoom, [months, MAX_ROOMS])
+
+/** Deletes what is older than so many months, as its uploader would. Several replicas may do so at once. */
+export async function deleteExpired(ctx: Context, months: number): Promise<{ deleted: number }> {
+  let deleted = 0
+  for (;;) {
+    const expired = await ctx.services.sql(oldestExpired, [months, EXPIRED_BATCH])
+    if (expired.length === 0) return { deleted }
+    for (const [uploader, files] of Map.groupBy(expired, (file) => file.uploader))
+      deleted += await deleteFiles(ctx, uploader, files)
+  }
+}
+
+/** Takes the locks in the order in which whoever deletes one attachment does. */
+const deleteFiles = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
+  changing(ctx, async (em, changes) => {
+    await runStatement(em, lockPerson, [uploader])
+    await runStatement(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])
+    return removeEach(
+      { em, changes },
+      files.map(({ id }) => id),
+    )
+  })

@@ -1,0 +1,144 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import {
+  eraseEmptyMessages,
+  findRoomOfAttachment,
+  linkAttachments,
+  listFilesOfRoom,
+  lockOwnerOfPrivateFile,
+  lockRoomOfAttachment,
+  type RemovedAttachment,
+  removeAttachments,
+  removeAttachmentsOfMessage,
+  removeAttachmentsOfUploader,
+} from '../../../entities/rooms/attachment.sql.ts'
+import {
+  deleteEmptyConversationMessages,
+  nameConversationMessages,
+} from '../../../entities/rooms/conversation-message.sql.ts'
+import type { Statement } from '../../../entities/sql/statement.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import type { Erasing } from '../../core/hooks.ts'
+import { Problem } from '../../core/problems.ts'
+import { runStatement } from '../../core/run-statement.ts'
+import { lockRow, unknown, type Version } from '../../verbs/lock.ts'
+import { toViewer } from '../../verbs/viewer.ts'
+import { attachments } from './attachments.ts'
+
+interface Linking {
+  em: EntityManager
+  changes: ChangeRecorder
+  room: number
+  message: number
+  ids: readonly string[]
+}
+
+/** Makes the caller's files part of a message that was just written. One that is not theirs, or belongs to a message, is not there. */
+export async function linkToMessage(ctx: Context, { em, changes, room, message, ids }: Linking): Promise<void> {
+  if (ids.length === 0) return
+  const linked = await runStatement(em, linkAttachments, [message, room, toViewer(ctx).viewer, ids.map(Number)])
+  assertAllLinked(linked, ids)
+  for (const { id } of linked) changes.add([`room:${room}`], 'created', attachments.type, id)
+}
+
+/** Throws where one of the ids is not among those that could be linked. */
+export function assertAllLinked(linked: readonly { id: number }[], ids: readonly string[]): void {
+  const known = new Set(linked.map(({ id }) => String(id)))
+  const issues = ids.flatMap((id, index) => (known.has(id) ? [] : [unknown(attachments.type, ['attachments', index])]))
+  if (issues.length > 0) throw new Problem('not_found', { issues })
+}
+
+/** Throws where a message has more files than the settings allow. */
+export function assertFewAttachments({ services }: Context, ids: readonly string[]): void {
+  const { perMessage } = services.settings.attachments
+  if (ids.length <= perMessage) return
+  throw new Problem('invalid', {
+    issues: [{ path: ['attachments'], message: `must have at most ${perMessage} files` }],
+  })
+}
+
+interface Transaction {
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
+/**
+ * Deletes an attachment. Of a message in a room that had nothing else its place is left, one in a conversation goes with it.
+ */
+export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
+  const key = attachments.ids.keyOf(id)
+  const remove = async (em: EntityManager, changes: ChangeRecorder) => {
+    await runStatement(em, lockOwnerOfPrivateFile, [key])
+    await runStatement(em, lockRoomOfAttachment, [key])
+    await lockRow(ctx, em, attachments, { id, ifVersion, verb: 'delete' })
+    await removeFromMessages({ em, changes }, removeAttachments, [key])
+  }
+  const [found] = await ctx.services.sql(findRoomOfAttachment, [key])
+  await changing(ctx, remove, found?.room ? `room:${found.room}` : undefined)
+  return { id }
+}
+
+/** Deletes attachments of one uploader, whose row and rooms are locked; returns how many were still there. */
+export const removeEach = (at: Transaction, ids: readonly number[]): Promise<number> =>
+  removeFromMessages(at, removeAttachments, ids)
+
+/** Deletes everything that somebody who is erased has uploaded. */
+export async function letGoOfAttachments({ userId, em, changes, report }: Erasing): Promise<void> {
+  const deleted = await removeFromMessages({ em, changes }, removeAttachmentsOfUploader, userId)
+  report['attachments'] = { deleted, kept: 0 }
+}
+
+/** Deletes the attachments of a message that is about to be deleted. */
+export async function dropAttachments(at: Transaction, message: number): Promise<void> {
+  await remove(at, removeAttachmentsOfMessage, message)
+}
+
+/** Lets go of all files of a room whose rows go with it. */
+export async function dropFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
+  const files = await runStatement(em, listFilesOfRoom, [room])
+  changes.dropFiles(files.map(({ uuid }) => uuid))
+}
+
+/** Returns how many there were. */
+async function removeFromMessages(
+  at: Transaction,
+  statement: Statement<RemovedAttachment>,
+  key: number | readonly number[],
+): Promise<number> {
+  const removed = await remove(at, statement, key)
+  const messages = new Map(removed.flatMap(({ message, room }) => (message && room ? [[message, room] as const] : [])))
+  if (messages.size > 0) await runStatement(at.em, eraseEmptyMessages, [[...messages.keys()]])
+  for (const [message, room] of messages) at.changes.add([`room:${room}`], 'updated', 'room-messages', message)
+  await settlePrivateMessages(at, removed)
+  return removed.length
+}
+
+/** Deletes messages of conversations that have nothing left, and notes the others as changed. */
+async function settlePrivateMessages({ em, changes }: Transaction, removed: readonly RemovedAttachment[]) {
+  const messages = [...new Set(removed.flatMap(({ privateMessage }) => privateMessage ?? []))]
+  const [owner] = removed
+  if (!owner || messages.length === 0) return
+  const named = await runStatement(em, nameConversationMessages, [messages])
+  await runStatement(em, deleteEmptyConversationMessages, [messages])
+  for (const { slug, number, isEmpty } of named) {
+    const verb = isEmpty ? 'deleted' : 'updated'
+    changes.add([`user:${owner.uploader}`], verb, 'conversation-messages', `${slug}/${number}`)
+    changes.add([`user:${owner.uploader}`], 'updated', 'conversations', slug)
+  }
+}
+
+/** Deletes attachments and notes that they are gone; their messages stay as they are. */
+export async function remove(
+  { em, changes }: Transaction,
+  statement: Statement<RemovedAttachment>,
+  key: number | readonly number[],
+): Promise<RemovedAttachment[]> {
+  const removed = await runStatement(em, statement, [key])
+  changes.dropFiles(removed.map(({ uuid }) => uuid))
+  for (const { id, room, privateMessage, uploader } of removed) {
+    if (room) changes.add([`room:${room}`], 'deleted', attachments.type, id)
+    if (privateMessage) changes.add([`user:${uploader}`], 'deleted', attachments.type, id)
+  }
+  return removed
+}

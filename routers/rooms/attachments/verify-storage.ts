@@ -1,0 +1,258 @@
+import { type FileRow, filesByName, stillThere } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/views/picture.sql.ts'
+import { Problem } from '../../core/problems.ts'
+import type { Services } from '../../core/services.ts'
+import { listPictures, toSmallKey } from '../../identity/pictures/picture-files.ts'
+import { FILE_KEY } from '../../ports/vault.ts'
+import { attachments } from './attachments.ts'
+import { GRACE_MS } from './cleanup.ts'
+
+/** More than anybody reads. All of them are counted. */
+const MAX_LISTED = 1000
+
+export interface Verification extends Record<Finding, number> {
+  attachments: number
+  /** Of people and rooms. */
+  pictures: number
+  files: number
+  /** How many attachments and pictures were read to their ends. */
+  read: number
+  /** What was found, up to 1,000. */
+  listed: StorageFinding[]
+}
+
+/** Compares attachments and pictures with what is stored, and reads so many of a hundred to their ends. */
+export async function verifyFiles(
+  services: Pick<Services, 'sql' | 'files' | 'storage' | 'vault'>,
+  percent: number,
+): Promise<Verification> {
+  const found = { 'no-file': 0, 'no-owner': 0, 'unknown-key': 0, damaged: 0 }
+  const listed: StorageFinding[] = []
+  const tell = (one: StorageFinding) => {
+    found[one.finding]++
+    if (listed.length < MAX_LISTED) listed.push(one)
+  }
+  const attachments = await compare(compareAttachments(services), percent, tell)
+  const pictures = await compare(comparePictures(services), percent, tell)
+  return {
+    attachments: attachments.rows,
+    pictures: pictures.rows,
+    files: attachments.files + pictures.files,
+    read: attachments.read + pictures.read,
+    ...found,
+    listed,
+  }
+}
+
+/** Findings that are looked at again at a time. */
+const CONFIRM_BATCH = 1000
+
+type Finding = 'no-file' | 'no-owner' | 'unknown-key' | 'damaged'
+
+interface StorageFinding {
+  finding: Finding
+  /** The name of the file. */
+  file: string
+  /** What the file belongs to, such as `attachments/7`; null where that is nothing. */
+  owner: string | null
+}
+
+interface NamedItem {
+  name: string
+}
+
+interface ListedFile extends NamedItem {
+  /** How many stored files that is. */
+  count: number
+  modifiedAt: Date
+  /** Whether enough of it is there to be read. */
+  isWhole: boolean
+}
+
+/** Rows and the files that they name, both in the order of the names. */
+interface StoredSet<Row extends NamedItem> {
+  rows: AsyncIterable<Row>
+  files: AsyncIterable<ListedFile>
+  ownerOf(row: Row): string
+  /** Reads the file of a row to its end; nothing where it is as it was written. */
+  examine(row: Row, isListed: boolean): Promise<Exclude<Finding, 'no-owner'> | undefined>
+  /** Selects those that are still there. */
+  stillThere(rows: readonly Row[]): Promise<Row[]>
+}
+
+export interface Comparison {
+  rows: number
+  files: number
+  /** How many were read to their ends. */
+  read: number
+}
+
+/** Tells of each row whose file is not there or does not open, and of each file that no row names. */
+async function compare<Row extends NamedItem>(
+  compared: StoredSet<Row>,
+  percent: number,
+  tell: (found: StorageFinding) => void,
+): Promise<Comparison> {
+  const result: Comparison = { rows: 0, files: 0, read: 0 }
+  const suspected: Suspicion<Row>[] = []
+  for await (const [row, file] of mergeByName(compared.rows, compared.files)) {
+    count(result, row, file)
+    if (isOrphan(row, file)) tell({ finding: 'no-owner', file: file.name, owner: null })
+    if (!row || isLeftOut(file, percent)) continue
+    const finding = await compared.examine(row, file !== undefined)
+    if (!finding) result.read += 1
+    else if (suspected.push({ row, finding }) === CONFIRM_BATCH) await confirm(compared, suspected.splice(0), tell)
+  }
+  await confirm(compared, suspected, tell)
+  return result
+}
+
+function count(result: Comparison, row: NamedItem | undefined, file: ListedFile | undefined): void {
+  result.rows += Number(row !== undefined)
+  result.files += file?.count ?? 0
+}
+
+interface Suspicion<Row> {
+  row: Row
+  finding: Finding
+}
+
+/** Leaves out what was deleted, or has another file, since it was looked at. */
+async function confirm<Row extends NamedItem>(
+  { stillThere, ownerOf }: StoredSet<Row>,
+  suspected: readonly Suspicion<Row>[],
+  tell: (found: StorageFinding) => void,
+): Promise<void> {
+  if (suspected.length === 0) return
+  const present = new Set((await stillThere(suspected.map(({ row }) => row))).map(ownerOf))
+  for (const { row, finding } of suspected)
+    if (present.has(ownerOf(row))) tell({ finding, file: row.name, owner: ownerOf(row) })
+}
+
+/** A younger one waits for its row, and the sweep for it. */
+const isOrphan = (row: NamedItem | undefined, file: ListedFile | undefined): file is ListedFile =>
+  row === undefined && file !== undefined && file.modifiedAt.getTime() < Date.now() - GRACE_MS
+
+/** One that may be missing is looked at in any case. */
+const isLeftOut = (file: ListedFile | undefined, percent: number) =>
+  file?.isWhole === true && Math.random() * 100 >= percent
+
+/** Pairs of two series that are each in the order of their names; one side is absent where the other has a name alone. */
+async function* mergeByName<A extends NamedItem, B extends NamedItem>(
+  left: AsyncIterable<A>,
+  right: AsyncIterable<B>,
+): AsyncGenerator<[A | undefined, B | undefined], void> {
+  const [lefts, rights] = [left[Symbol.asyncIterator](), right[Symbol.asyncIterator]()]
+  let [a, b] = [await next(lefts), await next(rights)]
+  while (a ?? b) {
+    const name = firstName(a, b)
+    const pair: [A | undefined, B | undefined] = [ifNamed(a, name), ifNamed(b, name)]
+    yield pair
+    if (pair[0]) a = await next(lefts)
+    if (pair[1]) b = await next(rights)
+  }
+}
+
+const firstName = (...items: (NamedItem | undefined)[]) => items.flatMap((item) => item?.name ?? []).sort()[0]
+
+const ifNamed = <T extends NamedItem>(item: T | undefined, name: string | undefined) =>
+  item?.name === name ? item : undefined
+
+async function next<T>(items: AsyncIterator<T>): Promise<T | undefined> {
+  const { done, value } = await items.next()
+  return done ? undefined : value
+}
+
+type AttachmentParts = Pick<Services, 'sql' | 'files' | 'vault'>
+
+/** Comes before all others. */
+const NO_NAME = '00000000-0000-0000-0000-000000000000'
+
+/** Attachments and the files of messages. */
+const compareAttachments = (parts: AttachmentParts): StoredSet<FileRow> => ({
+  rows: readInNameOrder((after, limit) => parts.sql(filesByName, [after, limit]), NO_NAME),
+  files: listAttachmentFiles(parts),
+  ownerOf: ({ id }) => `${attachments.type}/${id}`,
+
+  async examine(row, isListed) {
+    if (!hasKnownKey(parts, row)) return 'unknown-key'
+    if (await canReadFile(parts, row)) return undefined
+    return isListed ? 'damaged' : 'no-file'
+  },
+
+  async stillThere(rows) {
+    const found = await parts.sql(stillThere, [rows.map(({ id }) => id)])
+    const ids = new Set(found.map(({ id }) => id))
+    return rows.filter(({ id }) => ids.has(id))
+  },
+})
+
+async function* listAttachmentFiles({ files }: AttachmentParts): AsyncGenerator<ListedFile, void> {
+  for await (const { name, modifiedAt } of files.list()) yield { name, modifiedAt, count: 1, isWhole: true }
+}
+
+function hasKnownKey({ vault }: AttachmentParts, { sealedKey }: FileRow): boolean {
+  try {
+    vault.open(sealedKey, FILE_KEY)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function canReadFile({ files }: AttachmentParts, { name, bytes, sealedKey }: FileRow): Promise<boolean> {
+  try {
+    for await (const _ of files.read({ name, bytes, sealedKey }));
+    return true
+  } catch (error) {
+    // That nobody can be asked says nothing of the file.
+    if (error instanceof Problem) throw error
+    return false
+  }
+}
+
+type PictureParts = Pick<Services, 'sql' | 'storage'>
+
+/** People and rooms, and the files of their pictures. */
+const comparePictures = (parts: PictureParts): StoredSet<PictureRow> => ({
+  rows: readInNameOrder((after, limit) => parts.sql(picturesByKey, [after, limit]), ''),
+  files: listPictureFiles(parts),
+  ownerOf: ({ table, id }) => `${table}/${id}`,
+
+  /** A picture that was stored before there were sizes has no small one. */
+  async examine({ name }) {
+    const fault = await parts.storage.check(name)
+    if (fault) return fault
+    const ofSmall = await parts.storage.check(toSmallKey(name))
+    return ofSmall === 'no-file' ? undefined : ofSmall
+  },
+
+  stillThere: (rows) => parts.sql(picturesStillThere, [rows.map(({ name }) => name)]),
+})
+
+async function* listPictureFiles({ storage }: PictureParts): AsyncGenerator<ListedFile, void> {
+  for await (const { name, files } of listPictures(storage)) {
+    const newest = Math.max(...files.map(({ modifiedAt }) => modifiedAt.getTime()))
+    yield {
+      name,
+      count: files.length,
+      modifiedAt: new Date(newest),
+      isWhole: files.some(({ key }) => key === name),
+    }
+  }
+}
+
+const ROW_BATCH = 1000
+
+/** Rows that are read so many at a time, each time those behind the name of the last one. */
+async function* readInNameOrder<Row extends { name: string }>(
+  read: (after: string, limit: number) => Promise<Row[]>,
+  first: string,
+): AsyncGenerator<Row, void> {
+  for (let after = first; ; ) {
+    const rows = await read(after, ROW_BATCH)
+    yield* rows
+    if (rows.length < ROW_BATCH) return
+    after = rows.at(-1)?.name ?? ''
+  }
+}

@@ -1,0 +1,206 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import {
+  linkToConversation,
+  removeAttachments,
+  removeAttachmentsOfPrivateMessage,
+} from '../../../entities/rooms/attachment.sql.ts'
+import {
+  type ConversationMessageRow,
+  deleteConversationMessage,
+  findConversationMessage,
+  findConversationMessages,
+  findMessageToChange,
+  insertConversationMessage,
+  type MessageName,
+  type MessageToChange,
+  updateConversationMessage,
+} from '../../../entities/rooms/conversation-message.sql.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runStatement } from '../../core/run-statement.ts'
+import { toViewer } from '../../verbs/viewer.ts'
+import { attachments } from '../attachments/attachments.ts'
+import { assertAllLinked, remove } from '../attachments/message-attachments.ts'
+import {
+  assertFewMessages,
+  assertWithinQuota,
+  type Changing,
+  lockOwn,
+  noteConversation,
+  type Part,
+  readConversation,
+  slug,
+} from './conversations.ts'
+import {
+  assertAnswerHasModel,
+  assertMessageFits,
+  countBytes,
+  LAST,
+  type MessageChange,
+  messageNumber,
+  type NewMessage,
+  parseNumber,
+} from './message-input.ts'
+
+const MAX_MESSAGES = 1000
+/** Of one answer; the first message is always in it. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+export const messagesInput = z.strictObject({
+  slug,
+  page: z
+    .strictObject({
+      size: z.coerce.number().int().min(1).max(MAX_MESSAGES).default(50),
+      before: messageNumber.optional().describe('The number of a message: only those before it are listed.'),
+    })
+    .prefault({}),
+})
+
+/** The last messages of a conversation in the order of their numbers, or those before one of them. */
+export async function listMessages(
+  ctx: Context,
+  { slug, page: { size, before } }: z.output<typeof messagesInput>,
+): Promise<Part<ConversationMessageRow>> {
+  const { id } = await readConversation(ctx, slug)
+  const [seq, subSeq] = before === undefined ? [LAST, LAST] : parseNumber(before)
+  const rows = await ctx.services.sql(findConversationMessages, [Number(id), seq, subSeq, size + 1, MAX_BYTES])
+  const found = rows[0]?.found ?? 0
+  // They end with the last one, so one too many stands first.
+  const data = rows.slice(rows.length > size ? 1 : 0).map(({ found: _, ...message }) => message)
+  return { data, meta: { next: found > data.length ? (data[0]?.number ?? null) : null } }
+}
+
+/** Gives a message the next number of its conversation or thread, and keeps it. */
+export async function sendMessage(ctx: Context, message: NewMessage): Promise<ConversationMessageRow> {
+  assertMessageFits(ctx, message)
+  const { slug, attachments } = message
+  const id = await changing(ctx, async (em, changes) => {
+    const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
+    assertFewMessages(ctx, messageCount + 1)
+    await assertWithinQuota(ctx, em, { bytes: countBytes(message) })
+    await assertFollows(em, conversation, message)
+    const { id, number } = await insert(em, conversation, message)
+    await linkFiles(ctx, { em, changes }, id, attachments)
+    noteMessage(ctx, { em, changes }, 'created', { slug, number })
+    return id
+  })
+  return readMessage(ctx, id)
+}
+
+async function assertFollows(em: EntityManager, conversation: number, { parent }: NewMessage): Promise<void> {
+  if (parent === null || parent === 0) return
+  const [found] = await runStatement(em, findMessageToChange, [conversation, parent, 0])
+  if (!found) throw new Problem('not_found', { issues: [{ path: ['parent'], message: 'is the number of no message' }] })
+}
+
+async function insert(em: EntityManager, conversation: number, message: NewMessage) {
+  const { thread, role, model, content, metadata, isComplete, parent } = message
+  const values = [conversation, thread, role, model, content, toText(metadata), isComplete, countBytes(message), parent]
+  const [written] = await runStatement(em, insertConversationMessage, values)
+  if (!written)
+    throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })
+  return written
+}
+
+/** Changes what is given of a message, and keeps the rest. */
+export async function changeMessage(
+  ctx: Context,
+  { slug, number, ...given }: MessageChange,
+): Promise<ConversationMessageRow> {
+  const id = await changing(ctx, async (em, changes) => {
+    const { id: conversation } = await lockOwn(ctx, em, slug)
+    const { files, ...before } = await find(em, conversation, number)
+    const attachments = given.attachments ?? files.map(String)
+    const after = { ...before, ...definedIn(given), attachments }
+    assertMessageFits(ctx, after)
+    assertAnswerHasModel(after)
+    await assertWithinQuota(ctx, em, { bytes: countBytes(after) - countBytes(before) })
+    const { id, role, model, content, metadata, isComplete } = after
+    const values = [id, role, model, content, toText(metadata), isComplete, countBytes(after)]
+    await runStatement(em, updateConversationMessage, values)
+    await settleFiles(ctx, { em, changes }, { id, files }, attachments)
+    noteMessage(ctx, { em, changes }, 'updated', { slug, number })
+    return id
+  })
+  return readMessage(ctx, id)
+}
+
+/** Deletes a message with its files; its number is not given again, and replies to it stay. */
+export async function removeMessage(
+  ctx: Context,
+  { slug, number }: { slug: string; number: string },
+): Promise<MessageName> {
+  await changing(ctx, async (em, changes) => {
+    const { id: conversation } = await lockOwn(ctx, em, slug)
+    const { id } = await find(em, conversation, number)
+    await dropFiles({ em, changes }, id)
+    await runStatement(em, deleteConversationMessage, [id])
+    noteMessage(ctx, { em, changes }, 'deleted', { slug, number })
+  })
+  return { slug, number }
+}
+
+async function find(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
+  const [found] = await runStatement(em, findMessageToChange, [conversation, ...parseNumber(number)])
+  if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
+  return found
+}
+
+async function readMessage(ctx: Context, id: number): Promise<ConversationMessageRow> {
+  const [found] = await ctx.services.sql(findConversationMessage, [id])
+  if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
+  return found
+}
+
+/** A conversation looks different, too, when a message of it does: it stands first in the list. */
+function noteMessage(
+  ctx: Context,
+  at: Changing,
+  verb: 'created' | 'updated' | 'deleted',
+  { slug, number }: MessageName,
+): void {
+  at.changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversation-messages', `${slug}/${number}`)
+  noteConversation(ctx, at, 'updated', slug)
+}
+
+const toText = (metadata: unknown) => (metadata ? JSON.stringify(metadata) : null)
+
+const definedIn = <T extends object>(given: T) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
+
+/** Makes files of the caller part of a message of theirs. One that is not theirs, or belongs to another message, is not there. */
+async function linkFiles(ctx: Context, { em, changes }: Changing, message: number, ids: readonly string[]) {
+  if (ids.length === 0) return
+  const { viewer } = toViewer(ctx)
+  const linked = await runStatement(em, linkToConversation, [message, viewer, ids.map(Number)])
+  assertAllLinked(linked, ids)
+  for (const { id } of linked) changes.add([`user:${viewer}`], 'created', attachments.type, id)
+}
+
+/** Gives a message exactly these files: others that it had are deleted. */
+async function settleFiles(
+  ctx: Context,
+  at: Changing,
+  { id, files }: { id: number; files: readonly number[] },
+  wanted: readonly string[],
+): Promise<void> {
+  const kept = new Set(wanted.map(Number))
+  const dropped = files.filter((file) => !kept.has(file))
+  if (dropped.length > 0) await remove(at, removeAttachments, dropped)
+  const had = new Set(files)
+  await linkFiles(
+    ctx,
+    at,
+    id,
+    wanted.filter((file) => !had.has(Number(file))),
+  )
+}
+
+/** Deletes the files of a message that is about to be deleted. */
+async function dropFiles(at: Changing, message: number): Promise<void> {
+  await remove(at, removeAttachmentsOfPrivateMessage, message)
+}

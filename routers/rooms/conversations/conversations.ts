@@ -1,0 +1,296 @@
+import { randomInt } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
+import { listFilesOfConversations } from '../../../entities/rooms/attachment.sql.ts'
+import {
+  type ConversationFolder,
+  type ConversationRow,
+  countOrganized,
+  deleteConversations,
+  discardConversation,
+  findConversation,
+  insertConversation,
+  type LockedConversation,
+  listConversationFolders,
+  listConversations,
+  lockConversation,
+  lockDiscarded,
+  measureConversations,
+  organizeConversation,
+  renameConversationFolder,
+  restoreConversation,
+  updateConversation,
+} from '../../../entities/rooms/conversation.sql.ts'
+import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runStatement } from '../../core/run-statement.ts'
+import { toViewer } from '../../verbs/viewer.ts'
+import { roomText } from '../rooms.ts'
+
+export const slug = z.string().min(1).max(100).describe('What the conversation is called in addresses.')
+
+/** A transaction that changes conversations of the caller. */
+export interface Changing {
+  em: EntityManager
+  changes: ChangeRecorder
+}
+
+const noSuchConversation = () => new Problem('not_found', { detail: 'There is no such conversation.' })
+
+/** A conversation of the caller; those of others are not there. */
+export async function readConversation(ctx: Context, slug: string): Promise<ConversationRow> {
+  const [found] = await ctx.services.sql(findConversation, [slug, toViewer(ctx).viewer])
+  if (!found) throw noSuchConversation()
+  return found
+}
+
+/** Locks a conversation of the caller, and the caller before it: they go past no quota by two requests at once. */
+export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
+  const [locked] = await runStatement(em, lockConversation, [slug, toViewer(ctx).viewer])
+  if (!locked) throw noSuchConversation()
+  return locked
+}
+
+/** Throws where the caller, who is locked, would have more than they may. Whoever has too much may still have less. */
+export async function assertWithinQuota(ctx: Context, em: EntityManager, more: { bytes: number; conversations?: 1 }) {
+  const { perPerson, bytesPerPerson } = ctx.services.settings.conversations
+  const [kept] = await runStatement(em, measureConversations, [toViewer(ctx).viewer])
+  const { count = 0, bytes = 0 } = kept ?? {}
+  if (more.conversations && count >= perPerson) throw full(`A person has at most ${perPerson} conversations.`)
+  if (more.bytes > 0 && bytes + more.bytes > bytesPerPerson)
+    throw full(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
+}
+
+/** Throws where a conversation would have more messages than it may. */
+export function assertFewMessages(ctx: Context, count: number): void {
+  const { messages: most } = ctx.services.settings.conversations
+  if (count > most) throw full(`A conversation has at most ${most} messages.`)
+}
+
+/** How much the caller has, and may have. */
+export async function readQuota(ctx: Context) {
+  const { perPerson, bytesPerPerson, messages, messageSize } = ctx.services.settings.conversations
+  const [kept] = await ctx.services.sql(measureConversations, [toViewer(ctx).viewer])
+  return {
+    conversations: { most: perPerson, kept: kept?.count ?? 0 },
+    bytes: { most: bytesPerPerson, kept: kept?.bytes ?? 0 },
+    /** Of one conversation. */
+    messages,
+    /** Of one message, in characters of its ciphertext. */
+    messageSize,
+  }
+}
+
+const full = (detail: string) => new Problem('invalid', { detail })
+
+/** Tells the caller's other programs what is different about a conversation. */
+export function noteConversation(
+  ctx: Context,
+  { changes }: Changing,
+  verb: 'created' | 'updated' | 'deleted',
+  slug: string,
+): void {
+  changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversations', slug)
+}
+
+export const name = z.string().trim().max(255).describe('Not encrypted.')
+const systemPrompt = roomText.nullable().describe('Ciphertext of what a model is told before all messages.')
+
+export const newConversation = z.strictObject({
+  name: name.default(''),
+  systemPrompt: systemPrompt.default(null),
+})
+
+export const conversationChange = z.strictObject({
+  slug,
+  name: name.min(1).optional(),
+  systemPrompt: systemPrompt.optional(),
+})
+
+const signs = 'abcdefghijklmnopqrstuvwxyz0123456789'
+const SLUG_LENGTH = 16
+
+export const randomSlug = () => Array.from({ length: SLUG_LENGTH }, () => signs[randomInt(signs.length)]).join('')
+
+export async function createConversation(
+  ctx: Context,
+  { name, systemPrompt }: z.output<typeof newConversation>,
+): Promise<ConversationRow> {
+  const { viewer } = toViewer(ctx)
+  const created = randomSlug()
+  await changing(ctx, async (em, changes) => {
+    await runStatement(em, lockPerson, [viewer])
+    await assertWithinQuota(ctx, em, { conversations: 1, bytes: countBytes(systemPrompt) })
+    await runStatement(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
+    noteConversation(ctx, { em, changes }, 'created', created)
+  })
+  return readConversation(ctx, created)
+}
+
+/** Changes what is given, and keeps the rest. */
+export async function changeConversation(
+  ctx: Context,
+  { slug, name, systemPrompt }: z.output<typeof conversationChange>,
+): Promise<ConversationRow> {
+  await changing(ctx, async (em, changes) => {
+    const { id, promptBytes } = await lockOwn(ctx, em, slug)
+    if (name === undefined && systemPrompt === undefined) return
+    if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: countBytes(systemPrompt) - promptBytes })
+    await runStatement(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
+    noteConversation(ctx, { em, changes }, 'updated', slug)
+  })
+  return readConversation(ctx, slug)
+}
+
+/** Deletes a conversation with its messages and their files. */
+export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
+  await changing(ctx, async (em, changes) => {
+    const { id } = await lockOwn(ctx, em, slug)
+    const files = await runStatement(em, listFilesOfConversations, [[id]])
+    changes.dropFiles(files.map(({ uuid }) => uuid))
+    await runStatement(em, deleteConversations, [[id]])
+    noteConversation(ctx, { em, changes }, 'deleted', slug)
+  })
+  return { slug }
+}
+
+const countBytes = (text: string | null) => Buffer.byteLength(text ?? '')
+
+/** Of folders, and of pinned conversations. */
+const MOST = 100
+
+const folderName = z.string().trim().min(1).max(120)
+
+export const organization = z.strictObject({
+  slug,
+  isPinned: z.boolean().optional().describe('Whether it stands above the others.'),
+  folder: folderName.nullable().optional().describe('The folder that it is put in; null takes it out. Not encrypted.'),
+})
+
+export const folderChange = z.strictObject({
+  name: folderName,
+  newName: folderName.nullable().describe('Null dissolves the folder; what lies in it stays.'),
+})
+
+/** Pins a conversation or puts it in a folder, which is there as long as something lies in it. */
+export async function organize(
+  ctx: Context,
+  { slug, isPinned, folder }: z.output<typeof organization>,
+): Promise<ConversationRow> {
+  await changing(ctx, async (em, changes) => {
+    const { id } = await lockOwn(ctx, em, slug)
+    await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
+    const [kept] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
+    const { folders = 0, pinned = 0 } = kept ?? {}
+    if (isPinned && pinned > MOST) throw full(`A person pins at most ${MOST} conversations.`)
+    if (folder && folders > MOST) throw full(`A person has at most ${MOST} folders.`)
+    noteConversation(ctx, { em, changes }, 'updated', slug)
+  })
+  return readConversation(ctx, slug)
+}
+
+export const listFolders = (ctx: Context): Promise<ConversationFolder[]> =>
+  ctx.services.sql(listConversationFolders, [toViewer(ctx).viewer])
+
+/** Gives a folder another name, under which there may be one already. */
+export async function changeFolder(
+  ctx: Context,
+  { name, newName }: z.output<typeof folderChange>,
+): Promise<ConversationFolder[]> {
+  await changing(ctx, async (em, changes) => {
+    const changed = await runStatement(em, renameConversationFolder, [toViewer(ctx).viewer, name, newName])
+    if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
+    for (const { slug } of changed) noteConversation(ctx, { em, changes }, 'updated', slug)
+  })
+  return listFolders(ctx)
+}
+
+/** A part of a list. `next` says where the following one begins, and is null behind the last one. */
+export interface Part<T> {
+  data: T[]
+  meta: { next: string | null }
+}
+
+const MAX_CONVERSATIONS = 200
+
+export const listInput = z
+  .strictObject({
+    page: z
+      .strictObject({
+        size: z.coerce.number().int().min(1).max(MAX_CONVERSATIONS).default(50),
+        after: z
+          .string()
+          .regex(/^\d{1,15}-\d{1,10}$/, { error: 'must be the `next` of an answer' })
+          .optional(),
+      })
+      .prefault({}),
+    isPinned: z.boolean().optional().describe('Only those that are pinned, or only the others.'),
+    folder: folderName.nullable().optional().describe('Only those in this folder; null for those in none.'),
+    name: z.string().trim().min(1).max(120).optional().describe('Only those with this in their names.'),
+  })
+  .prefault({})
+
+const [LATEST, HIGHEST] = [8e15, 2_147_483_647]
+
+/** What stands for any text in a pattern stands for itself in a name. */
+const patternFor = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
+
+/** The caller's conversations, those that were changed last first. */
+export async function listOwn(
+  ctx: Context,
+  { page: { size, after }, isPinned, folder, name }: z.output<typeof listInput>,
+): Promise<Part<ConversationRow>> {
+  const [time = LATEST, id = HIGHEST] = after?.split('-').map(Number) ?? []
+  const rows = await ctx.services.sql(listConversations, [
+    ...[toViewer(ctx).viewer, time, Math.min(id, HIGHEST), size + 1],
+    ...[isPinned, folder, name === undefined ? undefined : patternFor(name), folder === null],
+  ])
+  const data = rows.slice(0, size)
+  const last = rows.length > size ? data.at(-1) : undefined
+  return { data, meta: { next: last ? `${Date.parse(last.updatedAt)}-${last.id}` : null } }
+}
+
+/** For so long what was thrown away can be taken back; front ends offer it for a shorter time. */
+const RESTORABLE_SECONDS = 60
+/** Deleted in one transaction. */
+const BATCH = 100
+
+/** Throws a conversation away: nobody sees it any more, and soon it is deleted. */
+export async function discard(ctx: Context, slug: string): Promise<{ slug: string }> {
+  await changing(ctx, async (em, changes) => {
+    const { id } = await lockOwn(ctx, em, slug)
+    await runStatement(em, discardConversation, [id])
+    noteConversation(ctx, { em, changes }, 'deleted', slug)
+  })
+  return { slug }
+}
+
+/** Takes a conversation back that was thrown away and is not deleted yet. */
+export async function restore(ctx: Context, slug: string): Promise<ConversationRow> {
+  await changing(ctx, async (em, changes) => {
+    const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
+    if (!restored) throw noSuchConversation()
+    noteConversation(ctx, { em, changes }, 'created', slug)
+  })
+  return readConversation(ctx, slug)
+}
+
+/** Deletes what was thrown away and can be taken back no more, with its messages and files. */
+export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }> {
+  let deleted = 0
+  for (;;) {
+    const count = await changing(ctx, async (em, changes) => {
+      const found = await runStatement(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
+      const ids = found.map(({ id }) => id)
+      const files = await runStatement(em, listFilesOfConversations, [ids])
+      changes.dropFiles(files.map(({ uuid }) => uuid))
+      await runStatement(em, deleteConversations, [ids])
+      return found.length
+    })
+    deleted += count
+    if (count < BATCH) return { deleted }
+  }
+}

@@ -1,0 +1,101 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { z } from 'zod'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
+import {
+  findImportedConversation,
+  type ImportedConversation,
+  insertImportedConversation,
+} from '../../../entities/rooms/conversation.sql.ts'
+import { appendImportedMessages } from '../../../entities/rooms/conversation-message.sql.ts'
+import { changing } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runStatement } from '../../core/run-statement.ts'
+import { time } from '../../resource/declare.ts'
+import { toViewer } from '../../verbs/viewer.ts'
+import { content } from '../message-content.ts'
+import { assertFewMessages, assertWithinQuota, name, noteConversation, randomSlug } from './conversations.ts'
+import { assertMessageFits, countBytes, hasModel, LAST, NO_MODEL, parts } from './message-input.ts'
+
+/** Of one call. */
+const MAX_MESSAGES = 500
+
+const importedMessage = z
+  .strictObject({
+    role: parts.role,
+    model: parts.model.default(null),
+    content,
+    isComplete: parts.isComplete.default(true),
+    parent: z
+      .int()
+      .min(0)
+      .max(LAST)
+      .describe('The number, without decimals, of the earlier message that it follows; 0 at the beginning.'),
+    createdAt: time,
+  })
+  .refine(hasModel, { path: ['model'], error: NO_MODEL })
+
+export const conversationImport = z.strictObject({
+  importId: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, - and _' })
+    .describe('Names the conversation in what it comes from: under one name the caller has it once.'),
+  name: name.min(1),
+  createdAt: time,
+  updatedAt: time,
+  after: z.int().min(0).max(LAST).default(0).describe('How many of its messages were sent by earlier calls.'),
+  messages: z.array(importedMessage).max(MAX_MESSAGES).describe('They get the next numbers, in this order.'),
+  isWhole: z.boolean().default(true).describe('Whether these are its last messages. Until then nobody sees it.'),
+})
+
+type ConversationImport = z.output<typeof conversationImport>
+
+/**
+ * Stores a conversation from elsewhere, by one call or several. Until it is whole it counts as thrown away: one that is
+ * never finished is deleted soon. Messages that are there already are left as they are.
+ */
+export function importConversation(ctx: Context, given: ConversationImport): Promise<{ slug: string; isNew: boolean }> {
+  for (const message of given.messages) assertMessageFits(ctx, { ...message, attachments: [] })
+  return changing(ctx, async (em, changes) => {
+    const { viewer } = toViewer(ctx)
+    await runStatement(em, lockPerson, [viewer])
+    const [known] = await runStatement(em, findImportedConversation, [viewer, given.importId])
+    if (known && !known.isDiscarded) return { slug: known.slug, isNew: false }
+    const conversation = known ?? (await insertConversation(ctx, em, given))
+    await append(ctx, em, conversation, given)
+    if (given.isWhole) noteConversation(ctx, { em, changes }, 'created', conversation.slug)
+    return { slug: conversation.slug, isNew: true }
+  })
+}
+
+async function insertConversation(
+  ctx: Context,
+  em: EntityManager,
+  { importId, name, createdAt, updatedAt }: ConversationImport,
+): Promise<ImportedConversation> {
+  await assertWithinQuota(ctx, em, { conversations: 1, bytes: 0 })
+  const values = [toViewer(ctx).viewer, randomSlug(), name, importId, createdAt, updatedAt]
+  const [inserted] = await runStatement(em, insertImportedConversation, values)
+  if (!inserted) throw new Error('A conversation was not inserted.')
+  return inserted
+}
+
+async function append(
+  ctx: Context,
+  em: EntityManager,
+  { id, lastSeq }: ImportedConversation,
+  { after, messages, isWhole }: ConversationImport,
+): Promise<void> {
+  if (after > lastSeq) throw invalidAt('after', `is more than the ${lastSeq} messages that are there`)
+  const numbered = messages.map((message, index) => {
+    const seq = after + index + 1
+    if (message.parent >= seq) throw invalidAt('messages', 'follow only earlier ones')
+    return { ...message, seq, bytes: countBytes({ ...message, metadata: null }) }
+  })
+  const missing = numbered.filter(({ seq }) => seq > lastSeq)
+  assertFewMessages(ctx, lastSeq + missing.length)
+  await assertWithinQuota(ctx, em, { bytes: missing.reduce((sum, { bytes }) => sum + bytes, 0) })
+  await runStatement(em, appendImportedMessages, [id, JSON.stringify(missing), isWhole])
+}
+
+const invalidAt = (place: string, message: string) => new Problem('invalid', { issues: [{ path: [place], message }] })

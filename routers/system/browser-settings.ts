@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { Problem } from '../core/problems.ts'
+import { browserProcedure, router } from '../core/trpc.ts'
+import { matchLocale } from '../ports/locales.ts'
+import { schemes } from '../ports/session.ts'
+
+export const appearanceRouter = router({
+  /** Chosen for this browser, whoever uses it; `system` follows what the browser says. */
+  change: browserProcedure.input(z.strictObject({ scheme: z.enum(schemes) })).mutation(({ ctx, input: { scheme } }) => {
+    ctx.browser.setScheme(scheme)
+    return { scheme }
+  }),
+})
+
+export const languageRouter = router({
+  /** Chosen for this browser, whoever uses it: by its session, where there is one, and for when that is over. */
+  change: browserProcedure
+    .input(z.strictObject({ inputLang: z.string().length(5, 'must have 5 characters') }))
+    .mutation(async ({ ctx, input }) => {
+      const locale = matchLocale(input.inputLang)
+      if (!locale) throw new Problem('unknown_language')
+      await ctx.browser.setLocale(locale)
+      return { locale }
+    }),
+})

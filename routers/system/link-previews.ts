@@ -1,0 +1,186 @@
+import { hash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { crc32, deflateSync } from 'node:zlib'
+import { z } from 'zod'
+import { findAppToConnect } from '../../entities/apps/ext-app.sql.ts'
+import { isSigned } from '../apps/logo-path.ts'
+import { FileContent } from '../core/file-content.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
+import { Problem } from '../core/problems.ts'
+import { about, router, sessionUser, userWith } from '../core/trpc.ts'
+import { resourceId } from '../resource/ids.ts'
+import type { PageHead } from './page-head.ts'
+import { fetchIcon, fetchImage, fetchPageHead } from './preview-fetcher.ts'
+
+const MAX_URL = 2048
+const STAND_IN = 'fallback_'
+
+const url = z
+  .string()
+  .max(MAX_URL)
+  .pipe(z.url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' }).max(MAX_URL))
+
+const imageUrl = z.union(
+  [url, z.string().max(300).startsWith(STAND_IN)],
+  `must be a URL that begins with http:// or https://, or a text that begins with ${STAND_IN}`,
+)
+
+const preview = z.object({
+  url: z.string().describe('As it was asked for.'),
+  domain: z.string().describe('The host.'),
+  title: z.string().describe('As the page names itself, or made from the host.'),
+  description: z.string().nullable().describe('What the page says of itself.'),
+  image: z.string().describe('The address of its picture, to be asked for with `linkPreviews.image`.'),
+  favicon: z.string().describe('The address of its site, to be asked for with `linkPreviews.favicon`.'),
+  isFallback: z.boolean().describe('Whether the page could not be read.'),
+})
+
+type Preview = z.output<typeof preview>
+
+const previewing = userWith('read').use(async ({ ctx, next }) => {
+  const { linkPreviewsPerMinute } = ctx.services.settings
+  await consumeRateLimit(ctx, [`link-previews:${ctx.caller.person.id}`], linkPreviewsPerMinute)
+  return next()
+})
+
+export const linkPreviewsRouter = router({
+  metadata: previewing
+    .meta({ ...about('Read what a page says of itself.', preview), waitsOutside: true })
+    .input(z.strictObject({ url }))
+    .query(async ({ ctx, input }): Promise<Preview> => toPreview(input.url, await fetchPageHead(ctx, input.url))),
+
+  image: previewing
+    .meta({ ...about('Read the picture of a page, or one in its place.'), file: 'out' })
+    .input(z.strictObject({ url: imageUrl }))
+    .query(async ({ ctx, input }) => {
+      const image = input.url.startsWith(STAND_IN) ? null : await fetchImage(ctx, input.url)
+      return image ? picture(image, 'webp') : picture(gradient(drawPlaceholder(input.url)), 'png')
+    }),
+
+  favicon: previewing
+    .meta({ ...about('Read the icon of a site, or one in its place.'), file: 'out' })
+    .input(z.strictObject({ url }))
+    .query(async ({ ctx, input }) => {
+      const icon = await fetchIcon(ctx, new URL(input.url))
+      return icon ? picture(icon, 'webp') : picture(globe, 'svg')
+    }),
+})
+
+function toPreview(url: string, head: PageHead | null): Preview {
+  const { hostname, origin } = new URL(url)
+  return {
+    url,
+    domain: hostname,
+    title: head?.title ?? headline(hostname),
+    description: head?.description ?? null,
+    image: head?.images[0] ?? `${STAND_IN}${hostname}`,
+    favicon: origin,
+    isFallback: head === null,
+  }
+}
+
+/** `www.my-library.example` becomes «My library»; an address of numbers stays. */
+function headline(hostname: string): string {
+  const isNumeric = hostname.includes(':') || /^[\d.]+$/.test(hostname)
+  const labels = hostname.replace(/^www\./, '').split('.')
+  const text = isNumeric || labels.length < 2 ? hostname : labels.slice(0, -1).join(' ').replaceAll('-', ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+const drawPlaceholder = (address: string) =>
+  URL.canParse(address) ? new URL(address).hostname : address.slice(STAND_IN.length)
+
+const mimes = { webp: 'image/webp', png: 'image/png', svg: 'image/svg+xml' }
+
+function picture(bytes: Buffer, extension: keyof typeof mimes): FileContent {
+  const facts = {
+    name: `preview.${extension}`,
+    mime: mimes[extension],
+    bytes: bytes.length,
+    tag: hash('sha1', bytes, 'base64url'),
+  }
+  return new FileContent(facts, (range) => Readable.from([range ? bytes.subarray(range.start, range.end + 1) : bytes]))
+}
+
+const WIDTH = 160
+const HEIGHT = 90
+
+type Colour = readonly [red: number, green: number, blue: number]
+
+const palette: readonly [Colour, ...Colour[]] = [
+  [30, 64, 175],
+  [14, 116, 144],
+  [15, 118, 110],
+  [21, 128, 61],
+  [77, 124, 15],
+  [161, 98, 7],
+  [194, 65, 12],
+  [185, 28, 28],
+  [157, 23, 77],
+  [126, 34, 206],
+  [67, 56, 202],
+]
+
+/** A gradient in place of an image, as PNG: the same text always has the same colours. */
+function gradient(text: string): Buffer {
+  const [first = 0, second = 0] = hash('sha256', text, 'buffer')
+  const colour = (byte: number) => palette[byte % palette.length] ?? palette[0]
+  const [from, to] = [colour(first), colour(second)]
+  const rows = Buffer.alloc(HEIGHT * (1 + 3 * WIDTH))
+  for (let y = 0; y < HEIGHT; y++)
+    for (let x = 0; x < WIDTH; x++)
+      for (const [channel, start] of from.entries()) {
+        const end = to[channel] ?? start
+        const mixed = start + ((end - start) * (x + y)) / (WIDTH + HEIGHT)
+        rows[y * (1 + 3 * WIDTH) + 1 + 3 * x + channel] = Math.round(mixed)
+      }
+  return png(rows)
+}
+
+/** Of 8 bits a channel, without transparency. */
+function png(rows: Buffer): Buffer {
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(WIDTH, 0)
+  header.writeUInt32BE(HEIGHT, 4)
+  header.set([8, 2, 0, 0, 0], 8)
+  const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND')])
+}
+
+function chunk(type: string, data = Buffer.alloc(0)): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
+  const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)]
+  length.writeUInt32BE(data.length)
+  check.writeUInt32BE(crc32(body))
+  return Buffer.concat([length, body, check])
+}
+
+/** A globe in place of the icon of a site, as SVG. */
+const globe = Buffer.from(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="64" height="64" fill="none" stroke="#64748b" stroke-width="1.5">' +
+    '<circle cx="12" cy="12" r="9"/><path d="M3 12h18M12 3c3 3 4 6 4 9s-1 6-4 9c-3-3-4-6-4-9s1-6 4-9z"/></svg>',
+)
+
+const signed = z.strictObject({
+  id: resourceId,
+  expires: z.string().regex(/^\d{1,12}$/),
+  signature: z.string().max(500),
+})
+
+/** Logos of external apps, by addresses that the service signed: no app learns who looks at its page of consent. */
+export const appLogosRouter = router({
+  read: sessionUser
+    .meta({ ...about('Read the logo of an external app that asks the caller.'), file: 'out' })
+    .input(signed)
+    .query(async ({ ctx, input }) => {
+      const { linkPreviewsPerMinute } = ctx.services.settings
+      await consumeRateLimit(ctx, [`link-previews:${ctx.caller.person.id}`], linkPreviewsPerMinute)
+      const [app] = isSigned(ctx, input) ? await ctx.services.sql(findAppToConnect, [Number(input.id)]) : []
+      const image = app?.logoUrl ? await fetchImage(ctx, app.logoUrl) : null
+      if (!image) throw new Problem('not_found', { detail: 'There is no such logo.' })
+      const tag = hash('sha1', image, 'base64url')
+      return new FileContent({ name: 'logo.webp', mime: 'image/webp', bytes: image.length, tag }, (range) =>
+        Readable.from([range ? image.subarray(range.start, range.end + 1) : image]),
+      )
+    }),
+})

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { listDeprecatedCallers } from '../../entities/system/deprecated-call.sql.ts'
+import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
+
+export const settingsRouter = router({
+  /** All settings with their value, secrets masked. They are changed where the service is started. */
+  list: adminSession.query(({ ctx }) => ctx.services.listSettings()),
+})
+
+export const metricsRouter = router({
+  read: adminWith('metrics')
+    .meta(about('Read what this replica has counted, as Prometheus reads it.'))
+    .query(({ ctx }) => ctx.services.metrics.render()),
+})
+
+export const deprecationsRouter = router({
+  /** Who still calls deprecated routes, the last caller first. */
+  callers: adminSession
+    .input(z.strictObject({ limit: z.int().min(1).max(100_000) }))
+    .query(({ ctx, input }) => ctx.services.sql(listDeprecatedCallers, [input.limit])),
+})
+
+const place = z.strictObject({
+  /** An absolute path on the host. */
+  folder: z.string().min(1).max(4096),
+})
+
+/** Copies of the whole installation. They are restored where no service runs yet, so not by a procedure. */
+export const backupsRouter = router({
+  create: host.input(place).mutation(({ ctx, input }) => ctx.services.backups.create(input.folder)),
+
+  verify: host.input(place).query(({ ctx, input }) => ctx.services.backups.verify(input.folder)),
+})

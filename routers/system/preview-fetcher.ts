@@ -1,0 +1,157 @@
+import { hash } from 'node:crypto'
+import type { Context } from '../core/context.ts'
+import { createBulkhead } from '../core/load/bulkhead.ts'
+import { Problem } from '../core/problems.ts'
+import { type PictureShape, reencode } from '../identity/pictures/reencode.ts'
+import type { PageHead } from './page-head.ts'
+
+const PAGE_TIMEOUT_MS = 5000
+
+const pages: CacheOptions = { kind: 'page', keep: 24 * 60 * 60 * 1000, budget: 64 * 1024 * 1024 }
+
+/** A slow site must not hold up others, and costs little more than a connection. */
+const pageBulkhead = createBulkhead(64, 200)
+
+const accept = 'text/html,application/xhtml+xml;q=0.9'
+const kinds = ['text/html', 'application/xhtml+xml']
+
+/** What a page says of itself; null where it cannot be read, or must not be. */
+export const fetchPageHead = (ctx: PreviewContext, url: string): Promise<PageHead | null> =>
+  fetchOnce(ctx, { ...pages, url }, (signal) =>
+    pageBulkhead(async () => {
+      const { readHead } = await import('./page-head.ts')
+      return readHead(await ctx.services.webReader.open(url, { accept, kinds, timeout: PAGE_TIMEOUT_MS, signal }))
+    }),
+  )
+
+const IMAGE_TIMEOUT_MS = 4000
+const MAX_BYTES = 4 * 1024 * 1024
+/** How many icons of a page are tried. */
+const MAX_ICONS = 2
+
+const HOUR_MS = 60 * 60 * 1000
+const images: CacheOptions = { kind: 'image', keep: 24 * HOUR_MS, budget: 128 * 1024 * 1024 }
+const icons: CacheOptions = { kind: 'icon', keep: 7 * 24 * HOUR_MS, budget: 32 * 1024 * 1024 }
+
+const imageShape: PictureShape = { width: 640, height: 360, fit: 'inside' }
+const iconShape: PictureShape = { width: 64, height: 64, fit: 'inside' }
+
+/** Each may hold an image as large as it may be. */
+const imageBulkhead = createBulkhead(16, 100)
+/** One at a time, so that the pictures of people find room in the queue that all share. */
+const reencodeBulkhead = createBulkhead(1, 100)
+
+/** The image at an address as a small WebP; null where there is none. */
+export const fetchImage = (ctx: PreviewContext, url: string): Promise<Buffer | null> =>
+  asBytes(
+    fetchOnce(ctx, { ...images, url }, (signal) =>
+      readPicture({ services: ctx.services, signal: () => signal }, url, imageShape),
+    ),
+  )
+
+/** The icon of a site, as its start page names it, or where browsers look for it; asks nobody but the site. */
+export const fetchIcon = (ctx: PreviewContext, { origin }: URL): Promise<Buffer | null> =>
+  asBytes(
+    fetchOnce(ctx, { ...icons, url: origin }, (signal) =>
+      readIcon({ services: ctx.services, signal: () => signal }, origin),
+    ),
+  )
+
+async function readIcon(ctx: PreviewContext, origin: string): Promise<string> {
+  const head = await fetchPageHead(ctx, `${origin}/`)
+  const candidates = new Set([...(head?.icons.slice(0, MAX_ICONS) ?? []), `${origin}/favicon.ico`])
+  for (const url of candidates) {
+    const icon = await readPicture(ctx, url, iconShape).catch(unlessBusy)
+    if (icon) return icon
+  }
+  throw new Problem('not_found')
+}
+
+/** The next candidate may do, unless it is us who have no time. */
+function unlessBusy(error: unknown): undefined {
+  if (error instanceof Problem && error.problem === 'busy') throw error
+}
+
+/** As base64, as it is kept. Whatever the site sends, only its pixels go on: no script, no place, no hidden file. */
+async function readPicture(ctx: PreviewContext, url: string, shape: PictureShape): Promise<string> {
+  const image = await imageBulkhead(() => readImage(ctx, url))
+  return Buffer.from(await reencodeBulkhead(() => reencode(image, shape))).toString('base64')
+}
+
+async function readImage({ services, signal }: PreviewContext, url: string): Promise<Uint8Array> {
+  const request = { accept: 'image/*', kinds: ['image/'], timeout: IMAGE_TIMEOUT_MS, signal: signal() }
+  const { body } = await services.webReader.open(url, request)
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of body) {
+    bytes += part.length
+    if (bytes > MAX_BYTES) throw new Problem('too_large')
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+async function asBytes(picture: Promise<string | null>): Promise<Buffer | null> {
+  const base64 = await picture
+  return base64 === null ? null : Buffer.from(base64, 'base64')
+}
+
+/** Who asks, as far as it matters. */
+interface PreviewContext {
+  services: Services
+  signal(): AbortSignal
+}
+type Services = Context['services']
+
+/** What is kept of one kind of things, by the URL that was asked for. */
+interface CacheOptions {
+  kind: 'page' | 'image' | 'icon'
+  /** In milliseconds. */
+  keep: number
+  /** Bytes of everything that is kept, over all replicas. */
+  budget: number
+}
+
+/** A site that did not answer is asked again after this. */
+const KEEP_FAILURE_MS = 10 * 60 * 1000
+
+/** What the store needs for an entry beside its text. */
+const ENTRY_BYTES = 200
+
+/** What was read before, or what is read now: once, however many ask; null where it cannot be read. Whoever asks, it is the same. */
+async function fetchOnce<Value>(
+  ctx: PreviewContext,
+  { url, ...options }: CacheOptions & { url: string },
+  read: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value | null> {
+  const { services } = ctx
+  const key = `link-preview:${options.kind}:${hash('sha256', url, 'base64url')}`
+  const known =
+    (await services.previews.get(key)) ??
+    (await services.previewReads.do(key, ctx.signal(), async (signal) => {
+      const value = await read(signal).catch((error: unknown) => {
+        // Says something of us, not of the site.
+        if (signal.aborted || (error instanceof Problem && error.problem === 'busy')) throw error
+        return null
+      })
+      return store(services, key, options, value)
+    }))
+  return JSON.parse(known) as Value | null
+}
+
+async function store(services: Services, key: string, options: CacheOptions, value: unknown): Promise<string> {
+  const text = JSON.stringify(value)
+  const { keep } = options
+  if (await hasRoom(services, options, Buffer.byteLength(text) + ENTRY_BYTES))
+    await services.previews.set(key, text, value === null ? Math.min(keep, KEEP_FAILURE_MS) : keep)
+  return text
+}
+
+/**
+ * Strangers choose what is stored, so its size is counted: beyond the budget it is read anew each time. What was stored in one
+ * window is there until the next ends, so each may take half.
+ */
+async function hasRoom(services: Services, { kind, keep, budget }: CacheOptions, size: number): Promise<boolean> {
+  const { remaining } = await services.limiter.take(`link-preview-cache:${kind}`, budget / 2, keep / 1000, size)
+  return remaining >= 0
+}
