@@ -1,7 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
-import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
-import { type Behaviour, beginStream, canary, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
+import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
+import { PROVIDER_KEY, type Protocol, protocols } from '../kit/ai/protocols.ts'
+import {
+  type Behaviour,
+  beginStream,
+  buildQuestion,
+  canary,
+  sendJson,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 
@@ -11,7 +19,7 @@ const streaming = { accept: 'text/event-stream' }
 function speaks(protocol: Protocol, cut?: 'end' | 'reset' | 'error'): Behaviour {
   const [start, end] = protocol.events
   return ({ path, body }, response) => {
-    if (!body.stream && !path.includes('stream')) return json(response, protocol.answer)
+    if (!body.stream && !path.includes('stream')) return sendJson(response, protocol.answer)
     beginStream(response)
     response.write(start)
     if (cut === 'reset') return void setTimeout(() => response.destroy(), 50)
@@ -23,8 +31,8 @@ async function startWith(protocol: Protocol) {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider())
   const config = resources.use(
-    await configFor(upstream.url, {
-      provider: { adapter: protocol.adapter, apiUrl: `${upstream.url}/proxy`, apiKey: key },
+    await writeConfig(upstream.url, {
+      provider: { adapter: protocol.adapter, apiUrl: `${upstream.url}/proxy`, apiKey: PROVIDER_KEY },
       model: { upstreamId: 'up-1', pricing: { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 } },
     }),
   )
@@ -35,11 +43,11 @@ async function startWith(protocol: Protocol) {
     svc,
     upstream,
     ask: (headers: Record<string, string> = {}) =>
-      svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do?') }),
+      svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('How do you do?') }),
     /** Sets the provider's behaviour for the next question. */
     answerBy(next: Behaviour) {
       upstream.behave = next
-      upstream.asked.length = 0
+      upstream.requests.length = 0
     },
     /** Returns the usage records since the last time, and deletes them. */
     async takeRecords() {
@@ -70,21 +78,21 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       const response = await app.ask()
 
       expect(await response.json()).toEqual({ success: true, content: { text: 'Hello there.' } })
-      expect(app.upstream.asked).toHaveLength(1)
-      expect(app.upstream.asked[0]?.path).toBe(`/v1/proxy${protocol.path}`)
+      expect(app.upstream.requests).toHaveLength(1)
+      expect(app.upstream.requests[0]?.path).toBe(`/v1/proxy${protocol.path}`)
       const [name, value] = protocol.header
-      expect(app.upstream.asked[0]?.headers[name]).toBe(value)
-      expect(JSON.stringify(app.upstream.asked[0]?.body)).toContain('How do you do?')
+      expect(app.upstream.requests[0]?.headers[name]).toBe(value)
+      expect(JSON.stringify(app.upstream.requests[0]?.body)).toContain('How do you do?')
       expect(await app.takeRecords()).toEqual([whole])
     })
 
     test(`a provider of the kind ${protocol.adapter} streams its answer`, async () => {
       app.answerBy(speaks(protocol))
 
-      const events = eventsIn(await (await app.ask(streaming)).text())
+      const events = parseEvents(await (await app.ask(streaming)).text())
 
-      expect(app.upstream.asked[0]?.path).toBe(`/v1/proxy${protocol.streamPath}`)
-      expect(textOf(events)).toBe('Hello there.')
+      expect(app.upstream.requests[0]?.path).toBe(`/v1/proxy${protocol.streamPath}`)
+      expect(joinDeltas(events)).toBe('Hello there.')
       expect(events.map(({ event }) => event)).toEqual(['delta', 'delta', 'usage', 'done'])
       expect(await app.takeRecords()).toEqual([whole])
     })
@@ -97,7 +105,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
         usageMetadata: { promptTokenCount: 7 },
       }
       app.answerBy(({ path }, response) => {
-        if (!path.includes('stream')) return json(response, blocked)
+        if (!path.includes('stream')) return sendJson(response, blocked)
         beginStream(response)
         response.end(`data: ${JSON.stringify(blocked)}\n\n`)
       })
@@ -162,8 +170,8 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
 
         const text = await (await app.ask(streaming)).text()
 
-        const events = eventsIn(text)
-        expect(textOf(events)).toBe('Hello there.')
+        const events = parseEvents(text)
+        expect(joinDeltas(events)).toBe('Hello there.')
         expect(events.at(-1)).toMatchObject({ event: 'error', data: { code: 'provider_failed' } })
         expect(text + app.svc.log.join('')).not.toContain(canary)
         expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])

@@ -5,12 +5,12 @@ import {
   codexCli,
   installAgents,
   langChainSteps,
+  openWorkshop,
   runLangChain,
-  workshop,
-} from '../kit/ai/agents/agents.ts'
-import { DONE, SUMMARY, taskModel } from '../kit/ai/agents/task-model.ts'
-import { key } from '../kit/ai/protocols.ts'
-import { configFor, refuses, startProvider } from '../kit/ai/provider.ts'
+} from '../kit/ai/agents.ts'
+import { PROVIDER_KEY } from '../kit/ai/protocols.ts'
+import { refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { createTaskModel, DONE, SUMMARY } from '../kit/ai/task-model.ts'
 import { startApp } from '../kit/app.ts'
 
 const upstreamIds = {
@@ -25,9 +25,9 @@ const upstreamIds = {
 async function startService() {
   await using starting = new AsyncDisposableStack()
   const upstream = starting.use(await startProvider(refuses(500)))
-  const config = starting.use(await configFor(upstream.url))
+  const config = starting.use(await writeConfig(upstream.url))
   const providers = Object.entries(upstreamIds).map(([adapter, upstreamId]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: [{ id: `svc-${adapter}`, upstreamId, external: true, input: ['text', 'image'] }],
   }))
   await config.write({ providers, systemModels: {} })
@@ -56,8 +56,8 @@ describe.each<[string, Agent]>([
     'reads and edits a file, runs a command and compacts itself with %s',
     { timeout: 300_000 },
     async (adapter) => {
-      await using at = await workshop()
-      const { behave, said } = taskModel(agent.steps(at.file))
+      await using at = await openWorkshop()
+      const { behave, said } = createTaskModel(agent.steps(at.file))
       service.upstream.behave = behave
       const { url, token } = service
       const options = { program: agents.program(agent.program), url, token, model: `svc-${adapter}` }
@@ -78,8 +78,8 @@ test.for(Object.keys(upstreamIds))(
   { timeout: 300_000 },
   async (adapter) => {
     for (const isStreamed of [false, true]) {
-      await using at = await workshop()
-      service.upstream.behave = taskModel(langChainSteps).behave
+      await using at = await openWorkshop()
+      service.upstream.behave = createTaskModel(langChainSteps).behave
       const options = { program: agents.langChain, url: service.url, token: service.token, model: `svc-${adapter}` }
 
       const worked = await runLangChain(options, at, isStreamed)

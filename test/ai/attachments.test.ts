@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { key, protocols } from '../kit/ai/protocols.ts'
-import { type Asked, configFor, json, startProvider } from '../kit/ai/provider.ts'
+import { PROVIDER_KEY, protocols } from '../kit/ai/protocols.ts'
+import { type ProviderRequest, sendJson, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { PNG, sendWith, upload } from '../kit/rooms/attachments.ts'
-import { newRoom } from '../kit/rooms/messages.ts'
-import { docx } from '../kit/sample-files/documents.ts'
-import { encode } from '../kit/sample-files/encodings.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
+import { PNG, sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { createRoom } from '../kit/rooms/messages.ts'
+import { makeDocx } from '../kit/sample-files/documents.ts'
+import { encodeText } from '../kit/sample-files/encodings.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
 
 let svc: JsonApiApp
-const asked: Asked[] = []
+const asked: ProviderRequest[] = []
 const kept = new AsyncDisposableStack()
 
 beforeAll(async () => {
   const upstream = kept.use(
     await startProvider((got, response) => {
       asked.push(got)
-      json(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
+      sendJson(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
     }),
   )
-  const config = kept.use(await configFor(upstream.url))
+  const config = kept.use(await writeConfig(upstream.url))
   const kinds = [
     { adapter: 'openai-compatible', id: 'sees', input: ['text', 'image'] },
     { adapter: 'openai-compatible', id: 'reads', input: ['text'] },
@@ -27,7 +27,7 @@ beforeAll(async () => {
     { adapter: 'anthropic', id: 'takes-none', input: ['text', 'image'], settings: { fileUpload: false } },
   ]
   const providers = kinds.map(({ adapter, id, ...more }) => ({
-    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: [{ id, upstreamId: 'up-1', label: id, external: true, ...more }],
   }))
   await config.write({ providers, systemModels: {} })
@@ -104,9 +104,9 @@ test('a text with millions of characters inside a mark is passed on unchanged', 
 test("the model and the person learn what a file's text leaves out", async () => {
   const { token } = svc.people.ada
   const pictures = ['image1.png', 'image2.jpeg'].map((name) => ({ name: `word/media/${name}`, content: name }))
-  const { id } = await file(docx(['See the pictures'], pictures), 'report.docx')
-  const scan = await file(pdf({ lines: ['', ''] }), 'scan.pdf')
-  const odd = await file(encode('Jméno;Město\nŽofie;Plzeň\nŘehoř;Příbram', 'iso-8859-2'), 'list.csv')
+  const { id } = await file(makeDocx(['See the pictures'], pictures), 'report.docx')
+  const scan = await file(makePdf({ lines: ['', ''] }), 'scan.pdf')
+  const odd = await file(encodeText('Jméno;Město\nŽofie;Plzeň\nŘehoř;Příbram', 'iso-8859-2'), 'list.csv')
 
   expect((await svc.ada.get(`/attachments/${id}`)).one.attributes).toMatchObject({
     textState: 'ready',
@@ -162,10 +162,10 @@ test('a model without file support is sent no file of any kind', async () => {
 })
 
 test('an attachment is read only by its owner and by members of its room', async () => {
-  const room = await newRoom(svc, ['editor', 'viewer'])
+  const room = await createRoom(svc, ['editor', 'viewer'])
   const own = await file('A secret of mine.')
   const shared = await file('A secret of ours.', 'plan.txt', room.editor.token)
-  expect((await sendWith(room.editor, room.id, [shared.id], { keyEpoch: 0 })).status).toBeLessThan(300)
+  expect((await sendAttachments(room.editor, room.id, [shared.id], { keyEpoch: 0 })).status).toBeLessThan(300)
 
   const { token } = await svc.host.tokens.createFor({
     user: { id: Number(room.viewer.id) },

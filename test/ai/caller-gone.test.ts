@@ -1,23 +1,23 @@
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
 import {
   type Behaviour,
   beginStream,
-  chunk,
-  completion,
-  json,
+  buildChunk,
+  buildCompletion,
+  buildQuestion,
   neverEnds,
-  question,
+  sendJson,
   stalls,
 } from '../kit/ai/provider.ts'
-import { SLOW } from '../kit/started.ts'
+import { readUsageRecords, startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
+import { SLOW } from '../kit/service-client.ts'
 import { untilRead } from '../kit/until-read.ts'
 
-let app: Awaited<ReturnType<typeof startWith>>
+let app: Awaited<ReturnType<typeof startWithProvider>>
 beforeAll(async () => {
-  app = await startWith(stalls, { circuit: { failures: 100 } })
+  app = await startWithProvider(stalls, { circuit: { failures: 100 } })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -26,38 +26,41 @@ describe('a caller who goes away', () => {
     await app.answerBy(stalls)
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
 
     gone.abort()
 
     expect(await asking).toBe('AbortError')
-    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(
-      async () => expect(await recordsOf(app.svc)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }]),
+      async () => expect(await readUsageRecords(app.svc)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }]),
       SLOW,
     )
     // A second call is recorded only after all work of the first one.
-    await app.answerBy((_, response) => json(response, completion('Hello')))
+    await app.answerBy((_, response) => sendJson(response, buildCompletion('Hello')))
     expect((await app.ask({})).status).toBe(200)
-    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'completed' }]), SLOW)
+    await vi.waitFor(
+      async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'completed' }]),
+      SLOW,
+    )
   })
 
   test('a caller who goes away ends a stream, and pays for what was delivered', async () => {
     await app.answerBy(neverEnds)
     const gone = new AbortController()
-    const response = await app.ask(streaming, gone.signal)
+    const response = await app.ask(streamHeaders, gone.signal)
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     let read = ''
     while (read.split('event: delta').length < 5) read += (await reader?.read())?.value ?? ''
 
     gone.abort()
 
-    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(
-      async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', input: 2 }]),
+      async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted', input: 2 }]),
       SLOW,
     )
-    const [record] = await recordsOf(app.svc)
+    const [record] = await readUsageRecords(app.svc)
     expect(record?.output).toBeGreaterThanOrEqual(4)
     expect(record?.output).toBeLessThan(100)
   })
@@ -65,20 +68,20 @@ describe('a caller who goes away', () => {
   test("a caller who goes away before a stream's first byte leaves one record", async () => {
     await app.answerBy(stalls)
     const gone = new AbortController()
-    const asking = app.ask(streaming, gone.signal).catch(() => undefined)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+    const asking = app.ask(streamHeaders, gone.signal).catch(() => undefined)
+    await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
 
     gone.abort()
     await asking
 
     await vi.waitFor(
-      async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]),
+      async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]),
       SLOW,
     )
   })
 
   test("a caller who goes away does not pay for an earlier caller's answer", async () => {
-    const half = JSON.stringify(completion('x'.repeat(10_000))).slice(0, 8000)
+    const half = JSON.stringify(buildCompletion('x'.repeat(10_000))).slice(0, 8000)
     const arrived = Promise.withResolvers<void>()
     const halts: Behaviour = async (_, response) => {
       response.writeHead(200).write(half)
@@ -93,13 +96,13 @@ describe('a caller who goes away', () => {
       when: Promise<void> | undefined = undefined,
     ) => {
       const gone = new AbortController()
-      const call = { token: as, headers, body: question(), signal: gone.signal }
+      const call = { token: as, headers, body: buildQuestion(), signal: gone.signal }
       const asking = app.svc.send('POST', '/api/ai-req', call).catch(() => undefined)
-      await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+      await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
       await when
       gone.abort()
       await asking
-      await vi.waitFor(async () => expect(await recordsOf(app.svc)).toHaveLength(1), SLOW)
+      await vi.waitFor(async () => expect(await readUsageRecords(app.svc)).toHaveLength(1), SLOW)
       return app.takeRecords()
     }
 
@@ -107,7 +110,7 @@ describe('a caller who goes away', () => {
       { outcome: 'aborted', output: expect.toSatisfy((n) => n > 1000) },
     ])
 
-    for (const headers of [{}, streaming]) {
+    for (const headers of [{}, streamHeaders]) {
       await app.answerBy(stalls)
       expect(await leave(token, headers)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }])
     }
@@ -120,9 +123,9 @@ describe('a caller who goes away', () => {
     const { status } = await app.svc.send('POST', '/trpc/ai.stream', { token: app.token, body })
 
     expect(status).toBe(415)
-    expect(await recordsOf(app.svc)).toEqual([])
+    expect(await readUsageRecords(app.svc)).toEqual([])
     expect(await app.svc.rows('select id from usage_holds')).toEqual([])
-    expect(app.upstream.asked).toHaveLength(0)
+    expect(app.upstream.requests).toHaveLength(0)
   })
 
   test('a caller who goes away between two tries is not tried for again', async () => {
@@ -130,16 +133,16 @@ describe('a caller who goes away', () => {
     await app.answerBy(soon)
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch(() => undefined)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), { ...SLOW, interval: 1 })
+    await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), { ...SLOW, interval: 1 })
 
     gone.abort()
     await asking
 
-    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
+    await vi.waitFor(async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
     // A later caller waits just as long for the second attempt.
     let tries = 0
     await app.answerBy((asked, response) =>
-      ++tries === 1 ? soon(asked, response) : json(response, completion('Hello')),
+      ++tries === 1 ? soon(asked, response) : sendJson(response, buildCompletion('Hello')),
     )
     expect((await app.ask({})).status).toBe(200)
     expect(tries).toBe(2)
@@ -147,7 +150,7 @@ describe('a caller who goes away', () => {
 
   test('a caller who reads slowly and goes away neither fills memory nor blocks', async () => {
     let sent = 0
-    const piece = chunk({ delta: { content: 'x'.repeat(65_536) } })
+    const piece = buildChunk({ delta: { content: 'x'.repeat(65_536) } })
     const flood: Behaviour = async (_, response) => {
       beginStream(response)
       const pieces = function* () {
@@ -162,7 +165,7 @@ describe('a caller who goes away', () => {
     process.on('warning', (warning) => warnings.push(warning))
     await app.answerBy(flood)
     const gone = new AbortController()
-    const response = await app.ask(streaming, gone.signal)
+    const response = await app.ask(streamHeaders, gone.signal)
     const reader = response.body?.getReader()
     for (let count = 0; count < 300; count++) await reader?.read()
     // The buffers between provider and caller are full after a while, which takes longer on a busy machine.
@@ -177,7 +180,7 @@ describe('a caller who goes away', () => {
 
     gone.abort()
 
-    await vi.waitFor(async () => expect(await recordsOf(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
-    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
   })
 })

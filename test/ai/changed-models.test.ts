@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deleteEndedStreams } from '../../entities/views/change-log.sql.ts'
-import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
@@ -18,7 +18,7 @@ let other: Awaited<ReturnType<typeof startProvider>>
 beforeAll(async () => {
   upstream = resources.use(await startProvider(answers('Good day.')))
   other = resources.use(await startProvider(answers('From elsewhere.')))
-  const config = resources.use(await configFor(upstream.url))
+  const config = resources.use(await writeConfig(upstream.url))
   const settings: Record<string, string> = {
     ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') },
   }
@@ -31,7 +31,8 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const ask = (model: string) => asked.send('POST', '/api/ai-req', { token, body: question('How do you do?', model) })
+const ask = (model: string) =>
+  asked.send('POST', '/api/ai-req', { token, body: buildQuestion('How do you do?', model) })
 
 async function add(name: string, attributes: object = {}): Promise<{ provider: string; model: string }> {
   const of = { providerId: name, name, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'key' }
@@ -55,12 +56,12 @@ describe('a model is no longer called by a replica once another one', () => {
   ])('%s', async ([what, change]) => {
     const of = await add(what)
     expect((await ask(what)).status).toBe(200)
-    upstream.asked.length = 0
+    upstream.requests.length = 0
 
     expect((await change(of)).status).toBeLessThan(300)
 
     expect((await ask(what)).status).toBe(422)
-    expect(upstream.asked).toEqual([])
+    expect(upstream.requests).toEqual([])
   })
 })
 
@@ -83,7 +84,7 @@ test('a model is called by its current address and key, at its current price', a
 
   expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'From elsewhere.' } })
 
-  expect(other.asked.at(-1)?.headers.authorization).toBe('Bearer another')
+  expect(other.requests.at(-1)?.headers.authorization).toBe('Bearer another')
   await asked.services.usageLedger.flush()
   const [record] = await changing.rows(
     "select cost_micros::int as cost from usage_records where model = 'moving' order by id desc",
@@ -147,7 +148,7 @@ describe('what is looked up', () => {
     for (let turn = 0; turn < 5; turn++) {
       await ask('seen')
       await asked.services.usageLedger.flush()
-      seen.push(statements.taken().flatMap(({ name }) => name ?? []))
+      seen.push(statements.take().flatMap(({ name }) => name ?? []))
     }
     expect(seen.flat()).toContain('find-callable-model')
     expect(seen).toContainEqual(['find-token-owners', 'reserve-usage', 'commit-usage'])

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
-import { startWith } from '../kit/ai/asked-provider.ts'
-import { type ClientName, clientLibraries, clientNames, langChain } from '../kit/ai/client-libraries.ts'
+import { type ClientName, clientLibraries, clientNames, createLangChain } from '../kit/ai/client-libraries.ts'
 import { answers, canary, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
-import { SLOW } from '../kit/started.ts'
+import { startWithProvider } from '../kit/ai/provider-service.ts'
+import { SLOW } from '../kit/service-client.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day to you.'))
+  app = await startWithProvider(answers('Good day to you.'))
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => app.answerBy(answers('Good day to you.')))
@@ -44,12 +44,12 @@ test.for(clientNames)('%s ends the call of the provider without retries where it
     await app.answerBy(behave)
     const gone = new AbortController()
     const answer = failureOf(ask(gone.signal))
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
     gone.abort()
     await answer
-    await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(async () => expect(await app.takeRecords()).toMatchObject([{ outcome: 'aborted' }]), SLOW)
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
   }
 })
 
@@ -62,7 +62,7 @@ test.for(clientNames)('%s repeats no question that its provider refuses for good
 
       expect.soft(error?.status ?? error?.statusCode, `${status}`).toBe(400)
       expect.soft(String(error)).not.toContain(canary)
-      expect.soft(app.upstream.asked, `${status}`).toHaveLength(1)
+      expect.soft(app.upstream.requests, `${status}`).toHaveLength(1)
       expect.soft(await app.takeRecords(), `${status}`).toMatchObject([{ outcome: 'failed' }])
     }
   }
@@ -84,14 +84,14 @@ test.concurrent.for(failing)(
   '%s retries an answer that fails by %i, until five failures open the circuit',
   { timeout: 240_000 },
   async ([name, status], { expect }) => {
-    await using failing = await startWith(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
-    const make = name === 'LangChain' && !inject('soak') ? langChain({ maxRetries: 1 }) : clientLibraries[name]
+    await using failing = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
+    const make = name === 'LangChain' && !inject('soak') ? createLangChain({ maxRetries: 1 }) : clientLibraries[name]
     const client = make({ apiKey: failing.token, url: failing.svc.url })
 
     const error = await failureOf(client.ask())
 
     expect(String(error)).not.toContain(canary)
-    expect(failing.upstream.asked).toHaveLength(Math.min(5, 3 * times[name]))
+    expect(failing.upstream.requests).toHaveLength(Math.min(5, 3 * times[name]))
     const records = await failing.takeRecords()
     expect(records.map(({ outcome }) => outcome)).toEqual(Array(times[name]).fill('failed'))
   },

@@ -1,13 +1,13 @@
 import OpenAI from 'openai'
 import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
-import { answers, callsTool, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, callsTool, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 import { startEverything } from '../kit/mcp/everything.ts'
-import { ask, ended, opened, said } from '../kit/rooms/ai.ts'
-import { sendWith, upload } from '../kit/rooms/attachments.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
+import { askRoomModel, buildUserMessage, openContent, waitForAnswer } from '../kit/rooms/ai.ts'
+import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
 import { salts } from '../kit/web/crypto.ts'
 
 const QUESTION = 'What is planned for the evening?'
@@ -18,7 +18,7 @@ async function startHouse() {
   const [tools, provider] = [resources.use(await startEverything('http')), resources.use(await startProvider())]
   const mcpServers = [{ label: 'Everything', url: tools.url, transport: 'http' }]
   const model = { tools: ['everything_echo'] }
-  const config = resources.use(await configFor(provider.url, { model, more: { mcpServers } }))
+  const config = resources.use(await writeConfig(provider.url, { model, more: { mcpServers } }))
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))
   await svc.host.mcp.sync()
   const echo = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_echo')
@@ -31,7 +31,7 @@ type House = Awaited<ReturnType<typeof startHouse>>
 
 /** Uploads a plan as PDF and waits until its text has been read. */
 async function uploadPlan({ svc }: House, token: string) {
-  const { one } = await upload(svc, token, pdf({ lines: ['A game of chess at eight.'] }), { name: 'plan.pdf' })
+  const { one } = await upload(svc, token, makePdf({ lines: ['A game of chess at eight.'] }), { name: 'plan.pdf' })
   const state = async () =>
     (await svc.rows<{ text_state: string }>('select text_state from attachments where id = $1', [one.id]))[0]
   await expect.poll(state, { timeout: 30_000, interval: 20 }).toEqual({ text_state: 'ready' })
@@ -58,7 +58,7 @@ test('a newcomer asks by the client of OpenAI and in an encrypted room', async (
   provider.behave = callsTool('everything_echo', '{"message":"chess"}', 'It said chess.')
   const withTool = await client.chat.completions.create({ model, messages })
   expect(withTool.choices[0]?.message.content).toBe('It said chess.')
-  expect(provider.asked.at(-1)?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Echo: chess' })
+  expect(provider.requests.at(-1)?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Echo: chess' })
 
   provider.behave = answers('Chess at eight.')
   const plan = await uploadPlan(house, token)
@@ -68,24 +68,28 @@ test('a newcomer asks by the client of OpenAI and in an encrypted room', async (
   ]
   const read = await client.chat.completions.create({ model, messages: [{ role: 'user', content }] })
   expect(read.choices[0]?.message.content).toBe('Chess at eight.')
-  expect(JSON.stringify(provider.asked.at(-1)?.body.messages)).toContain('A game of chess at eight.')
+  expect(JSON.stringify(provider.requests.at(-1)?.body.messages)).toContain('A game of chess at eight.')
 
   const newcomer = clientOf(svc, token)
   const { one: room } = await newcomer.create('rooms', { name: 'Evening' })
   const roomKey = web.makeKey()
   const key = await web.roomAiKey(roomKey, String(room.attributes['slug']), salts)
   const sealed = { content: await web.sealMessage(roomKey, QUESTION), keyEpoch: 0 }
-  const { one: message } = await sendWith(newcomer, room.id, [plan], sealed)
+  const { one: message } = await sendAttachments(newcomer, room.id, [plan], sealed)
   const parts = [
     { type: 'text', text: QUESTION },
     { type: 'attachment', id: plan },
   ]
-  await ask(newcomer, room.id, '', { model, key, messages: [said('', { content: parts, source: message.id })] })
+  await askRoomModel(newcomer, room.id, '', {
+    model,
+    key,
+    messages: [buildUserMessage('', { content: parts, source: message.id })],
+  })
 
-  const disclosure = await ended(newcomer, room.id)
+  const disclosure = await waitForAnswer(newcomer, room.id)
   const answer = (await newcomer.get(`/room-messages/${disclosure.answer}`)).one.attributes
-  expect(await opened(answer['content'], key)).toEqual({ text: 'Chess at eight.' })
-  expect(JSON.stringify(provider.asked.at(-1)?.body.messages)).toContain('A game of chess at eight.')
+  expect(await openContent(answer['content'], key)).toEqual({ text: 'Chess at eight.' })
+  expect(JSON.stringify(provider.requests.at(-1)?.body.messages)).toContain('A game of chess at eight.')
   expect(disclosure.parts.map(({ message: of, kind }) => [of, kind])).toEqual([
     [message.id, 'text'],
     [message.id, 'text/plain'],

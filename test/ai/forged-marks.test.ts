@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AllKinds, startAllKinds } from '../kit/ai/all-kinds.ts'
+import { type AllAdapters, startAllAdapters } from '../kit/ai/all-adapters.ts'
 import { protocols } from '../kit/ai/protocols.ts'
 
-let kinds: AllKinds
+let kinds: AllAdapters
 beforeAll(async () => {
-  kinds = await startAllKinds()
+  kinds = await startAllAdapters()
 })
 afterAll(() => kinds[Symbol.asyncDispose]())
 beforeEach(() => kinds.reset())

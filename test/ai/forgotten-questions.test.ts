@@ -4,10 +4,10 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test, vi } from 'vitest'
-import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
+import { SLOW } from '../kit/service-client.ts'
 import { startProcess } from '../kit/service-process.ts'
-import { SLOW } from '../kit/started.ts'
 
 const QUESTION = 'CANARY-OF-A-QUESTION'
 const FILE = Buffer.from('CANARY-OF-A-FILE')
@@ -29,7 +29,7 @@ const messages = [
 
 test('no question or answer remains in memory once all calls are over', async () => {
   await using provider = await startProvider(answers(`It is ${ANSWER} .`))
-  await using config = await configFor(provider.url)
+  await using config = await writeConfig(provider.url)
   await using svc = await startJsonApi({ AI_CONFIG: config.file })
   const own = { DATABASE_URL: svc.env.DATABASE_URL, DATA_DIR: svc.folder, PORT: '0', NODE_ENV: 'development' }
   const snapshots = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${svc.folder}`
@@ -47,8 +47,8 @@ test('no question or answer remains in memory once all calls are over', async ()
     ask('/v1/chat/completions', asked),
     ask('/v1/chat/completions', { ...asked, stream: true }),
     ask('/v1/messages', spoken),
-    ask('/api/ai-req', question(QUESTION)),
-    ask('/api/ai-req', question(QUESTION), { accept: 'text/event-stream' }),
+    ask('/api/ai-req', buildQuestion(QUESTION)),
+    ask('/api/ai-req', buildQuestion(QUESTION), { accept: 'text/event-stream' }),
   ]
 
   for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: CALLERS }, askEachWay).flat())

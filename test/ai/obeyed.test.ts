@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { type Schema, tokensOf } from '../kit/ai/dialects/dialect.ts'
-import type { Heard, Wish } from '../kit/ai/obeyed/face.ts'
-import { faces } from '../kit/ai/obeyed/faces.ts'
-import { book, clock, fits, weather } from '../kit/ai/obeyed/schemas.ts'
-import { models, type Scripted, startScripted } from '../kit/ai/obeyed/scripted-service.ts'
+import { type Schema, splitTokens } from '../kit/ai/dialects/dialect.ts'
+import { models, type ScriptedService, startScriptedService } from '../kit/ai/scripted-model.ts'
+import { type ReceivedAnswer, type RequestOptions, surfaces } from '../kit/ai/surfaces.ts'
+import { book, clock, matchesSchema, weather } from '../kit/ai/tool-schemas.ts'
 
-let app: Scripted
+let app: ScriptedService
 beforeAll(async () => {
-  app = await startScripted()
+  app = await startScriptedService()
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
@@ -17,23 +16,23 @@ const tools = [clock, weather]
 interface Case {
   name: string
   text?: string
-  wish(plain: Heard): Wish
-  heard(plain: Heard): object
+  wish(plain: ReceivedAnswer): RequestOptions
+  heard(plain: ReceivedAnswer): object
   /** Models or kinds of providers that do not support a parameter, which must be refused. */
-  refused?: Partial<Record<string, keyof Wish>>
+  refused?: Partial<Record<string, keyof RequestOptions>>
 }
 
 const calls = (...called: typeof tools) => ({
   ...{ text: '', end: 'calls' },
-  calls: called.map(({ name, schema }) => ({ name, input: expect.toSatisfy((input) => fits(schema, input)) })),
+  calls: called.map(({ name, schema }) => ({ name, input: expect.toSatisfy((input) => matchesSchema(schema, input)) })),
 })
 const isCall = (call: { name: string; input: unknown }) =>
-  tools.some(({ name, schema }) => name === call.name && fits(schema, call.input))
+  tools.some(({ name, schema }) => name === call.name && matchesSchema(schema, call.input))
 const says = (text: unknown, end = 'stop') => ({ text, calls: [], end })
-const saysJson = (schema: Schema) => says(expect.toSatisfy((text) => fits(schema, JSON.parse(text))))
+const saysJson = (schema: Schema) => says(expect.toSatisfy((text) => matchesSchema(schema, JSON.parse(text))))
 
-const wordsOf = ({ text }: Heard) => tokensOf(text)
-const word = (plain: Heard, at: number) => wordsOf(plain)[at]?.trim() ?? ''
+const wordsOf = ({ text }: ReceivedAnswer) => splitTokens(text)
+const word = (plain: ReceivedAnswer, at: number) => wordsOf(plain)[at]?.trim() ?? ''
 const free: Case['refused'] = { 'free claude': 'choice' }
 const aboutTheClock = 'What does the clock say?'
 
@@ -90,7 +89,7 @@ const cases: Case[] = [
   },
 ]
 
-const every = faces.flatMap((face) =>
+const every = surfaces.flatMap((face) =>
   Object.entries(models).flatMap(([adapter, known]) =>
     Object.keys(known).flatMap((model) => [false, true].map((stream) => ({ face, adapter, model, stream }))),
   ),
@@ -98,10 +97,10 @@ const every = faces.flatMap((face) =>
 type Way = (typeof every)[number]
 const nameOf = ({ face, model, stream }: Way) => `${face.name}${stream ? ' as a stream' : ''}, ${model}`
 
-const hasWords = ({ face: { words } }: Way, wish: Wish) => Object.keys(wish).every((name) => name in words)
+const hasWords = ({ face: { words } }: Way, wish: RequestOptions) => Object.keys(wish).every((name) => name in words)
 
 /** Asks, and expects the model's counts in the record and on the surface. */
-async function ask({ face, model, stream }: Way, text: string, wish: Wish): Promise<Heard> {
+async function ask({ face, model, stream }: Way, text: string, wish: RequestOptions): Promise<ReceivedAnswer> {
   const { tokens, ...heard } = await face.ask(app.asker, { model, text, wish, stream })
   const { said, records } = await app.take()
   expect(said).toHaveLength(1)
@@ -111,10 +110,10 @@ async function ask({ face, model, stream }: Way, text: string, wish: Wish): Prom
   return heard
 }
 
-const plainAnswers = new Map<string, Heard>()
+const plainAnswers = new Map<string, ReceivedAnswer>()
 
 /** Asks without parameters; the answer is cached, as the same question has the same answer. */
-async function askPlainly(way: Way, text: string): Promise<Heard> {
+async function askPlainly(way: Way, text: string): Promise<ReceivedAnswer> {
   const key = `${nameOf(way)}: ${text}`
   const known = plainAnswers.get(key) ?? (await ask(way, text, {}))
   plainAnswers.set(key, known)
@@ -147,7 +146,7 @@ test.for(asked)('%s: a model that is asked for %s obeys, and is billed as counte
 
   const { end, ...heard } = await ask(way, text, wish)
 
-  const { end: wanted, ...expected } = one.heard(plain) as Heard & { end: 'stop' }
+  const { end: wanted, ...expected } = one.heard(plain) as ReceivedAnswer & { end: 'stop' }
   // Only Anthropic's models report that they ended before a stop sequence.
   const isTold = wish.stop && way.adapter === 'anthropic' && way.face.name === 'message'
   expect({ ...heard, end }).toEqual({ ...expected, end: isTold ? 'stop_sequence' : way.face.ends?.[wanted] })

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RightAnswer, rightFor } from '../kit/ai/case-table.ts'
 import { completionAdapters, startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
+import { buildExpectedAnswer, type ExpectedAnswer } from '../kit/ai/completion-cases.ts'
 
 let app: Awaited<ReturnType<typeof startCompletionAdapters>>
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
-const tokens: RightAnswer['tokens'] = [11, 7]
+const tokens: ExpectedAnswer['tokens'] = [11, 7]
 const says = (delta: unknown, more: object = {}) => ({ choices: [{ index: 0, delta, ...more }] })
 const ends = (finish_reason: unknown, more: object = { usage }) => ({
   choices: [{ index: 0, delta: {}, finish_reason }],
@@ -25,15 +25,15 @@ const part = (index: number | undefined, id: string | undefined, name: string | 
   function: { ...(name !== undefined && { name }), ...(text !== undefined && { arguments: text }) },
 })
 const [a, b] = ['{"q":"a"}', '{"q":"b"}']
-const both: RightAnswer['calls'] = [
+const both: ExpectedAnswer['calls'] = [
   ['find', a],
   ['find', b],
 ]
-const one: RightAnswer['calls'] = [['find', a]]
+const one: ExpectedAnswer['calls'] = [['find', a]]
 
-type Row = [name: string, frames: readonly unknown[], right: RightAnswer]
+type Row = [name: string, frames: readonly unknown[], right: ExpectedAnswer]
 
-const assembled: [name: string, pieces: readonly object[], right: RightAnswer['calls']][] = [
+const assembled: [name: string, pieces: readonly object[], right: ExpectedAnswer['calls']][] = [
   [
     'pieces without index and id',
     [calls(part(0, 'a', 'find', '{"q":')), calls(part(undefined, undefined, undefined, '"a"}'))],
@@ -172,7 +172,7 @@ test.for(rows)('%s: read the same by every adapter, whole and streamed', async (
   for (const adapter of completionAdapters)
     for (const stream of [true, false]) {
       const { ids, status: _, ...answer } = await app.chat(adapter, stream)
-      expect({ adapter, stream, ...answer }).toEqual({ adapter, stream, ...rightFor(right, stream) })
+      expect({ adapter, stream, ...answer }).toEqual({ adapter, stream, ...buildExpectedAnswer(right, stream) })
       expect(new Set(ids.filter(Boolean)).size).toBe(right.calls?.length ?? 0)
     }
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { model, provider, startWith } from '../kit/ai/model-config.ts'
+import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
 import { protocols } from '../kit/ai/protocols.ts'
 import { beginStream, stalls, startProvider } from '../kit/ai/provider.ts'
 
@@ -18,9 +18,9 @@ async function startProtocols() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(stalls))
   const providers = protocols.map(({ adapter }) =>
-    provider(adapter, [model(adapter)], { adapter, apiUrl: upstream.url, apiKey: 'provider-key' }),
+    buildProvider(adapter, [buildModel(adapter)], { adapter, apiUrl: upstream.url, apiKey: 'provider-key' }),
   )
-  const { svc } = resources.use(await startWith({ providers, systemModels: { default: 'openai' } }))
+  const { svc } = resources.use(await startWithConfig({ providers, systemModels: { default: 'openai' } }))
   const { token } = await svc.user()
   const kept = resources.move()
   return { svc, upstream, token, [Symbol.asyncDispose]: () => kept.disposeAsync() }

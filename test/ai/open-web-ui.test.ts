@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { answers, beginStream, callsTool, chunk, configFor, endStream, startProvider } from '../kit/ai/provider.ts'
+import {
+  answers,
+  beginStream,
+  buildChunk,
+  callsTool,
+  endStream,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { pointersOf, startJsonApi } from '../kit/json-api/client.ts'
 
@@ -21,14 +29,14 @@ beforeAll(async () => {
     { id: 'embedder', upstreamId: 'nomic', modelType: 'embedding', external: true },
   ]
   const provider = { id: 'openWebUi', adapter: 'open_web_ui', apiUrl, apiKey: key, models }
-  const config = resources.use(await configFor('', { provider, more: { systemModels: {} } }))
+  const config = resources.use(await writeConfig('', { provider, more: { systemModels: {} } }))
   svc = resources.use(await startJsonApi({ AI_CONFIG: config.file }))
   token = (await svc.user()).token
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
   upstream.behave = answers('Good day.')
-  upstream.asked.length = 0
+  upstream.requests.length = 0
 })
 
 const ask = (more: object = {}) =>
@@ -39,16 +47,16 @@ test('a model of Open WebUI is called by its key, whole and streamed', async () 
   upstream.behave = (_, response) => {
     beginStream(response)
     response.write(`data: ${JSON.stringify({ sources: [{ source: { name: 'notes' }, document: ['A note.'] }] })}\n\n`)
-    response.write(chunk({ delta: { content: 'Good evening.' } }))
+    response.write(buildChunk({ delta: { content: 'Good evening.' } }))
     endStream(response)
   }
   expect(await (await ask({ stream: true })).text()).toContain('"content":"Good evening."')
 
-  for (const { path, headers, body } of upstream.asked)
+  for (const { path, headers, body } of upstream.requests)
     expect([path, headers.authorization, body.model]).toEqual([
       ...['/api/chat/completions', `Bearer ${key}`, 'llama3.1:latest'],
     ])
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
 })
 
 test('a model of Open WebUI calls functions, and refuses ids of tokens', async () => {
@@ -63,7 +71,7 @@ test('a model of Open WebUI calls functions, and refuses ids of tokens', async (
 })
 
 test('the list of Open WebUI tells which of its models are online', async () => {
-  upstream.lists.length = 0
+  upstream.listRequests.length = 0
   upstream.listing = {
     data: [
       { id: 'llama3.1:latest', name: 'Llama', object: 'model', owned_by: 'ollama', info: { meta: {} } },
@@ -75,14 +83,14 @@ test('the list of Open WebUI tells which of its models are online', async () => 
     { provider: 'openWebUi', modelId: 'gone', status: 'offline', demand: 'low' },
     { provider: 'openWebUi', modelId: 'embedder', status: 'offline', demand: 'low' },
   ])
-  expect(upstream.lists.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+  expect(upstream.listRequests.map(({ path, headers }) => [path, headers.authorization])).toEqual([
     ['/api/models', `Bearer ${key}`],
   ])
 })
 
 test('a server that older files call openai_like uses the protocol of OpenAI', async () => {
   const provider = { adapter: 'openai_like', apiUrl: upstream.url, apiKey: key }
-  await using config = await configFor('', { provider })
+  await using config = await writeConfig('', { provider })
   await using older = await startApp({ AI_CONFIG: config.file })
   const { token } = await older.user()
   const body = { model: 'mock-1', messages }

@@ -1,25 +1,33 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
-import { key, type Protocol, protocols } from '../kit/ai/protocols.ts'
-import { type Behaviour, beginStream, callsTool, configFor, json, question, startProvider } from '../kit/ai/provider.ts'
+import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
+import { PROVIDER_KEY, type Protocol, protocols } from '../kit/ai/protocols.ts'
+import {
+  type Behaviour,
+  beginStream,
+  buildQuestion,
+  callsTool,
+  sendJson,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 
 const resources = new AsyncDisposableStack()
 let upstream: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 let svc: TestApp
 let admin: TestUser
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider())
-  config = resources.use(await configFor(upstream.url))
+  config = resources.use(await writeConfig(upstream.url))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
   admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
-  upstream.asked.length = 0
+  upstream.requests.length = 0
 })
 
 let count = 0
@@ -43,7 +51,7 @@ const idOf = async (table: 'ai_models' | 'ai_providers', name: string) => {
 const speaks =
   ({ answer, events }: Protocol): Behaviour =>
   ({ path, body }, response) => {
-    if (!body.stream && !path.includes('stream')) return json(response, answer)
+    if (!body.stream && !path.includes('stream')) return sendJson(response, answer)
     beginStream(response)
     response.end(events.join(''))
   }
@@ -51,15 +59,21 @@ const speaks =
 /** Returns the bodies that a provider gets for a model, whole and streamed. */
 async function bodiesAsked(protocol: Protocol, model: object) {
   upstream.behave = speaks(protocol)
-  const provider = { adapter: protocol.adapter, apiKey: key }
+  const provider = { adapter: protocol.adapter, apiKey: PROVIDER_KEY }
   const id = await addModel({ upstreamId: 'up-1', ...model }, provider)
   const { token } = admin
   for (const accept of ['application/json', 'text/event-stream']) {
-    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question('Hello', id) })
+    const response = await svc.send('POST', '/api/ai-req', {
+      token,
+      headers: { accept },
+      body: buildQuestion('Hello', id),
+    })
     const text = await response.text()
-    expect(accept === 'application/json' ? JSON.parse(text).content.text : textOf(eventsIn(text))).toBe('Hello there.')
+    expect(accept === 'application/json' ? JSON.parse(text).content.text : joinDeltas(parseEvents(text))).toBe(
+      'Hello there.',
+    )
   }
-  return upstream.asked.map(({ body }) => body)
+  return upstream.requests.map(({ body }) => body)
 }
 
 const protocolOf = (adapter: Protocol['adapter']) => {
@@ -122,7 +136,7 @@ test("a parameter is the request's, else the model's, else the provider's", asyn
   const ask = async () => {
     const body = { model: id, messages: [{ role: 'user', content: 'Well?' }], max_tokens: 30 }
     expect((await svc.send('POST', '/v1/chat/completions', { token, body })).status).toBe(200)
-    return upstream.asked.at(-1)?.body
+    return upstream.requests.at(-1)?.body
   }
   const given = { top_p: 0.2, max_tokens: 30, nested: { two: 2 } }
 
@@ -158,8 +172,8 @@ test('a model without parameters and limits has none in its requests', async () 
 test('a change of parameters takes effect with the next request', async () => {
   upstream.behave = speaks(protocolOf('mistral'))
   const { token } = admin
-  const id = await addModel({ parameters: { seed: 1 } }, { adapter: 'mistral', apiKey: key })
-  const ask = () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', id) })
+  const id = await addModel({ parameters: { seed: 1 } }, { adapter: 'mistral', apiKey: PROVIDER_KEY })
+  const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', id) })
 
   await ask()
   const modelId = await idOf('ai_models', id)
@@ -167,11 +181,11 @@ test('a change of parameters takes effect with the next request', async () => {
   await ask()
 
   expect(changed.status).toBe(200)
-  expect(upstream.asked.map(({ body }) => body['seed'])).toEqual([1, 2])
+  expect(upstream.requests.map(({ body }) => body['seed'])).toEqual([1, 2])
 })
 
 async function rounds(settings: object, accept: string) {
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   upstream.behave = (asked, response) => {
     const { body } = asked
     const isTold = body['tool_choice'] === 'none' || !body.tools
@@ -180,10 +194,10 @@ async function rounds(settings: object, accept: string) {
     const messages = body.messages.filter(({ role }) => role !== 'tool')
     return behave({ ...asked, body: { ...body, messages } }, response)
   }
-  const body = question('Hello', await addModel({ tools: ['weather'], settings }))
+  const body = buildQuestion('Hello', await addModel({ tools: ['weather'], settings }))
   const response = await svc.send('POST', '/api/ai-req', { token: admin.token, headers: { accept }, body })
   await response.text()
-  return upstream.asked.map(({ body }) => (body.tools ? (body['tool_choice'] ?? 'auto') : 'none offered'))
+  return upstream.requests.map(({ body }) => (body.tools ? (body['tool_choice'] ?? 'auto') : 'none offered'))
 }
 
 const settings = { maxToolCallingRounds: 1, maxToolCallingRoundsStreaming: 2 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { says } from '../kit/ai/anthropic.ts'
-import { configFor, inTurn, startProvider } from '../kit/ai/provider.ts'
+import { answersWithBlocks } from '../kit/ai/anthropic.ts'
+import { behavesInTurn, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
 const url = 'https://example.org/chess'
@@ -27,8 +27,8 @@ const usage = (input: number, output: number, searches: number) => ({
   ...{ input_tokens: input, output_tokens: output },
   server_tool_use: { web_search_requests: searches },
 })
-const pauses = says(told, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) })
-const ends = says(rest, { stop_reason: 'end_turn', usage: usage(110, 5, 1) })
+const pauses = answersWithBlocks(told, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) })
+const ends = answersWithBlocks(rest, { stop_reason: 'end_turn', usage: usage(110, 5, 1) })
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -37,7 +37,7 @@ let token: string
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider(ends))
-  const config = resources.use(await configFor(''))
+  const config = resources.use(await writeConfig(''))
   const settings = { maxToolCallingRounds: 2, maxToolCallingRoundsStreaming: 2 }
   const model = {
     ...{ id: 'mock-1', upstreamId: 'up', external: true, tools: ['weather'], nativeCapabilities: ['web_search'] },
@@ -51,8 +51,8 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
-  upstream.behave = inTurn(pauses, ends)
-  upstream.asked.length = 0
+  upstream.behave = behavesInTurn(pauses, ends)
+  upstream.requests.length = 0
 })
 
 const messages = [{ role: 'user', content: 'Which opening is best?' }]
@@ -60,7 +60,8 @@ const send = (path: string, more: object, who = token) =>
   svc.send('POST', path, { token: who, body: { model: 'mock-1', messages, ...more } })
 const chat = (more: object = {}, who = token) => send('/v1/chat/completions', { tools: [search], ...more }, who)
 
-const sent = () => upstream.asked.map(({ body }) => body.messages as unknown as { role: string; content: object[] }[])
+const sent = () =>
+  upstream.requests.map(({ body }) => body.messages as unknown as { role: string; content: object[] }[])
 
 async function takeRecords() {
   await svc.services.usageLedger.flush()
@@ -90,7 +91,7 @@ test.for([
     const [first, second] = sent()
     expect(first).toHaveLength(1)
     expect(second).toEqual([first?.[0], { role: 'assistant', content: told }])
-    expect(upstream.asked[1]?.body.tools).toEqual(upstream.asked[0]?.body.tools)
+    expect(upstream.requests[1]?.body.tools).toEqual(upstream.requests[0]?.body.tools)
     expect(await takeRecords()).toEqual([{ outcome: 'completed', ...both }])
   },
 )
@@ -107,16 +108,20 @@ test.for([false, true])('a paused answer in the last round ends as too long, str
 })
 
 test.for([false, true])('an answer that pauses before any word is not continued, streamed %s', async (stream) => {
-  upstream.behave = says([], { stop_reason: 'pause_turn', usage: usage(70, 1, 0) })
+  upstream.behave = answersWithBlocks([], { stop_reason: 'pause_turn', usage: usage(70, 1, 0) })
 
   expect(await (await chat({ stream })).text()).toContain('"finish_reason":"length"')
-  expect(upstream.asked).toHaveLength(1)
+  expect(upstream.requests).toHaveLength(1)
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 70, output: 1 }])
 })
 
 test('a paused model that calls a tool gets its result and nothing else', async () => {
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: { city: 'Hildesheim' } }
-  upstream.behave = inTurn(says([announced, call], { stop_reason: 'pause_turn', usage: usage(70, 9, 0) }), pauses, ends)
+  upstream.behave = behavesInTurn(
+    answersWithBlocks([announced, call], { stop_reason: 'pause_turn', usage: usage(70, 9, 0) }),
+    pauses,
+    ends,
+  )
 
   expect(await (await chat({ tools: [search, 'weather'] })).text()).toContain('e4.')
   const [, second, third] = sent()
@@ -130,7 +135,7 @@ test('a paused model that calls a tool gets its result and nothing else', async 
 
 test('a text of spaces alone is not sent back, as its provider refuses it', async () => {
   const said = [use, result, { type: 'text', text: ' \n' }]
-  upstream.behave = inTurn(says(said, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) }), ends)
+  upstream.behave = behavesInTurn(answersWithBlocks(said, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) }), ends)
 
   expect((await chat()).status).toBe(200)
   expect(sent()[1]?.[1]).toEqual({ role: 'assistant', content: [use, result] })
@@ -146,7 +151,7 @@ test('a paused answer that continues ends where the limits have no room', async 
 
   expect(none).toContain('Most say ')
   expect(none).toContain('"finish_reason":"length"')
-  expect(upstream.asked.splice(0)).toHaveLength(1)
+  expect(upstream.requests.splice(0)).toHaveLength(1)
   expect(await takeRecords()).toMatchObject([{ outcome: 'cut', input: 70, output: 9, searches: 1 }])
 
   await svc.host.limits.set({ ...limit, cap: 1_000_000 })
@@ -154,14 +159,17 @@ test('a paused answer that continues ends where the limits have no room', async 
     { type: 'text', text: 'And more. ' },
     { type: 'text', text: 'e4. '.repeat(1000) },
   ]
-  upstream.behave = inTurn(pauses, says(tooLong, { stop_reason: 'end_turn', usage: usage(110, 2000, 0) }))
+  upstream.behave = behavesInTurn(
+    pauses,
+    answersWithBlocks(tooLong, { stop_reason: 'end_turn', usage: usage(110, 2000, 0) }),
+  )
   const some = await (await chat({ stream: true }, token)).text()
   await svc.host.limits.remove({ name: 'little' })
 
   expect(some).toContain('And more. ')
   expect(some).not.toContain('e4. ')
   expect(some).toContain('"finish_reason":"length"')
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
   expect(await takeRecords()).toMatchObject([{ outcome: 'cut', searches: 1 }])
 })
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { upload } from '../kit/rooms/attachments.ts'
 import { startConverter } from '../kit/sample-files/converter.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
 
 const kept = new AsyncDisposableStack()
 const converted = Promise.withResolvers<void>()
@@ -12,7 +12,7 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
   upstream = kept.use(await startProvider(answers('It says much.')))
-  const config = kept.use(await configFor(upstream.url))
+  const config = kept.use(await writeConfig(upstream.url))
   const converter = await startConverter({
     answer: JSON.stringify([{ content: 'The key is under the mat.' }]),
     formats: [{ extension: 'pdf', mime_type: 'application/pdf' }],
@@ -34,7 +34,10 @@ afterAll(async () => {
 test('a question waits on each replica until its file is read', { timeout: 60_000 }, async () => {
   const { svc, urls } = pair
   const { token } = svc.people.ada
-  const { one } = await upload(svc, token, pdf({ lines: ['scanned'] }), { name: 'scan.pdf', type: 'application/pdf' })
+  const { one } = await upload(svc, token, makePdf({ lines: ['scanned'] }), {
+    name: 'scan.pdf',
+    type: 'application/pdf',
+  })
   const content = [
     { type: 'text', text: 'What does it say?' },
     { type: 'file', file: { file_id: one.id } },
@@ -47,11 +50,11 @@ test('a question waits on each replica until its file is read', { timeout: 60_00
   const limit = settings.aiRequestsPerMinute
   const counted = () => limiter.take(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
   await expect.poll(counted).toMatchObject({ remaining: limit - urls.length })
-  expect(upstream.asked).toEqual([])
+  expect(upstream.requests).toEqual([])
 
   converted.resolve()
 
   expect((await Promise.all(questions)).map(({ status }) => status)).toEqual(urls.map(() => 200))
-  expect(upstream.asked).toHaveLength(urls.length)
-  for (const { body } of upstream.asked) expect(JSON.stringify(body)).toContain('The key is under the mat.')
+  expect(upstream.requests).toHaveLength(urls.length)
+  for (const { body } of upstream.requests) expect(JSON.stringify(body)).toContain('The key is under the mat.')
 })

@@ -1,27 +1,27 @@
 import { pipeline } from 'node:stream/promises'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { failures, recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
-import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
+import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
 import {
   answers,
   type Behaviour,
   beginStream,
+  behavesInTurn,
   breaksOff,
+  buildChunk,
+  buildQuestion,
   canary,
-  chunk,
-  configFor,
   endStream,
-  inTurn,
   neverEnds,
-  question,
   refuses,
   replies,
   stalls,
+  writeConfig,
 } from '../kit/ai/provider.ts'
+import { providerFailures, readUsageRecords, startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
 import { startApp } from '../kit/app.ts'
-import { later } from '../kit/clock.ts'
-import { freePort } from '../kit/free-port.ts'
-import { SLOW } from '../kit/started.ts'
+import { advanceClock } from '../kit/clock.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import { SLOW } from '../kit/service-client.ts'
 
 /** Returns the record of a failure: a timeout and an unreadable answer are billed, as the provider worked on them. */
 const paidFor = (name: string, behave: Behaviour) => ({
@@ -33,7 +33,7 @@ const paidFor = (name: string, behave: Behaviour) => ({
 const timeouts = { connect: '1s', firstByte: '1500ms', total: '10s' }
 
 /** Shared by all tests except those of the circuit breaker. */
-const app = await startWith(stalls, { timeouts, circuit: { failures: 1000 } })
+const app = await startWithProvider(stalls, { timeouts, circuit: { failures: 1000 } })
 afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => vi.useRealTimers())
 
@@ -43,7 +43,7 @@ function codeOf(name: string): string {
   return name.includes('429') ? 'provider_rate_limited' : 'provider_failed'
 }
 
-test.for(failures)('a provider that %s is a 500 that says nothing of it', async ([name, behave]) => {
+test.for(providerFailures)('a provider that %s is a 500 that says nothing of it', async ([name, behave]) => {
   await app.answerBy(behave)
 
   const response = await app.ask()
@@ -66,10 +66,10 @@ test.for(failures)('a provider that %s is a 500 that says nothing of it', async 
   expect(await app.takeRecords()).toEqual([paidFor(name, behave)])
 })
 
-test.for(failures)('a provider that %s is a plain 500 where a stream was asked for', async ([name, behave]) => {
+test.for(providerFailures)('a provider that %s is a plain 500 where a stream was asked for', async ([name, behave]) => {
   await app.answerBy(behave)
 
-  const response = await app.ask(streaming)
+  const response = await app.ask(streamHeaders)
 
   expect(response.status).toBe(500)
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -79,15 +79,15 @@ test.for(failures)('a provider that %s is a plain 500 where a stream was asked f
 })
 
 test('a provider that is not there is a 500, and the service goes on', async () => {
-  await using config = await configFor(`http://127.0.0.1:${await freePort()}/v1`)
+  await using config = await writeConfig(`http://127.0.0.1:${await findFreePort()}/v1`)
   await using svc = await startApp({ AI_CONFIG: config.file })
   const { token } = await svc.user()
 
-  const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+  const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
   expect(response.status).toBe(500)
   expect(await response.json()).toMatchObject({ code: 'provider_failed' })
-  expect(await recordsOf(svc)).toMatchObject([{ outcome: 'failed' }])
+  expect(await readUsageRecords(svc)).toMatchObject([{ outcome: 'failed' }])
   expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
 })
 
@@ -96,20 +96,20 @@ test.for(['reset', 'end', 'error'] as const)(
   async (how) => {
     await app.answerBy(breaksOff(how))
 
-    const response = await app.ask(streaming)
+    const response = await app.ask(streamHeaders)
 
     expect(response.status).toBe(200)
     const text = await response.text()
-    const events = eventsIn(text)
+    const events = parseEvents(text)
     expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
-    expect(textOf(events)).toBe('Half an ')
+    expect(joinDeltas(events)).toBe('Half an ')
     expect(events.at(-1)?.data).toEqual({
       code: 'provider_failed',
       message: 'The AI provider did not answer. Try again later.',
       requestId: response.headers.get('x-request-id'),
     })
     expect(text + app.svc.log.join('')).not.toContain(canary)
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
     const [record, ...more] = await app.takeRecords()
     expect(more).toEqual([])
     expect(record?.outcome).toBe('failed')
@@ -120,23 +120,23 @@ test.for(['reset', 'end', 'error'] as const)(
 test('a provider that falls silent within its stream ends ours with an error', async () => {
   const behave: Behaviour = (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Half an ' } }))
+    response.write(buildChunk({ delta: { content: 'Half an ' } }))
   }
   await app.answerBy(behave)
 
-  const events = eventsIn(await (await app.ask(streaming)).text())
+  const events = parseEvents(await (await app.ask(streamHeaders)).text())
 
   expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
 })
 
 test('a provider that is slow throughout is cut off by the total timeout', async () => {
-  await using app = await startWith(neverEnds, { timeouts: { ...timeouts, total: '1500ms' } })
+  await using app = await startWithProvider(neverEnds, { timeouts: { ...timeouts, total: '1500ms' } })
 
-  const events = eventsIn(await (await app.ask(streaming)).text())
+  const events = parseEvents(await (await app.ask(streamHeaders)).text())
 
   expect(events.at(0)?.event).toBe('delta')
   expect(events.at(-1)?.event).toBe('error')
-  await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])
 })
 
@@ -146,7 +146,7 @@ test('a provider with impossible counts is recorded, and so is everybody else', 
     choices: [{ message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
     usage: impossible,
   }
-  await app.answerBy(inTurn(replies(JSON.stringify(body)), answers('Hi')))
+  await app.answerBy(behavesInTurn(replies(JSON.stringify(body)), answers('Hi')))
 
   expect((await app.ask()).status).toBe(200)
   expect((await app.ask()).status).toBe(200)
@@ -161,23 +161,23 @@ test.for<[string, Behaviour]>([
   ['too many requests', refuses(429)],
   ['a closed connection', (_, response) => void response.destroy()],
 ])('another try follows %s', async ([, fault]) => {
-  await app.answerBy(inTurn(fault, answers('Now.')))
+  await app.answerBy(behavesInTurn(fault, answers('Now.')))
 
   const response = await app.ask()
 
   expect(response.status).toBe(200)
   expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
-  expect(app.upstream.asked).toHaveLength(2)
+  expect(app.upstream.requests).toHaveLength(2)
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
 test('another try follows before the first byte of a stream', async () => {
-  await app.answerBy(inTurn(refuses(503), refuses(503), answers('Now.')))
+  await app.answerBy(behavesInTurn(refuses(503), refuses(503), answers('Now.')))
 
-  const events = eventsIn(await (await app.ask(streaming)).text())
+  const events = parseEvents(await (await app.ask(streamHeaders)).text())
 
-  expect(textOf(events)).toBe('Now.')
-  expect(app.upstream.asked).toHaveLength(3)
+  expect(joinDeltas(events)).toBe('Now.')
+  expect(app.upstream.requests).toHaveLength(3)
   expect(await app.takeRecords()).toHaveLength(1)
 })
 
@@ -185,19 +185,19 @@ test('a stream under way goes on where the configuration of its provider changes
   const changed = Promise.withResolvers<void>()
   const waits: Behaviour = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Half an answer' } }))
+    response.write(buildChunk({ delta: { content: 'Half an answer' } }))
     await changed.promise
-    response.write(chunk({ delta: { content: ', and the rest.' } }))
+    response.write(buildChunk({ delta: { content: ', and the rest.' } }))
     endStream(response)
   }
-  await app.answerBy(inTurn(waits, answers('By another client.')))
-  const stream = await app.ask(streaming)
+  await app.answerBy(behavesInTurn(waits, answers('By another client.')))
+  const stream = await app.ask(streamHeaders)
 
   await app.svc.changeCatalogue(`update ai_providers set settings = jsonb_set(settings, '{circuit,failures}', '1001')`)
   expect(await (await app.ask()).json()).toMatchObject({ content: { text: 'By another client.' } })
   changed.resolve()
 
-  expect(textOf(eventsIn(await stream.text()))).toBe('Half an answer, and the rest.')
+  expect(joinDeltas(parseEvents(await stream.text()))).toBe('Half an answer, and the rest.')
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed' }, { outcome: 'completed' }])
 })
 
@@ -205,7 +205,7 @@ test('another try is the last after two', async () => {
   await app.answerBy(refuses(503))
 
   expect((await app.ask()).status).toBe(500)
-  expect(app.upstream.asked).toHaveLength(3)
+  expect(app.upstream.requests).toHaveLength(3)
 })
 
 test('another try does not follow a refusal for good', async () => {
@@ -213,31 +213,31 @@ test('another try does not follow a refusal for good', async () => {
 
   await app.ask()
 
-  expect(app.upstream.asked).toHaveLength(1)
+  expect(app.upstream.requests).toHaveLength(1)
 })
 
 test('another try does not follow once something was delivered', async () => {
   await app.answerBy(breaksOff('reset'))
 
-  await (await app.ask(streaming)).text()
+  await (await app.ask(streamHeaders)).text()
 
-  expect(app.upstream.asked).toHaveLength(1)
+  expect(app.upstream.requests).toHaveLength(1)
 })
 
 test('a provider that keeps failing is skipped for a while, then asked again', async () => {
-  await using app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
+  await using app = await startWithProvider(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   expect((await app.ask()).status).toBe(500)
-  expect(app.upstream.asked).toHaveLength(3)
+  expect(app.upstream.requests).toHaveLength(3)
 
   const skipped = await app.ask()
 
   expect(skipped.status).toBe(500)
   expect(await skipped.json()).toMatchObject({ code: 'provider_failed' })
-  expect((await app.ask(streaming)).status).toBe(500)
-  expect(app.upstream.asked).toHaveLength(3)
+  expect((await app.ask(streamHeaders)).status).toBe(500)
+  expect(app.upstream.requests).toHaveLength(3)
 
   app.upstream.behave = answers('Back again.')
-  later(60_001)
+  advanceClock(60_001)
 
   expect(await (await app.ask()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.ask()).status).toBe(200)
@@ -254,13 +254,13 @@ test.for(['openai-compatible', 'openai'])(
       }
       await pipeline(pieces, response.writeHead(400)).catch(() => undefined)
     }
-    await using app = await startWith(floods, { adapter })
+    await using app = await startWithProvider(floods, { adapter })
 
-    for (const headers of [{}, streaming]) {
+    for (const headers of [{}, streamHeaders]) {
       await app.answerBy(floods)
       sent = 0
       expect((await app.ask(headers)).status).toBe(500)
-      await vi.waitFor(() => expect(app.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+      await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
       // The buffers on the way hold far less than the longest answer.
       expect(sent).toBeLessThan(32 * 1024 * 1024)
     }
@@ -268,22 +268,22 @@ test.for(['openai-compatible', 'openai'])(
 )
 
 test('a provider that keeps failing is not blamed for questions it refuses', async () => {
-  await using app = await startWith(refuses(400), { circuit: { failures: 2, openFor: '1m' } })
+  await using app = await startWithProvider(refuses(400), { circuit: { failures: 2, openFor: '1m' } })
 
   for (let count = 0; count < 4; count++) await app.ask()
 
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(app.upstream.requests).toHaveLength(4)
 })
 
 test('a provider that keeps failing is not blamed for callers who go away', async () => {
-  await using app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' } })
+  await using app = await startWithProvider(stalls, { circuit: { failures: 2, openFor: '1m' } })
   for (let count = 0; count < 3; count++) {
     const gone = new AbortController()
     const asking = app.ask({}, gone.signal).catch(() => undefined)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(count + 1), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(count + 1), SLOW)
     gone.abort()
     await asking
-    await vi.waitFor(() => expect(app.upstream.asked[count]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests[count]?.abortedAt).toBeDefined(), SLOW)
   }
   app.upstream.behave = answers('Here.')
 

@@ -2,16 +2,16 @@ import { describe, expect, test, vi } from 'vitest'
 import {
   answers,
   breaksOff,
+  buildQuestion,
   canary,
-  configFor,
   neverEnds,
-  question,
   refuses,
   replies,
   startProvider,
+  writeConfig,
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { SLOW } from '../kit/started.ts'
+import { SLOW } from '../kit/service-client.ts'
 
 const secretKey = 'CANARY-PROVIDER-KEY-0123456789'
 const spoken = { prompt: 'CANARY-PROMPT', answer: 'CANARY-ANSWER', system: 'CANARY-SYSTEM', query: 'CANARY-QUERY' }
@@ -20,7 +20,7 @@ const streaming = { accept: 'text/event-stream' }
 describe('nothing that a person said and no secret is written down', () => {
   test.for(['info', 'trace'])('nothing that a person said and no secret is logged at level %s', async (level) => {
     await using provider = await startProvider()
-    await using config = await configFor(provider.url, {
+    await using config = await writeConfig(provider.url, {
       provider: { apiKey: secretKey, timeouts: { firstByte: '300ms' }, circuit: { failures: 1000 } },
     })
     await using svc = await startApp({ AI_CONFIG: config.file, LOG_LEVEL: level })
@@ -94,12 +94,12 @@ describe('nothing that a person said and no secret is written down', () => {
 
   test('every error names the request that stands in the log', async () => {
     await using provider = await startProvider(refuses(400))
-    await using config = await configFor(provider.url)
+    await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
 
     const requests = [
-      svc.send('POST', '/api/ai-req', { token, body: question() }),
+      svc.send('POST', '/api/ai-req', { token, body: buildQuestion() }),
       svc.send('POST', '/api/ai-req', { token, body: {} }),
       svc.send('POST', '/api/ai-req', { token: 'bad', body: {} }),
       svc.send('POST', '/api/ai-req', { token, body: 'x', headers: { 'content-type': 'text/plain' } }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { model, provider as providerOf } from '../kit/ai/model-config.ts'
-import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildModel, buildProvider as providerOf } from '../kit/ai/model-config.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
 const resources = new AsyncDisposableStack()
@@ -10,16 +10,16 @@ let token: string
 
 beforeAll(async () => {
   provider = resources.use(await startProvider())
-  const config = resources.use(await configFor(provider.url))
+  const config = resources.use(await writeConfig(provider.url))
   const [own] = config.config.providers
   const models = [
     ...(own?.models ?? []),
-    model('tempered', { parameters: { temperature: 0.5, maxTokens: 100 } }),
-    model('brief', { limits: { maxInputTokens: 100 } }),
-    ...['inactive', 'internal', 'painting'].map((id) => model(id)),
+    buildModel('tempered', { parameters: { temperature: 0.5, maxTokens: 100 } }),
+    buildModel('brief', { limits: { maxInputTokens: 100 } }),
+    ...['inactive', 'internal', 'painting'].map((id) => buildModel(id)),
   ]
-  const demo = { id: 'demo', adapter: 'demo', models: [model('demo')] }
-  const off = providerOf('off', [model('of a provider')], { apiUrl: provider.url })
+  const demo = { id: 'demo', adapter: 'demo', models: [buildModel('demo')] }
+  const off = providerOf('off', [buildModel('of a provider')], { apiUrl: provider.url })
   await config.write({ ...config.config, providers: [{ ...own, models }, off, demo] })
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   token = (await svc.user()).token
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
   provider.behave = answers('Good day.')
-  provider.asked.length = 0
+  provider.requests.length = 0
 })
 
 const says = (...turns: [role: string, text: string][]) => ({
@@ -38,24 +38,25 @@ describe('POST /api/ai-req', () => {
   test('POST /api/ai-req answers with the text of the model', async () => {
     provider.behave = answers('Good day to you.')
 
-    const response = await svc.send('POST', '/api/ai-req', { token, body: question('How do you do?') })
+    const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('How do you do?') })
 
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
     expect(await response.json()).toEqual({ success: true, content: { text: 'Good day to you.' } })
-    expect(provider.asked).toMatchObject([
+    expect(provider.requests).toMatchObject([
       {
         path: '/v1/chat/completions',
         body: { model: 'mock-1', messages: [{ role: 'user', content: 'How do you do?' }] },
       },
     ])
-    expect(provider.asked[0]?.headers.authorization).toBe('Bearer provider-key')
+    expect(provider.requests[0]?.headers.authorization).toBe('Bearer provider-key')
   })
 
   test('POST /api/ai-req answers from the demo model without any configuration, and always the same', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
-    const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })).json()
+    const ask = async () =>
+      (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'demo') })).json()
 
     expect(await ask()).toEqual({ success: true, content: { text: expect.stringContaining('not an AI') } })
     expect(await ask()).toEqual(await ask())
@@ -65,7 +66,7 @@ describe('POST /api/ai-req', () => {
     const sent = async (body: object) => {
       const response = await svc.send('POST', '/api/ai-req', { token, body })
       expect(response.status).toBe(200)
-      return provider.asked.at(-1)?.body.messages.map(({ role, content }) => `${role}: ${content}`)
+      return provider.requests.at(-1)?.body.messages.map(({ role, content }) => `${role}: ${content}`)
     }
 
     expect(await sent(says(['user', 'A']))).toEqual(['user: A'])
@@ -81,12 +82,12 @@ describe('POST /api/ai-req', () => {
   })
 
   test('POST /api/ai-req drops what is sent beside model and messages', async () => {
-    const { payload } = question('Hello', 'tempered')
+    const { payload } = buildQuestion('Hello', 'tempered')
     const body = { version: 'x', payload: { ...payload, stream: true, params: { temperature: 2 } } }
 
     expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
 
-    const asked = provider.asked[0]?.body
+    const asked = provider.requests[0]?.body
     expect(asked).toMatchObject({ temperature: 0.5, max_tokens: 100 })
     expect(asked).not.toHaveProperty('tools')
     expect(asked?.stream).toBeFalsy()
@@ -96,7 +97,7 @@ describe('POST /api/ai-req', () => {
     const turns = Array.from({ length: 2000 }, (): [string, string] => ['user', 'word'])
 
     expect((await svc.send('POST', '/api/ai-req', { token, body: says(...turns) })).status).toBe(200)
-    expect(provider.asked[0]?.body.messages).toHaveLength(1)
+    expect(provider.requests[0]?.body.messages).toHaveLength(1)
   })
 })
 
@@ -238,7 +239,7 @@ describe('a body that will not do', () => {
       expect.soft(text + svc.log.join(''), name).not.toMatch(/canary/i)
       expect.soft(svc.log.join(''), name).toContain(requestId)
     }
-    expect(provider.asked).toEqual([])
+    expect(provider.requests).toEqual([])
     await svc.services.usageLedger.flush()
     expect(await svc.rows('select id from usage_records where user_id = $1', [id])).toEqual([])
     expect(Object.hasOwn(Object.prototype, 'canary')).toBe(false)
@@ -259,7 +260,7 @@ describe('a body that will not do', () => {
     ],
     ['not for talking', 'painting', "update ai_models set model_type = 'image_generation' where model_id = 'painting'"],
   ])('a body that will not do is one with a model that is %s', async ([, model, change]) => {
-    const ask = () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
+    const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
     expect((await ask()).status).toBe(200)
 
     await svc.changeCatalogue(change)
@@ -267,7 +268,7 @@ describe('a body that will not do', () => {
     const response = await ask()
     expect(response.status).toBe(422)
     expect(await response.json()).toMatchObject({ errors: notYours })
-    expect(provider.asked).toHaveLength(1)
+    expect(provider.requests).toHaveLength(1)
   })
 })
 
@@ -281,8 +282,11 @@ describe('what is no body for it at all', () => {
   afterAll(() => narrow[Symbol.asyncDispose]())
 
   test('a body for POST /api/ai-req beyond the configured limit is 413', async () => {
-    const fits = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(1500), 'demo') })
-    const large = await narrow.send('POST', '/api/ai-req', { token: own, body: question('x'.repeat(3000), 'demo') })
+    const fits = await narrow.send('POST', '/api/ai-req', { token: own, body: buildQuestion('x'.repeat(1500), 'demo') })
+    const large = await narrow.send('POST', '/api/ai-req', {
+      token: own,
+      body: buildQuestion('x'.repeat(3000), 'demo'),
+    })
 
     expect(fits.status).toBe(200)
     expect(large.status).toBe(413)
@@ -296,7 +300,7 @@ describe('what is no body for it at all', () => {
 
   test('a body for POST /api/ai-req beyond two mebibytes is 413 by default', async () => {
     const ask = (length: number) =>
-      svc.send('POST', '/api/ai-req', { token, body: question('x'.repeat(length), 'demo') })
+      svc.send('POST', '/api/ai-req', { token, body: buildQuestion('x'.repeat(length), 'demo') })
 
     expect((await ask(2 * 1024 * 1024 - 1000)).status).toBe(200)
     expect((await ask(2 * 1024 * 1024)).status).toBe(413)
@@ -322,7 +326,7 @@ describe('what is no body for it at all', () => {
   test('a body for POST /api/ai-req is 415 as anything but JSON', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'x/y']) {
       const headers = { 'content-type': type }
-      const response = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
+      const response = await svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', 'demo') })
 
       expect.soft(response.status, type).toBe(415)
       expect.soft(await response.json(), type).toMatchObject({ success: false, code: 'unsupported_media_type' })
@@ -338,8 +342,8 @@ describe('what is no body for it at all', () => {
 
   test('a body for POST /api/ai-req may carry a charset', async () => {
     const headers = { 'content-type': 'application/json; charset=utf-8' }
-    expect((await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hallo', 'demo') })).status).toBe(
-      200,
-    )
+    expect(
+      (await svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hallo', 'demo') })).status,
+    ).toBe(200)
   })
 })

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startWith } from '../kit/ai/asked-provider.ts'
 import { answers, callsTool } from '../kit/ai/provider.ts'
-import { clientRequest, type RequestCase, requestCases } from '../kit/ai/request-cases.ts'
+import { startWithProvider } from '../kit/ai/provider-service.ts'
+import { type RequestCase, readClientRequest, requestCases } from '../kit/ai/request-cases.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day.'), {
+  app = await startWithProvider(answers('Good day.'), {
     models: ['mock-1', 'gpt-5-mini'].map((id) => ({ id, label: id, external: true, input: ['text', 'image'] })),
   })
 })
@@ -17,12 +17,12 @@ beforeEach(() => app.answerBy(answers('Good day.')))
 
 const send = (path: string, body: object, headers: Record<string, string> = {}) =>
   app.svc.send('POST', path, { token: app.token, body, headers })
-const upstream = () => app.upstream.asked.at(-1)?.body
+const upstream = () => app.upstream.requests.at(-1)?.body
 
 test.for(Object.entries(requestCases).map((entry): [string, RequestCase] => entry))(
   'the request %s is answered, and reaches the provider rightly',
   async ([name, { sent, ignored = null, answered = {} }]) => {
-    const { path, body } = clientRequest(
+    const { path, body } = readClientRequest(
       JSON.parse(await readFile(`${import.meta.dirname}/cases/requests/${name}.json`, 'utf8')),
     )
     if ('tool' in answered) app.upstream.behave = callsTool(answered.tool as string, answered.input as string)

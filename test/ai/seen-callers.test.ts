@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { model, provider } from '../kit/ai/model-config.ts'
-import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildModel, buildProvider } from '../kit/ai/model-config.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { watchStatements } from '../kit/statements.ts'
 
@@ -14,9 +14,9 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider(answers('Good day.')))
-  const config = resources.use(await configFor(upstream.url))
-  const models = [model('mock-1'), model('embeds', { modelType: 'embedding' })]
-  await config.write({ providers: [provider('local', models, { apiUrl: upstream.url })], systemModels: {} })
+  const config = resources.use(await writeConfig(upstream.url))
+  const models = [buildModel('mock-1'), buildModel('embeds', { modelType: 'embedding' })]
+  await config.write({ providers: [buildProvider('local', models, { apiUrl: upstream.url })], systemModels: {} })
   const settings = { ...APPS_ON, AI_CONFIG: config.file }
   changing = resources.use(await startApp(settings))
   const { DATABASE_URL = '', DATA_DIR } = changing.env
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-const ask = (token: string, body: object = question()) => asked.send('POST', '/api/ai-req', { token, body })
+const ask = (token: string, body: object = buildQuestion()) => asked.send('POST', '/api/ai-req', { token, body })
 const idOf = (token: string) => Number(token.split('_')[1])
 
 /** Creates a person whom the called replica has just answered. */
@@ -49,19 +49,19 @@ const endings: [string, (who: Seen) => unknown][] = [
 describe('a caller who was just answered is refused by every replica once', () => {
   test.for(endings)('%s', async ([, end]) => {
     const who = await seen()
-    const before = upstream.asked.length
+    const before = upstream.requests.length
     await end(who)
     expect((await ask(who.token)).status).toBe(401)
-    expect(upstream.asked.length).toBe(before)
+    expect(upstream.requests.length).toBe(before)
   })
 
   test('an administrator switches the app off that holds the token', async () => {
     const app = await addApp(changing, { needsKeys: false })
     const { browser } = await signIn(changing, 'learner')
-    expect((await agree(browser, await app.connectRequest('learner'), {})).status).toBe(200)
+    expect((await establishConnection(browser, await app.connectRequest('learner'), {})).status).toBe(200)
     const { apiToken } = await app.secrets('learner')
     expect((await ask(apiToken)).status).toBe(200)
-    const before = upstream.asked.length
+    const before = upstream.requests.length
 
     const { token } = await changing.user({ role: 'admin', abilities: ['write'] })
     const headers = { 'content-type': 'application/vnd.api+json' }
@@ -70,7 +70,7 @@ describe('a caller who was just answered is refused by every replica once', () =
     expect((await changing.send('PATCH', path, { token, headers, body })).status).toBe(200)
 
     expect((await ask(apiToken)).status).toBe(401)
-    expect(upstream.asked.length).toBe(before)
+    expect(upstream.requests.length).toBe(before)
   })
 })
 
@@ -78,13 +78,17 @@ const messages = [{ role: 'user', content: 'Hello' }]
 const chat = { model: 'mock-1', messages }
 const stream = { stream: true }
 const ways: [string, string, object][] = [
-  ['a question', '/api/ai-req', question()],
+  ['a question', '/api/ai-req', buildQuestion()],
   ['a chat', '/v1/chat/completions', chat],
   ['a streamed chat', '/v1/chat/completions', { ...chat, ...stream }],
   ['a response', '/v1/responses', { model: 'mock-1', input: 'Hello' }],
   ['a message', '/v1/messages', { ...chat, max_tokens: 10 }],
   ['a streamed message', '/v1/messages', { ...chat, ...stream, max_tokens: 10 }],
-  ['the stream of older front ends', '/req/streamAI', { payload: { ...chat, messages: question().payload.messages } }],
+  [
+    'the stream of older front ends',
+    '/req/streamAI',
+    { payload: { ...chat, messages: buildQuestion().payload.messages } },
+  ],
   ['embeddings', '/v1/embeddings', { model: 'embeds', input: 'Hello' }],
 ]
 const limits = [['no limit'], ['enforce'], ['observe']] as const
@@ -97,12 +101,12 @@ describe('a revoked token asks no model under any limit on any surface', () => {
     if (mode !== 'no limit') await changing.host.limits.set({ ...limit, mode })
     const send = () => asked.send('POST', path, { token, body })
     expect((await ask(token)).status).toBe(200)
-    const before = upstream.asked.length
+    const before = upstream.requests.length
     await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
 
     const { status } = await send()
 
-    expect([status, upstream.asked.length]).toEqual([401, before])
+    expect([status, upstream.requests.length]).toEqual([401, before])
     await asked.services.usageLedger.flush()
     expect(await changing.rows(`select id from usage_holds where user_id = ${user.id}`)).toEqual([])
     if (mode !== 'no limit') await changing.host.limits.remove({ name: limit.name })
@@ -117,7 +121,7 @@ describe('once a token is revoked, nobody is told by it', () => {
   }
 
   test.for<[string, string, object | string]>([
-    ['which models there are', '/api/ai-req', question('Hello', 'nobody-knows-it')],
+    ['which models there are', '/api/ai-req', buildQuestion('Hello', 'nobody-knows-it')],
     ['what is wrong with a question', '/api/ai-req', { payload: { model: 'mock-1' } }],
     ['that a body is no JSON', '/api/ai-req', '{'],
     ['which parameters a protocol knows', '/v1/chat/completions', { model: 'mock-1', messages: [], unknown: true }],
@@ -171,7 +175,7 @@ describe('who calls', () => {
     for (let turn = 0; turn < 2; turn++) {
       expect((await ask(token)).status).toBe(200)
       await asked.services.usageLedger.flush()
-      names.push(statements.taken().flatMap(({ name }) => name ?? []))
+      names.push(statements.take().flatMap(({ name }) => name ?? []))
     }
     const lookUps = names.map((some) => some.filter((name) => name === 'find-token-owners').length)
     expect(lookUps).toEqual([1, 1])
@@ -185,7 +189,8 @@ test("a revoked token uses nothing of its person's rate limit", async () => {
   })
   const { id, token } = await changing.user()
   const other = await changing.host.tokens.createFor({ user: { id }, name: 'other' })
-  const askBy = async (by: string) => (await strict.send('POST', '/api/ai-req', { token: by, body: question() })).status
+  const askBy = async (by: string) =>
+    (await strict.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })).status
   expect(await askBy(token)).toBe(200)
   await changing.host.tokens.revokeFor({ user: { id }, tokenId: idOf(token) })
   for (let turn = 0; turn < 5; turn++) expect(await askBy(token)).toBe(401)

@@ -2,16 +2,16 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript-5'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startWith } from '../kit/ai/asked-provider.ts'
 import { answers } from '../kit/ai/provider.ts'
+import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { type StandardApi, standardApis } from '../kit/ai/standard-members.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let operations: Record<string, { post?: { description: string } }>
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day.'))
+  app = await startWithProvider(answers('Good day.'))
   const document = await app.svc.send('GET', '/api/svc/v1/openapi.json')
   operations = ((await document.json()) as { paths: typeof operations }).paths
 })
@@ -48,8 +48,8 @@ async function expectHandling(api: StandardApi, name: string, handling: string):
   const isRefused = handling === 'refused'
   expect([name, response.status], text).toEqual([name, isRefused ? 400 : 200])
   expect(text.includes(name) || !isRefused, name).toBe(true)
-  expect(app.upstream.asked, name).toHaveLength(isRefused ? 0 : 1)
-  if (handling === 'ignored') expect(app.upstream.asked[0]?.sent, name).not.toContain('CANARY')
+  expect(app.upstream.requests, name).toHaveLength(isRefused ? 0 : 1)
+  if (handling === 'ignored') expect(app.upstream.requests[0]?.sent, name).not.toContain('CANARY')
 }
 
 describe.each(standardApis)('$path', (api) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
 import { PNG, upload } from '../kit/rooms/attachments.ts'
 import { startProcess } from '../kit/service-process.ts'
@@ -23,7 +23,7 @@ test('eight calls at once with ten files of nine megabytes each take little memo
     for await (const part of request) received += part.length
     return '{}'
   }
-  await using config = await configFor(upstream.url, { model: { input: ['text', 'image'] } })
+  await using config = await writeConfig(upstream.url, { model: { input: ['text', 'image'] } })
   const settings = {
     ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64'), AI_MAX_FILES: `${100 * MB}` },
     ...{ AI_BYTES_PER_PERSON: `${100 * MB}` },

@@ -3,23 +3,22 @@ import { once } from 'node:events'
 import { readdir, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { recordsOf } from '../kit/ai/asked-provider.ts'
-import { key, protocols } from '../kit/ai/protocols.ts'
+import { PROVIDER_KEY, protocols } from '../kit/ai/protocols.ts'
 import {
   beginStream,
-  chunk,
-  completion,
-  configFor,
+  buildChunk,
+  buildCompletion,
   endStream,
-  json,
+  readBody,
+  sendJson,
   startProvider,
-  textOf,
+  writeConfig,
 } from '../kit/ai/provider.ts'
+import { readUsageRecords } from '../kit/ai/provider-service.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { startTlsServer } from '../kit/net/tls-server.ts'
-import { trust } from '../kit/net/trust.ts'
+import { startTlsServer, trustAuthority } from '../kit/net/tls-server.ts'
 import { PNG, upload } from '../kit/rooms/attachments.ts'
-import { SLOW } from '../kit/started.ts'
+import { SLOW } from '../kit/service-client.ts'
 
 let svc: JsonApiApp
 let token: string | undefined
@@ -31,22 +30,22 @@ const kept = new AsyncDisposableStack()
 
 /** Default behaviour of the provider: it reads the request and answers at once. */
 const answers: typeof upstream.behave = ({ path }, response) =>
-  json(response, protocols.find((one) => path.endsWith(one.path))?.answer)
+  sendJson(response, protocols.find((one) => path.endsWith(one.path))?.answer)
 
 const versions: string[] = []
 const answersSecurely: Parameters<typeof startTlsServer>[0] = async (request, response) => {
-  const sent = await textOf(request).catch(() => undefined)
+  const sent = await readBody(request).catch(() => undefined)
   if (sent === undefined) return
   versions.push(request.httpVersion)
-  response.end(JSON.stringify(completion('Good.')))
+  response.end(JSON.stringify(buildCompletion('Good.')))
 }
 
 beforeAll(async () => {
   upstream = kept.use(await startProvider(answers))
   secure = kept.use(await startTlsServer(answersSecurely))
-  const config = kept.use(await configFor(''))
+  const config = kept.use(await writeConfig(''))
   const provider = (id: string, adapter: string, more: object = {}, model: object = {}) => ({
-    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key, ...more },
+    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY, ...more },
     models: [{ id, upstreamId: 'up-1', external: true, input: ['text', 'image'], ...model }],
   })
   await config.write({
@@ -66,9 +65,9 @@ beforeAll(async () => {
 })
 afterAll(() => kept.disposeAsync())
 beforeEach(async () => {
-  Object.assign(upstream, { behave: answers, read: textOf, broken: 0 })
-  upstream.asked.length = 0
-  await recordsOf(svc)
+  Object.assign(upstream, { behave: answers, read: readBody, broken: 0 })
+  upstream.requests.length = 0
+  await readUsageRecords(svc)
   await svc.rows('delete from usage_records')
 })
 
@@ -121,7 +120,7 @@ test.for([
   expect((await ask(model, [...named, ...named], more)).status).toBe(200)
   expect((await ask(model, [...sent, ...sent], more)).status).toBe(200)
 
-  const [, streamed, whole] = upstream.asked
+  const [, streamed, whole] = upstream.requests
   expect(streamed?.sent === whole?.sent).toBe(true)
   expect(streamed?.headers).toEqual(whole?.headers)
   expect(Number(streamed?.headers['content-length'])).toBeGreaterThan(500_000)
@@ -131,7 +130,7 @@ test('ten stored files of megabytes are accounted only by their bytes in memory'
   const over = Promise.withResolvers<void>()
   upstream.behave = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Well, ' } }))
+    response.write(buildChunk({ delta: { content: 'Well, ' } }))
     await over.promise
     endStream(response)
   }
@@ -145,7 +144,7 @@ test('ten stored files of megabytes are accounted only by their bytes in memory'
     { stream: true },
   )
 
-  const taken = upstream.asked[0]?.body.messages.at(-1)?.content as unknown as { image_url?: { url: string } }[]
+  const taken = upstream.requests[0]?.body.messages.at(-1)?.content as unknown as { image_url?: { url: string } }[]
   const sent = taken.flatMap(({ image_url }) =>
     image_url ? Buffer.from(image_url.url.split(',')[1] ?? '', 'base64') : [],
   )
@@ -164,7 +163,7 @@ test('a call that is given up while its files are sent closes them', async () =>
     await once(request, 'readable')
     begun.resolve()
     await readOn.promise
-    return textOf(request)
+    return readBody(request)
   }
   const leaves = new AbortController()
   const answer = ask('openai-compatible', [{ file_id: large.id }], {}, leaves.signal).catch(
@@ -179,7 +178,7 @@ test('a call that is given up while its files are sent closes them', async () =>
   readOn.resolve()
   await expect.poll(openFiles).toEqual([])
   await vi.waitUntil(() => upstream.broken === 1, SLOW)
-  await expect.poll(() => recordsOf(svc)).toMatchObject([{ outcome: 'aborted' }])
+  await expect.poll(() => readUsageRecords(svc)).toMatchObject([{ outcome: 'aborted' }])
 })
 
 test('a call whose file is gone fails with a reason, blaming no provider', async () => {
@@ -187,20 +186,20 @@ test('a call whose file is gone fails with a reason, blaming no provider', async
   upstream.read = async (request) => {
     await once(request, 'readable')
     await rm(second.path)
-    return textOf(request)
+    return readBody(request)
   }
 
   for (const model of ['two-servers', 'falls-back']) {
     const answer = await ask(model, [{ file_id: large.id }, { file_id: second.id }])
     expect(answer.status).toBe(500)
     expect(await answer.json()).toMatchObject({ error: { message: 'An attachment cannot be read.', code: 'internal' } })
-    upstream.read = textOf
+    upstream.read = readBody
   }
 
   await vi.waitUntil(() => upstream.broken === 2, SLOW)
-  expect(upstream.asked).toEqual([])
+  expect(upstream.requests).toEqual([])
   const failed = { outcome: 'failed', input: 0, output: 0 }
-  expect(await recordsOf(svc)).toEqual([failed, failed])
+  expect(await readUsageRecords(svc)).toEqual([failed, failed])
   await expect.poll(openFiles).toEqual([])
 })
 
@@ -210,23 +209,23 @@ test.for([
 ] as const)('%s gets the files from their beginning after the first attempt failed', async ([, model]) => {
   let tries = 0
   upstream.read = async (request, response) => {
-    if (tries++ > 0) return textOf(request)
+    if (tries++ > 0) return readBody(request)
     await once(request, 'readable')
     if (model === 'two-servers') request.socket.destroy()
-    else json(response, {}, 401)
+    else sendJson(response, {}, 401)
     return undefined
   }
 
   expect((await ask(model, [{ file_id: large.id }])).status).toBe(200)
 
   expect(tries).toBe(2)
-  expect(upstream.asked[0]?.sent).toContain(`"data:image/png;base64,${large.bytes.toString('base64')}"`)
-  expect(await recordsOf(svc)).toMatchObject([{ outcome: 'completed' }])
+  expect(upstream.requests[0]?.sent).toContain(`"data:image/png;base64,${large.bytes.toString('base64')}"`)
+  expect(await readUsageRecords(svc)).toMatchObject([{ outcome: 'completed' }])
   await expect.poll(openFiles).toEqual([])
 })
 
 test('a provider that speaks HTTP/2 gets stored files over HTTP/1.1', async () => {
-  using _trusting = await trust(secure.caFile)
+  using _trusting = await trustAuthority(secure.caFile)
   const [first, second] = [await store(picture(1_000_000)), await store(picture())]
   const parts = [first, second].map(({ id: file_id }) => ({ file_id }))
 

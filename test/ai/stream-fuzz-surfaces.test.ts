@@ -2,10 +2,15 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
-import type { Asker, Face, Wish } from '../kit/ai/obeyed/face.ts'
-import { faces } from '../kit/ai/obeyed/faces.ts'
-import { procedures, rooms } from '../kit/ai/own-faces.ts'
-import { completionStreams, type Reading, type Streamed } from '../kit/ai/stream-grammar.ts'
+import { completionStreams, type GeneratedStream, type ReadAnswer } from '../kit/ai/stream-grammar.ts'
+import {
+  type Asker,
+  procedureSurface,
+  type RequestOptions,
+  roomSurface,
+  type Surface,
+  surfaces,
+} from '../kit/ai/surfaces.ts'
 import { signIn } from '../kit/browser.ts'
 
 const RUNS = 200
@@ -24,10 +29,10 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 const names = ['find', 'now']
-const tools: NonNullable<Wish['tools']> = names.map((name) => ({ name, schema: { type: 'object' } }))
+const tools: NonNullable<RequestOptions['tools']> = names.map((name) => ({ name, schema: { type: 'object' } }))
 
 /** Returns the expected result of an answer on a surface. */
-function rightFor({ ends }: Face, { text, calls, end, tokens: [input, output] }: Reading) {
+function rightFor({ ends }: Surface, { text, calls, end, tokens: [input, output] }: ReadAnswer) {
   const word = end === 'length' ? ends?.length : calls.length > 0 ? ends?.calls : ends?.stop
   return {
     text,
@@ -38,10 +43,10 @@ function rightFor({ ends }: Face, { text, calls, end, tokens: [input, output] }:
 }
 
 /** Tells if a surface can express an answer. */
-const tellable = ({ words }: Face, { end, calls, text }: Reading) =>
+const tellable = ({ words }: Surface, { end, calls, text }: ReadAnswer) =>
   end !== 'error' && end !== 'content-filter' && text !== '' && (calls.length === 0 || Boolean(words.tools))
 
-async function holds(face: Face, { pieces, expected }: Streamed, stream: boolean): Promise<void> {
+async function holds(face: Surface, { pieces, expected }: GeneratedStream, stream: boolean): Promise<void> {
   app.answerWith(async (response) => {
     for (const piece of pieces) {
       response.write(piece)
@@ -58,11 +63,11 @@ async function holds(face: Face, { pieces, expected }: Streamed, stream: boolean
 }
 
 const ways = [
-  ...[...faces, procedures].flatMap((face) => [
+  ...[...surfaces, procedureSurface].flatMap((face) => [
     { name: face.name, how: 'streamed', face, stream: true },
     { name: face.name, how: 'whole', face, stream: false },
   ]),
-  { name: rooms.name, how: 'in a message', face: rooms, stream: true },
+  { name: roomSurface.name, how: 'in a message', face: roomSurface, stream: true },
 ]
 
 test.for(ways)(

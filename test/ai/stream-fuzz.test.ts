@@ -6,10 +6,15 @@ import type { ModelConnection } from '../../server/ai/chat-model.ts'
 import { toFinishReason } from '../../server/ai/finish-reason.ts'
 import { sdkUsage } from '../../server/ai/reported-usage.ts'
 import { collect } from '../../server/ai/whole-answer.ts'
-import { completionStreams, dialectStreams, type Reading, type Streamed } from '../kit/ai/stream-grammar.ts'
-import { rounds } from '../kit/rounds.ts'
+import {
+  completionStreams,
+  type GeneratedStream,
+  generateDialectStreams,
+  type ReadAnswer,
+} from '../kit/ai/stream-grammar.ts'
+import { chooseRounds } from '../kit/rounds.ts'
 
-const RUNS = rounds(200, 10_000)
+const RUNS = chooseRounds(200, 10_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 const head = { statusCode: 200, headers: {} }
 
@@ -32,7 +37,7 @@ const options = (adapter: string) => ({
   ...(adapter === 'openai chat' && { seed: 1 }),
 })
 
-async function read(adapter: string, pieces: readonly Uint8Array[], isStream: boolean): Promise<Partial<Reading>> {
+async function read(adapter: string, pieces: readonly Uint8Array[], isStream: boolean): Promise<Partial<ReadAnswer>> {
   const driver = adapterDrivers[adapter.split(' ')[0] as keyof typeof adapterDrivers]
   const model = driver.model('m', connectionTo(pieces))
   try {
@@ -45,7 +50,7 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
     if (!end) return { end: 'error' }
     return {
       ...{ text: textOf('text'), thoughts: textOf('reasoning'), end, tokens: [input, output] },
-      calls: answer.content.flatMap((part): Reading['calls'] =>
+      calls: answer.content.flatMap((part): ReadAnswer['calls'] =>
         part.type === 'tool-call' ? [[part.toolName, part.input]] : [],
       ),
     }
@@ -55,14 +60,14 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
 }
 
 /** Expects the same reading for any pieces, both streamed and whole. */
-async function holds(adapter: string, { pieces, expected }: Streamed): Promise<void> {
+async function holds(adapter: string, { pieces, expected }: GeneratedStream): Promise<void> {
   const right = expected.end === 'error' ? { end: 'error' } : expected
   expect(await read(adapter, pieces, true)).toEqual(right)
   expect(await read(adapter, [Buffer.concat(pieces)], true)).toEqual(right)
   expect(await read(adapter, pieces, false)).toEqual(right)
 }
 
-const check = (streams: fc.Arbitrary<Streamed>, adapter: string, numRuns: number) =>
+const check = (streams: fc.Arbitrary<GeneratedStream>, adapter: string, numRuns: number) =>
   fc.assert(
     fc.asyncProperty(streams, (stream) => holds(adapter, stream)),
     { numRuns, seed: SEED, interruptAfterTimeLimit: 600_000 },
@@ -77,5 +82,5 @@ test.for(['openai-compatible', 'mistral', 'openai chat'])(
 test.for(['openai', 'anthropic', 'google', 'openai-compatible'])(
   'an answer in the dialect of %s survives any cut of its bytes',
   { timeout: 700_000 },
-  (adapter) => check(dialectStreams(adapter), adapter, RUNS / 10),
+  (adapter) => check(generateDialectStreams(adapter), adapter, RUNS / 10),
 )

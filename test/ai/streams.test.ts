@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { recordsOf, startWith, streaming } from '../kit/ai/asked-provider.ts'
-import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
-import { answers, type Behaviour, beginStream, chunk, endStream, question } from '../kit/ai/provider.ts'
+import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
+import { answers, type Behaviour, beginStream, buildChunk, buildQuestion, endStream } from '../kit/ai/provider.ts'
+import { readUsageRecords, startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
 
-let app: Awaited<ReturnType<typeof startWith>>
+let app: Awaited<ReturnType<typeof startWithProvider>>
 beforeAll(async () => {
-  app = await startWith(answers('Good day.'))
+  app = await startWithProvider(answers('Good day.'))
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
 test('a stream has deltas, then what it took, then the end', async () => {
   await app.answerBy(answers('Good day to you.'))
 
-  const response = await app.ask(streaming)
+  const response = await app.ask(streamHeaders)
 
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(response.headers.get('cache-control')).toBe('no-store')
   expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   expect(response.headers.get('x-content-type-options')).toBe('nosniff')
-  const events = eventsIn(await response.text())
+  const events = parseEvents(await response.text())
   expect(events).toEqual([
     { event: 'delta', data: { text: 'Good ' } },
     { event: 'delta', data: { text: 'day ' } },
@@ -28,44 +28,44 @@ test('a stream has deltas, then what it took, then the end', async () => {
     { event: 'usage', data: { inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 } },
     { event: 'done', data: {} },
   ])
-  expect(app.upstream.asked[0]?.body).toMatchObject({ stream: true })
-  expect(await recordsOf(app.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+  expect(app.upstream.requests[0]?.body).toMatchObject({ stream: true })
+  expect(await readUsageRecords(app.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
 test('a stream carries any text unharmed', async () => {
   const text = 'Zeilen\n\ndata: x\r\nevent: done\u2028 "und" \\ 😀 ü \u0000'
   await app.answerBy(answers(text, [...text]))
 
-  expect(textOf(eventsIn(await (await app.ask(streaming)).text()))).toBe(text)
+  expect(joinDeltas(parseEvents(await (await app.ask(streamHeaders)).text()))).toBe(text)
 })
 
 test('a stream shows that it is alive while the model is silent', async () => {
   const isAlive = Promise.withResolvers<void>()
   const behave: Behaviour = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Well' } }))
+    response.write(buildChunk({ delta: { content: 'Well' } }))
     await isAlive.promise
     endStream(response)
   }
-  await using app = await startWith(behave, {}, { AI_HEARTBEAT: '50ms' })
+  await using app = await startWithProvider(behave, {}, { AI_HEARTBEAT: '50ms' })
 
   let text = ''
-  for await (const piece of (await app.ask(streaming)).body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  for await (const piece of (await app.ask(streamHeaders)).body?.pipeThrough(new TextDecoderStream()) ?? []) {
     text += piece
     if (text.split('\n').filter((line) => line.startsWith(':')).length > 2) isAlive.resolve()
   }
 
-  expect(eventsIn(text).map(({ event }) => event)).toEqual(['delta', 'usage', 'done'])
+  expect(parseEvents(text).map(({ event }) => event)).toEqual(['delta', 'usage', 'done'])
 })
 
 test('a stream that its provider refuses leaves no timer behind', async () => {
   const refuses: Behaviour = (_, response) => {
     beginStream(response)
-    response.end(chunk({ delta: {}, finish_reason: 'content_filter' }))
+    response.end(buildChunk({ delta: {}, finish_reason: 'content_filter' }))
   }
   await app.answerBy(refuses)
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  const ask = async () => (await app.ask(streaming)).status
+  const ask = async () => (await app.ask(streamHeaders)).status
   expect(await ask()).toBe(422)
   const before = timers()
 
@@ -77,16 +77,16 @@ test('a stream that its provider refuses leaves no timer behind', async () => {
 test('a stream counts for itself where the provider does not', async () => {
   const behave: Behaviour = (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'eight letters and more' } }))
-    response.write(chunk({ delta: {}, finish_reason: 'stop' }))
+    response.write(buildChunk({ delta: { content: 'eight letters and more' } }))
+    response.write(buildChunk({ delta: {}, finish_reason: 'stop' }))
     response.end('data: [DONE]\n\n')
   }
   await app.answerBy(behave)
 
-  const events = eventsIn(await (await app.ask(streaming)).text())
+  const events = parseEvents(await (await app.ask(streamHeaders)).text())
 
   expect(events.find(({ event }) => event === 'usage')?.data).toMatchObject({ inputTokens: 2, outputTokens: 6 })
-  expect(await recordsOf(app.svc)).toEqual([{ outcome: 'completed', input: 2, output: 6 }])
+  expect(await readUsageRecords(app.svc)).toEqual([{ outcome: 'completed', input: 2, output: 6 }])
 })
 
 test('a stream of many answers at once mixes nothing up', async () => {
@@ -97,12 +97,12 @@ test('a stream of many answers at once mixes nothing up', async () => {
 
   const told = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {
-      const body = question(`number ${index}`)
-      const response = await app.svc.send('POST', '/api/ai-req', { token, headers: streaming, body })
-      return textOf(eventsIn(await response.text()))
+      const body = buildQuestion(`number ${index}`)
+      const response = await app.svc.send('POST', '/api/ai-req', { token, headers: streamHeaders, body })
+      return joinDeltas(parseEvents(await response.text()))
     }),
   )
 
   expect(told).toEqual(Array.from({ length: 20 }, (_, index) => `You said number ${index}`))
-  expect(await recordsOf(app.svc)).toHaveLength(20)
+  expect(await readUsageRecords(app.svc)).toHaveLength(20)
 })

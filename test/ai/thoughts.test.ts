@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type AllKinds, png, say, startAllKinds, tool } from '../kit/ai/all-kinds.ts'
+import { type AllAdapters, buildMessages, png, startAllAdapters, tool } from '../kit/ai/all-adapters.ts'
 import { protocols } from '../kit/ai/protocols.ts'
 
-let kinds: AllKinds
+let kinds: AllAdapters
 beforeAll(async () => {
-  kinds = await startAllKinds()
+  kinds = await startAllAdapters()
 })
 afterAll(() => kinds[Symbol.asyncDispose]())
 beforeEach(() => kinds.reset())
@@ -146,8 +146,12 @@ describe('what is said of thoughts', () => {
     const { bodyFor } = kinds
     const [id, name] = ['c', 'weather']
     const call = { id, type: 'function', function: { name, arguments: '{}' } }
-    const chat = [...say(), { role: 'assistant', tool_calls: [call] }, { role: 'tool', tool_call_id: id, content: '' }]
-    const used = [...say(), { role: 'assistant', content: [{ type: 'tool_use', id, name, input: {} }] }]
+    const chat = [
+      ...buildMessages(),
+      { role: 'assistant', tool_calls: [call] },
+      { role: 'tool', tool_call_id: id, content: '' },
+    ]
+    const used = [...buildMessages(), { role: 'assistant', content: [{ type: 'tool_use', id, name, input: {} }] }]
     const answered = (content: unknown) => [
       ...used,
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content }] },

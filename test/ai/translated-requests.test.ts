@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { speaking } from '../kit/ai/agents/task-model.ts'
-import { type Call, type Said, saying } from '../kit/ai/dialects/dialect.ts'
-import { key } from '../kit/ai/protocols.ts'
-import { configFor, startProvider } from '../kit/ai/provider.ts'
+import { buildTextAnswer, type Call, type DialectAnswer } from '../kit/ai/dialects/dialect.ts'
+import { PROVIDER_KEY } from '../kit/ai/protocols.ts'
+import { startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { answerInDialect } from '../kit/ai/task-model.ts'
 import { startApp } from '../kit/app.ts'
-import { docx, xlsx } from '../kit/sample-files/documents.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
+import { makeDocx, makeXlsx } from '../kit/sample-files/documents.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
 
 const counted = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
-const plain = saying('Good day.', counted)
-const calling = (...calls: Call[]): Said => ({ text: '', calls, end: 'calls', counted })
+const plain = buildTextAnswer('Good day.', counted)
+const calling = (...calls: Call[]): DialectAnswer => ({ text: '', calls, end: 'calls', counted })
 
 const upstreamIds = {
   'openai-compatible': 'up-1',
@@ -28,11 +28,11 @@ const templated = {
 
 async function startService(settings: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack()
-  const upstream = starting.use(await startProvider(speaking(() => plain)))
-  const config = starting.use(await configFor(upstream.url))
+  const upstream = starting.use(await startProvider(answerInDialect(() => plain)))
+  const config = starting.use(await writeConfig(upstream.url))
   const model = { external: true, input: ['text', 'image'] }
   const providers = Object.entries(upstreamIds).map(([adapter, upstreamId]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: [
       { id: adapter, upstreamId, ...model },
       { id: `searching ${adapter}`, upstreamId, ...model, nativeCapabilities: ['web_search'] },
@@ -56,8 +56,8 @@ beforeAll(async () => {
 })
 afterAll(() => service[Symbol.asyncDispose]())
 beforeEach(() => {
-  service.upstream.behave = speaking(() => plain)
-  service.upstream.asked.length = 0
+  service.upstream.behave = answerInDialect(() => plain)
+  service.upstream.requests.length = 0
 })
 
 /** Sends a request that must be accepted; returns the answer and the body that the provider got. */
@@ -65,7 +65,7 @@ async function ask(path: string, body: object) {
   const response = await service.send(path, body)
   const text = await response.text()
   expect(response.status, text).toBe(200)
-  return { text, sent: service.upstream.asked.at(-1)?.sent ?? '', headers: response.headers }
+  return { text, sent: service.upstream.requests.at(-1)?.sent ?? '', headers: response.headers }
 }
 
 const user = (content: unknown) => ({ role: 'user', content })
@@ -75,7 +75,7 @@ const events = (text: string) => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, 
 const patch = { id: 'call00000', name: 'apply_patch', input: { input: '*** Begin' } }
 
 test.for([false, true])('a custom tool of a response is called by text and answered (streamed: %s)', async (stream) => {
-  service.upstream.behave = speaking(() => calling(patch))
+  service.upstream.behave = answerInDialect(() => calling(patch))
   const tools = [{ type: 'custom', name: 'apply_patch' }]
   const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
 
@@ -83,7 +83,7 @@ test.for([false, true])('a custom tool of a response is called by text and answe
   const { output } = stream ? all.at(-1).response : JSON.parse(text)
   expect(output).toMatchObject([{ type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin' }])
   if (stream) expect(all.map(({ type }) => type)).toContain('response.custom_tool_call_input.done')
-  service.upstream.behave = speaking(() => plain)
+  service.upstream.behave = answerInDialect(() => plain)
   const result = { type: 'custom_tool_call_output', call_id: output[0].call_id, output: 'Done' }
   const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, ...output, result], tools })
   expect(JSON.parse(sent).messages).toMatchObject([
@@ -94,7 +94,7 @@ test.for([false, true])('a custom tool of a response is called by text and answe
 })
 
 test.for([false, true])('a custom tool of a chat completion is called by its text (streamed: %s)', async (stream) => {
-  service.upstream.behave = speaking(() => calling(patch))
+  service.upstream.behave = answerInDialect(() => calling(patch))
   const tools = [{ type: 'custom', custom: { name: 'apply_patch' } }]
   const { text } = await ask('/v1/chat/completions', { model: 'openai-compatible', messages: [hi], tools, stream })
 
@@ -105,7 +105,9 @@ test.for([false, true])('a custom tool of a chat completion is called by its tex
 })
 
 test('tools of a namespace are called by both names, and accepted back', async () => {
-  service.upstream.behave = speaking(({ tools }) => calling({ id: 'call00000', name: `${tools[0]?.name}`, input: {} }))
+  service.upstream.behave = answerInDialect(({ tools }) =>
+    calling({ id: 'call00000', name: `${tools[0]?.name}`, input: {} }),
+  )
   const inner = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} }, strict: false }
   const tools = [{ type: 'namespace', name: 'mcp__mail__', description: 'Mail', tools: [inner] }]
   const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools })
@@ -113,7 +115,7 @@ test('tools of a namespace are called by both names, and accepted back', async (
   const [call] = JSON.parse(text).output
   expect(call).toMatchObject({ type: 'function_call', name: 'find', namespace: 'mcp__mail__' })
   const result = { type: 'function_call_output', call_id: call.call_id, output: 'None' }
-  service.upstream.behave = speaking(() => plain)
+  service.upstream.behave = answerInDialect(() => plain)
   const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, call, result], tools })
   expect(JSON.parse(sent).messages[1].tool_calls[0].function.name).toBe('mcp__mail__find')
 })
@@ -160,7 +162,7 @@ test.for(adapters)('a picture in the result of a tool reaches the model of %s', 
 })
 
 test('an inline document for a model that reads none is read as text', async () => {
-  const data = pdf({ lines: ['The cat sat.'] }).toString('base64')
+  const data = makePdf({ lines: ['The cat sat.'] }).toString('base64')
   const source = { type: 'base64', media_type: 'application/pdf', data }
   const document = user([{ type: 'document', source, title: 'cats.pdf' }])
   const { sent } = await ask('/v1/messages', { model: 'openai-compatible', max_tokens: 50, messages: [document] })
@@ -189,13 +191,13 @@ const faces = Object.keys(carriers)
 
 test.for(faces)('office documents in a request of %s become text for every model', async (path) => {
   const carry = carriers[path] as (typeof carriers)[string]
-  const letter = docx(['The cat sat.']).toString('base64')
+  const letter = makeDocx(['The cat sat.']).toString('base64')
   for (const model of path === '/v1/messages' ? adapters : ['openai-compatible', 'openai']) {
     const { sent } = await ask(path, { model, ...carry(word, letter, 'cats.docx') })
     expect(sent, model).toContain('The cat sat.')
     expect(sent, model).not.toContain(letter)
   }
-  const costs = xlsx([['Rent', '500']]).toString('base64')
+  const costs = makeXlsx([['Rent', '500']]).toString('base64')
   expect((await ask(path, { model: 'anthropic', ...carry(sheet, costs, 'costs.xlsx') })).sent).toContain('500')
   const named = carry('application/octet-stream', letter, 'cats.docx')
   expect((await ask(path, { model: 'google', ...named })).sent).toContain('The cat sat.')
@@ -212,12 +214,12 @@ test.for(faces)('an unreadable file in a request of %s is refused with its reaso
   expect(await refuse(word, nothing)).toContain('is damaged, or not what it says')
   expect(await refuse('audio/mpeg', nothing)).toContain('is no type of file that can be read')
   expect(await refuse('image/tiff', nothing)).toContain('must be one of image/png')
-  expect(service.upstream.asked).toEqual([])
+  expect(service.upstream.requests).toEqual([])
 })
 
 test('a document of an office counts with its text', async () => {
   const count = async (words: string[]) => {
-    const carried = carriers['/v1/messages']?.(word, docx(words).toString('base64'), 'cats.docx')
+    const carried = carriers['/v1/messages']?.(word, makeDocx(words).toString('base64'), 'cats.docx')
     const response = await service.send('/v1/messages/count_tokens', { model: 'openai-compatible', ...carried })
     return ((await response.json()) as { input_tokens: number }).input_tokens
   }
@@ -283,7 +285,7 @@ test('template options reach servers of open models, and are reported as ignored
 })
 
 test.for([false, true])('the text by which Anthropic ended an answer is told (streamed: %s)', async (stream) => {
-  service.upstream.behave = speaking(() => ({ ...plain, stop: 'END' }))
+  service.upstream.behave = answerInDialect(() => ({ ...plain, stop: 'END' }))
   const body = { model: 'anthropic', max_tokens: 50, messages: [hi], stop_sequences: ['END'], stream }
 
   expect((await ask('/v1/messages', body)).text).toContain('"stop_reason":"stop_sequence","stop_sequence":"END"')
@@ -355,7 +357,7 @@ test('where parameters are strict, what is not known is refused by its name', as
     expect([path, response.status, await response.text()]).toEqual([path, status, expect.stringContaining('top_a')])
     expect(response.headers.get('x-ignored-parameters')).toBeNull()
   }
-  expect(strict.upstream.asked).toEqual([])
+  expect(strict.upstream.requests).toEqual([])
 })
 
 test('tRPC refuses what is not known, whatever the settings say', async () => {

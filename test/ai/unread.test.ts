@@ -4,13 +4,20 @@ import { connect, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { type Behaviour, beginStream, chunk, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import {
+  type Behaviour,
+  beginStream,
+  buildChunk,
+  buildQuestion,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { SLOW } from '../kit/started.ts'
+import { SLOW } from '../kit/service-client.ts'
 
 /** Sends more than all buffers on the way hold. */
 const flood: Behaviour = async (_, response) => {
-  const piece = chunk({ delta: { content: 'x'.repeat(65_536) } })
+  const piece = buildChunk({ delta: { content: 'x'.repeat(65_536) } })
   beginStream(response)
   const pieces = function* () {
     for (;;) yield piece
@@ -34,7 +41,7 @@ const fallsSilent: Behaviour = async (_, response) => {
     // Bytes that the system takes until the next check have left the service.
     if (isStuck()) await pause(50)
     if (isStuck()) return
-    response.write(chunk({ delta: { content: 'x'.repeat(30_000) } }))
+    response.write(buildChunk({ delta: { content: 'x'.repeat(30_000) } }))
     await pause(1)
   }
 }
@@ -67,7 +74,7 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 beforeAll(async () => {
   subscribe('net.server.socket', note)
   upstream = resources.use(await startProvider(flood))
-  const config = resources.use(await configFor(upstream.url, { provider: { timeouts: { total: '1s' } } }))
+  const config = resources.use(await writeConfig(upstream.url, { provider: { timeouts: { total: '1s' } } }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_HEARTBEAT: '100ms' }))
 })
 afterAll(async () => {
@@ -82,7 +89,7 @@ const outcomes = async (userId: number) => {
   return records.map(({ outcome }) => outcome)
 }
 
-const { payload } = question()
+const { payload } = buildQuestion()
 
 const surfaces: [string, string, string, object][] = [
   ['server-sent events', '/api/ai-req', 'accept: text/event-stream', { payload }],
@@ -98,13 +105,13 @@ test.for(surfaces.flatMap(([surface, ...how]) => sends.map((sent) => [surface, .
   'a stream of %s that nobody reads, of %s, times out and is recorded',
   async ([, , behave, path, accept, body]) => {
     upstream.behave = behave
-    upstream.asked.length = 0
+    upstream.requests.length = 0
     const { id, token } = await svc.user()
 
     const socket = await postUnread(svc, path, token, accept, body)
 
     await vi.waitFor(async () => expect(await outcomes(id)).toEqual(['failed']), SLOW)
-    await vi.waitFor(() => expect(upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     // A client that does not read notices only by writing that the service has closed the connection.
     await vi.waitFor(() => {
       socket.write('\r\n')

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { tool } from '../kit/ai/all-kinds.ts'
-import { recordsOf } from '../kit/ai/asked-provider.ts'
-import { key, protocols } from '../kit/ai/protocols.ts'
-import { type Asked, configFor, json, refuses, startProvider } from '../kit/ai/provider.ts'
+import { tool } from '../kit/ai/all-adapters.ts'
+import { PROVIDER_KEY, protocols } from '../kit/ai/protocols.ts'
+import { type ProviderRequest, refuses, sendJson, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { readUsageRecords } from '../kit/ai/provider-service.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 
 let svc: TestApp
 let token: string
-const asked: Asked[] = []
+const asked: ProviderRequest[] = []
 const failing = new Set<string>()
 const kept = new AsyncDisposableStack()
 
@@ -42,12 +42,12 @@ beforeAll(async () => {
     await startProvider((got, response) => {
       asked.push(got)
       if (failing.has(got.body.model)) return refuses(500)(got, response)
-      json(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
+      sendJson(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
     }),
   )
-  const config = kept.use(await configFor(upstream.url))
+  const config = kept.use(await writeConfig(upstream.url))
   const providers = Object.entries(models).map(([adapter, models]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: models.map((model) => ({ external: true, ...model })),
   }))
   await config.write({ providers, systemModels: {} })
@@ -108,11 +108,11 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
   ],
   ['mistral-large-latest', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
 ])('%s is not asked where it would not be told %j', async ([model, parameters, param, problem]) => {
-  const records = await recordsOf(svc)
+  const records = await readUsageRecords(svc)
 
   expect(await ask(model, parameters)).toEqual({ status: 400, param, message: `'${param}' ${problem}.` })
   expect(asked).toEqual([])
-  expect(await recordsOf(svc)).toEqual(records)
+  expect(await readUsageRecords(svc)).toEqual(records)
 })
 
 test('each surface names an unsupported parameter in its own way', async () => {

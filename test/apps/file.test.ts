@@ -2,11 +2,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, neverEnds, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { EXT_APPS as APPS, APPS_ON, addApp, agree, appPublicKey, openSealed } from '../kit/apps/ext-app.ts'
+import {
+  EXT_APPS as APPS,
+  APPS_ON,
+  addApp,
+  appPublicKey,
+  establishConnection,
+  openSealed,
+} from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 
 const resources = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'svc-apps-'))
@@ -14,7 +21,7 @@ const file = join(folder, 'apps.yaml')
 let svc: TestApp
 beforeAll(async () => {
   const provider = resources.use(await startProvider(neverEnds))
-  const config = resources.use(await configFor(provider.url))
+  const config = resources.use(await writeConfig(provider.url))
   await write([portal])
   svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file, EXT_APPS: file }))
 })
@@ -37,7 +44,7 @@ const write = (apps: object[]) => writeFile(file, JSON.stringify({ apps }, null,
 
 const command = (...argv: string[]) => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
-  return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', EXT_APPS: file } })
+  return runCommand(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', EXT_APPS: file } })
 }
 const idOfPortal = async () => {
   const [row] = await svc.rows<{ id: string }>(`select id::text from ext_apps where name = 'Portal'`)
@@ -68,10 +75,10 @@ test('an app of the file gets credentials by command and changes only there', as
   }
   const { browser } = await signIn(svc)
   const request = String((await connection()).extAppConnectRequest)
-  expect((await agree(browser, request, {})).status).toBe(200)
+  expect((await establishConnection(browser, request, {})).status).toBe(200)
   const token = openSealed((await connection()).extAppSecrets?.apiToken ?? '')
   const headers = { accept: 'text/event-stream' }
-  const stream = await svc.send('POST', '/api/ai-req', { token, headers, body: question() })
+  const stream = await svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion() })
   const reading = stream.text()
 
   for (const change of [{ name: 'Ours' }, { publicKey: null }])
@@ -141,7 +148,7 @@ test('without the setting no app of the file is switched off by anything', async
   await sync([portal])
   const { DATABASE_URL = '', DATA_DIR } = svc.env
 
-  const ended = await run(['app', 'sync'], { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+  const ended = await runCommand(['app', 'sync'], { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
   await using replica = await startApp({ ...APPS_ON, DATABASE_URL, DATA_DIR })
 
   expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('EXT_APPS is not set') })

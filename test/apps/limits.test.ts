@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
 beforeAll(async () => {
   const provider = resources.use(await startProvider())
-  const config = resources.use(await configFor(provider.url))
+  const config = resources.use(await writeConfig(provider.url))
   svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file }))
 })
 afterAll(() => resources.disposeAsync())
 
 const command = (...argv: string[]) => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
-  return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+  return runCommand(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
 }
 
 /** Asks a question; returns the status and, for a refusal, its code and reason. */
 async function ask(token: string) {
-  const answer = await svc.send('POST', '/api/ai-req', { token, body: question() })
+  const answer = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
   const { code, message } = (await answer.json()) as { code?: string; message?: string }
   return { status: answer.status, ...(code && { code, message }) }
 }
@@ -32,7 +32,7 @@ async function person(username: string, apps: string[]) {
   const tokens = []
   for (const name of apps) {
     const app = await addApp(svc, { name, needsKeys: false, abilities: ['ai', 'read'] })
-    await agree(signedIn.browser, await app.connectRequest('learner'), {})
+    await establishConnection(signedIn.browser, await app.connectRequest('learner'), {})
     tokens.push({ id: app.id, token: (await app.secrets('learner')).apiToken })
   }
   return { ...signedIn, tokens }

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { configFor, neverEnds, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, neverEnds, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, appPublicKey, EXT_APPS, type TestExtApp } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, appPublicKey, EXT_APPS, establishConnection, type TestExtApp } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
-import { newName } from '../kit/identity/names.ts'
-import { SLOW } from '../kit/started.ts'
+import { newName } from '../kit/identity/people.ts'
+import { SLOW } from '../kit/service-client.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -13,7 +13,7 @@ let svc: TestApp
 let there: TestApp
 beforeAll(async () => {
   const upstream = resources.use(await startProvider(neverEnds))
-  const config = resources.use(await configFor(upstream.url))
+  const config = resources.use(await writeConfig(upstream.url))
   svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file, APP_CONNECTIONS_PER_MINUTE: '1000' }))
   const { DATABASE_URL = '', DATA_DIR, AI_CONFIG = '' } = svc.env
   there = resources.use(
@@ -33,7 +33,7 @@ const NARROW = {}
 /** Links a new person to a new app without keys. */
 async function linked(more: object = {}) {
   const [app, person] = [await someApp(more), await someone()]
-  expect((await agree(person.browser, await app.connectRequest('learner'), NARROW)).status).toBe(200)
+  expect((await establishConnection(person.browser, await app.connectRequest('learner'), NARROW)).status).toBe(200)
   return { app, person, token: (await app.secrets('learner')).apiToken }
 }
 
@@ -57,8 +57,8 @@ describe('an external app and a person', () => {
         redirectOnConnectionDeclined: 'https://portal.example/back?svc-connect-status=declined',
       },
     })
-    expect(await agree(browser, request, NARROW), 'without a passkey').toMatchObject({ status: 422 })
-    expect(await agree(browser, request)).toMatchObject({ status: 200, body: { data: [{ id: app.id }] } })
+    expect(await establishConnection(browser, request, NARROW), 'without a passkey').toMatchObject({ status: 422 })
+    expect(await establishConnection(browser, request)).toMatchObject({ status: 200, body: { data: [{ id: app.id }] } })
 
     const found = await app.connection('learner/42 ü')
     expect(found).toMatchObject({ connectionType: 'external_app_authenticated', userinfo: { username } })
@@ -79,9 +79,9 @@ describe('an external app and a person', () => {
 
     const invalid = { status: 400, body: { errors: [{ code: 'connect_request_invalid' }] } }
     expect(await bob.browser.send('GET', `${EXT_APPS}/${request}`)).toMatchObject(invalid)
-    expect(await agree(bob.browser, request, NARROW)).toMatchObject(invalid)
-    expect(await agree(ada.browser, request, NARROW)).toMatchObject({ status: 200 })
-    expect(await agree(ada.browser, request, NARROW)).toMatchObject(invalid)
+    expect(await establishConnection(bob.browser, request, NARROW)).toMatchObject(invalid)
+    expect(await establishConnection(ada.browser, request, NARROW)).toMatchObject({ status: 200 })
+    expect(await establishConnection(ada.browser, request, NARROW)).toMatchObject(invalid)
     for (const text of ['abc', request.slice(0, -8), `${request.slice(0, 40)}AAAA${request.slice(44)}`])
       expect(await ada.browser.send('GET', `${EXT_APPS}/${text}`), text).toMatchObject(invalid)
   })
@@ -93,7 +93,7 @@ describe('an external app and a person', () => {
 
     const shown = await ada.browser.send('GET', `${EXT_APPS}/${request}`)
     const before = await ada.browser.send('GET', selfOf(shown.body['data']))
-    const agreed = await agree(ada.browser, request, NARROW)
+    const agreed = await establishConnection(ada.browser, request, NARROW)
     const [linkedApp] = agreed.body['data'] as unknown[]
     const after = await ada.browser.send('GET', selfOf(linkedApp))
 
@@ -101,7 +101,7 @@ describe('an external app and a person', () => {
       expect([status, body]).toMatchObject([200, { data: { id: app.id } }])
     const invalid = { status: 400, body: { errors: [{ code: 'connect_request_invalid' }] } }
     expect(await bob.browser.send('GET', selfOf(linkedApp))).toMatchObject(invalid)
-    expect(await agree(ada.browser, request, NARROW)).toMatchObject(invalid)
+    expect(await establishConnection(ada.browser, request, NARROW)).toMatchObject(invalid)
     expect((await ada.browser.send('GET', `${EXT_APPS}/${app.id}`)).status).toBe(404)
   })
 
@@ -123,14 +123,14 @@ describe('an external app and a person', () => {
   test('a narrow link has no keys and no more abilities than were agreed to', async () => {
     const [app, ada] = [await someApp({ abilities: ['ai', 'user'] }), await someone()]
     const request = await app.connectRequest('learner')
-    expect(await agree(ada.browser, request, { abilities: ['write'] })).toMatchObject({ status: 422 })
+    expect(await establishConnection(ada.browser, request, { abilities: ['write'] })).toMatchObject({ status: 422 })
 
-    expect(await agree(ada.browser, request, { abilities: ['user'] })).toMatchObject({ status: 200 })
+    expect(await establishConnection(ada.browser, request, { abilities: ['user'] })).toMatchObject({ status: 200 })
 
     const { passkey, privateKey, apiToken } = await app.secrets('learner')
     expect({ passkey, privateKey }).toEqual({ passkey: null, privateKey: null })
     expect((await me(apiToken)).status).toBe(200)
-    const asked = await svc.send('POST', '/api/ai-req', { token: apiToken, body: question() })
+    const asked = await svc.send('POST', '/api/ai-req', { token: apiToken, body: buildQuestion() })
     expect([asked.status, await asked.json()]).toMatchObject([403, { code: 'missing_ability' }])
   })
 
@@ -147,8 +147,10 @@ describe('an external app and a person', () => {
       { publicKey: a.publicKey, expiresAt: new Date(Date.now() + 60_000) },
     )
     const taken = { status: 409, body: { errors: [{ code: 'linked_elsewhere' }] } }
-    expect(await agree(bob.browser, other, NARROW)).toMatchObject(taken)
-    expect(await agree(ada.browser, await b.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    expect(await establishConnection(bob.browser, other, NARROW)).toMatchObject(taken)
+    expect(await establishConnection(ada.browser, await b.connectRequest('learner'), NARROW)).toMatchObject({
+      status: 200,
+    })
     const own = await ada.browser.send('GET', `${EXT_APPS}/${a.id}/actions/link`)
     expect(own.body['meta']).toMatchObject({ links: [{ appName: a.name, withKeys: false }] })
     expect((await bob.browser.send('GET', `${EXT_APPS}/${a.id}/actions/link`)).body['meta']).toEqual({ links: [] })
@@ -233,7 +235,7 @@ describe('a link that ends', () => {
     const link = await linked()
     const headers = { accept: 'text/event-stream' }
     const streams = await Promise.all(
-      [svc, there].map((at) => at.send('POST', '/api/ai-req', { token: link.token, headers, body: question() })),
+      [svc, there].map((at) => at.send('POST', '/api/ai-req', { token: link.token, headers, body: buildQuestion() })),
     )
     const reading = Promise.all(streams.map((stream) => stream.text()))
 
@@ -254,7 +256,9 @@ describe('a link that ends', () => {
     expect(await svc.rows('select 1 from ext_app_links where app_id = $1', [Number(link.app.id)])).toEqual([])
     if (isLinkedAgain === false) return expect((await link.app.connection('learner')).status).toBe(401)
     const next = await someone()
-    expect(await agree(next.browser, await link.app.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    expect(await establishConnection(next.browser, await link.app.connectRequest('learner'), NARROW)).toMatchObject({
+      status: 200,
+    })
     expect(await link.app.connection('learner')).toMatchObject({ userinfo: { username: next.username } })
   })
 
@@ -271,7 +275,9 @@ describe('a link that ends', () => {
     expect(await svc.rows('select 1 from ext_app_links where app_id = $1', [Number(app.id)])).toEqual([])
     expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app' })
     expect(await untouched.connection('learner')).toMatchObject({ userinfo: { username: other.username } })
-    expect(await agree(person.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    expect(await establishConnection(person.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({
+      status: 200,
+    })
     await expect(app.secrets('learner'), 'sealed for the other key').rejects.toThrow()
   })
 
@@ -283,7 +289,9 @@ describe('a link that ends', () => {
 
     expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app' })
     const other = await someone()
-    expect(await agree(other.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({ status: 200 })
+    expect(await establishConnection(other.browser, await app.connectRequest('learner'), NARROW)).toMatchObject({
+      status: 200,
+    })
     expect(await app.connection('learner')).toMatchObject({ userinfo: { username: other.username } })
     await svc.authenticator.flush()
     const { credentials } = await svc.host.extApps.show({ id: app.id })
@@ -293,7 +301,9 @@ describe('a link that ends', () => {
   test('a person who makes other keys ends links with keys, and those without stay', async () => {
     const { app: narrow, person, token } = await linked()
     const keyed = await someApp()
-    expect(await agree(person.browser, await keyed.connectRequest('learner'))).toMatchObject({ status: 200 })
+    expect(await establishConnection(person.browser, await keyed.connectRequest('learner'))).toMatchObject({
+      status: 200,
+    })
 
     const reset = await person.browser.send('POST', '/req/profile/reset', { body: {} })
 
@@ -314,18 +324,18 @@ describe('a link that ends', () => {
     }
 
     const headers = { accept: 'text/event-stream' }
-    const stream = await there.send('POST', '/api/ai-req', { token, headers, body: question() })
+    const stream = await there.send('POST', '/api/ai-req', { token, headers, body: buildQuestion() })
     const reading = stream.text()
 
     await turn(false)
     expect(await reading, 'what it has under way ends on every replica').toContain('event: delta')
     expect([(await me(token)).status, (await app.connection('learner')).status]).toEqual([401, 401])
-    expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 400 })
+    expect(await establishConnection(person.browser, request, NARROW)).toMatchObject({ status: 400 })
 
     await turn(true)
     expect((await me(token)).status).toBe(200)
     expect(await app.connection('learner')).toMatchObject({ connectionType: 'external_app_authenticated' })
-    expect(await agree(person.browser, request, NARROW)).toMatchObject({ status: 200 })
+    expect(await establishConnection(person.browser, request, NARROW)).toMatchObject({ status: 200 })
   })
 
   test('a credential ends when an administrator says, within the calendar of the database', async () => {
@@ -378,9 +388,9 @@ describe('a link that ends', () => {
     const { browser, id: person } = await signIn(svc, newName('learner'))
     const attributes = { description: 'Hunting', url: 'https://hunter.example' }
 
-    await agree(browser, await app.connectRequest('learner'), NARROW)
+    await establishConnection(browser, await app.connectRequest('learner'), NARROW)
     await svc.send('DELETE', '/api/svc/v1/connections/learner', { token: app.credential })
-    await agree(browser, await app.connectRequest('learner'), NARROW)
+    await establishConnection(browser, await app.connectRequest('learner'), NARROW)
     await browser.send('DELETE', `${path}/actions/link`)
     expect(await send('PATCH', path, { data: { type: 'ext-apps', id: app.id, attributes } })).toBe(200)
     expect(await send('POST', `${path}/actions/rotate-credential`, { overlapMinutes: 5 })).toBe(200)

@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, appPublicKey, openSealed } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, appPublicKey, establishConnection, openSealed } from '../kit/apps/ext-app.ts'
 import { signIn, type TestBrowser } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 
 const resources = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'svc-named-limits-'))
@@ -15,7 +15,7 @@ const EXT_APPS = join(folder, 'apps.json')
 let svc: TestApp
 beforeAll(async () => {
   const provider = resources.use(await startProvider())
-  const config = resources.use(await configFor(provider.url))
+  const config = resources.use(await writeConfig(provider.url))
   const of = (target: string) => ({
     name: target.replace(':', ' '),
     for: target,
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const ask = async (token: string) => (await svc.send('POST', '/api/ai-req', { token, body: question() })).status
+const ask = async (token: string) => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
 const askTwice = async (token: string) => [await ask(token), await ask(token)]
 const holder = async (name: string) =>
   (await svc.rows<{ of: string }>('select subject_id as of from usage_limits where name = $1', [name]))[0]?.of
@@ -41,7 +41,7 @@ const holder = async (name: string) =>
 /** Creates an app that is linked to a person, and so has a token of theirs. */
 async function linkedApp(browser: TestBrowser, name: string) {
   const app = await addApp(svc, { name, needsKeys: false })
-  await agree(browser, await app.connectRequest('learner'), {})
+  await establishConnection(browser, await app.connectRequest('learner'), {})
   return { id: app.id, token: (await app.secrets('learner')).apiToken }
 }
 
@@ -98,7 +98,7 @@ test('a limit of the file holds for an app imported while the service runs', asy
   const { DATABASE_URL = '', DATA_DIR } = svc.env
   const env = { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', EXT_APPS }
 
-  expect(await run(['app', 'sync'], { env })).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await runCommand(['app', 'sync'], { env })).toMatchObject({ exitCode: 0, stderr: '' })
 
   const [made] = await svc.rows<{ id: number }>(`select id from ext_apps where name = 'Synced'`)
   expect(await holder('app Synced')).toBe(`${made?.id}`)
@@ -107,7 +107,7 @@ test('a limit of the file holds for an app imported while the service runs', asy
     const answer = await svc.send('GET', '/api/svc/v1/connections/learner', { token: String(meta.credential) })
     return ((await answer.json()) as { data: { attributes: Connection } }).data.attributes
   }
-  await agree(browser, (await connection()).extAppConnectRequest, {})
+  await establishConnection(browser, (await connection()).extAppConnectRequest, {})
   expect(await askTwice(openSealed((await connection()).extAppSecrets.apiToken))).toEqual([200, 429])
 })
 

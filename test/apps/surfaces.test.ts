@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { question } from '../kit/ai/provider.ts'
+import { buildQuestion } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, EXT_APPS } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, EXT_APPS, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
-import { allRoutes } from '../kit/json-api/all-routes.ts'
+import { listRoutes } from '../kit/json-api/all-routes.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -26,7 +26,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE']
 test("an app's credential opens only its identity and users' connections beyond guest access", async () => {
   const app = await addApp(svc)
   const reached: string[] = []
-  for (const [method, route] of await allRoutes(svc)) {
+  for (const [method, route] of await listRoutes(svc)) {
     if (!methods.includes(method)) continue
     const path = route.replace(/:[a-zA-Z]+|\*/g, '1')
     const status = await statusOf(method, path, app.credential)
@@ -58,7 +58,7 @@ test.for([
     await addApp(svc, { name: setting, needsKeys: false }),
     await signIn(svc, `ada${statuses.forged}`),
   ]
-  await agree(browser, await app.connectRequest('learner'), {})
+  await establishConnection(browser, await app.connectRequest('learner'), {})
   const { apiToken } = await app.secrets('learner')
   const request = await app.connectRequest('somebody else')
   const { DATABASE_URL = '', DATA_DIR } = svc.env
@@ -69,7 +69,7 @@ test.for([
     ['GET', '/api/svc/v1/connections/learner'],
     ['GET', '/api/user'],
     ['GET', '/trpc/users.me'],
-    ['POST', '/api/ai-req', question()],
+    ['POST', '/api/ai-req', buildQuestion()],
     ['POST', '/api/broadcasting/auth', {}],
     ['GET', '/v1/models'],
     ['POST', '/v1/chat/completions', {}],
@@ -87,7 +87,7 @@ test.for([
   const { browser: there } = await signIn(off, `bob${statuses.forged}`)
   const refused = { status: 403, body: { errors: [{ code: 'external_apps_off' }] } }
   expect(await there.send('GET', `${EXT_APPS}/${request}`)).toMatchObject(refused)
-  expect(await agree(there, request, {})).toMatchObject(refused)
+  expect(await establishConnection(there, request, {})).toMatchObject(refused)
 })
 
 test("documents and pages send browsers back with the service's own configured name", async () => {

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { expect, test, vi } from 'vitest'
-import { answers, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { answers, neverEnds, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, agree, EXT_APPS } from '../kit/apps/ext-app.ts'
+import { APPS_ON, EXT_APPS, establishConnection } from '../kit/apps/ext-app.ts'
 import { startSampleApp } from '../kit/apps/sample-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
@@ -46,7 +46,7 @@ describeWith('chromium')('two apps and two people', () => {
     const endless: typeof neverEnds = (asked, response) =>
       (JSON.stringify(asked.body).includes('endless') ? neverEnds : answers('Good day to you'))(asked, response)
     await using upstream = await startProvider(endless)
-    await using config = await configFor(upstream.url)
+    await using config = await writeConfig(upstream.url)
     await using svc = await startApp({ ...APPS_ON, AI_CONFIG: config.file })
     const { token: adminToken } = await svc.user({ role: 'admin', abilities: ['write'] })
     await using a = await startSampleApp({ url: svc.url, adminToken }, 'Learning platform')
@@ -77,7 +77,7 @@ describeWith('chromium')('two apps and two people', () => {
         ])
     const { browser: eve } = await signIn(svc, 'eve')
     const stolen = String((await a.connection('nobody yet'))['extAppConnectRequest'])
-    const forB = await agree(eve, stolen, {})
+    const forB = await establishConnection(eve, stolen, {})
     expect(forB.body['data']).toMatchObject([{ id: a.id }])
     expect(await b.tokenFor('nobody yet')).toBeUndefined()
 

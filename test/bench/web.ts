@@ -5,7 +5,7 @@ import mime from 'mime'
 import type { CDPSession, Locator, Page } from 'playwright-core'
 import { bundle, MANIFEST } from '../../facades/web/app-build.ts'
 import { readEnv } from '../../server/config/env.ts'
-import { beginStream, chunk, configFor, endStream, startProvider } from '../kit/ai/provider.ts'
+import { beginStream, buildChunk, endStream, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { putAccount } from '../kit/browser.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { openPage } from '../kit/web/chromium.ts'
@@ -61,12 +61,13 @@ export async function* measureWeb(world: World, rounds: number): AsyncGenerator<
     const begun = performance.now()
     for (let sent = 0; sent < tokens.length; ) {
       const due = ((performance.now() - begun) * TOKENS_A_SECOND) / 1000
-      for (; sent < due && sent < tokens.length; sent++) response.write(chunk({ delta: { content: tokens[sent] } }))
+      for (; sent < due && sent < tokens.length; sent++)
+        response.write(buildChunk({ delta: { content: tokens[sent] } }))
       await new Promise((done) => setTimeout(done, 5))
     }
     endStream(response)
   })
-  await using config = await configFor(upstream.url)
+  await using config = await writeConfig(upstream.url)
   const data = join(world.folder, 'data')
   const settings = { DATABASE_URL: world.databaseUrl, DATA_DIR: data, PORT: '0', AI_CONFIG: config.file }
   await putAccount(readEnv(settings), 'ada')

@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { worstInputs } from '../kit/inputs/worst.ts'
+import { buildWorstInputs } from '../kit/inputs/worst-inputs.ts'
 import type { Part } from './part.ts'
 import type { SubjectInput } from './subject.ts'
 import type { World } from './suite.ts'
@@ -108,7 +108,7 @@ export async function* measureWorst({ databaseUrl, folder, start }: World): Asyn
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0' }
   const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder, isAdministrator: true })
   for (const target of targets) {
-    for (const [shape, input] of Object.entries(worstInputs(target.names, target.bytes - 200))) {
+    for (const [shape, input] of Object.entries(buildWorstInputs(target.names, target.bytes - 200))) {
       const body = target.bodyOf(input)
       const efforts: Effort[] = []
       // The first one also compiles what it runs.

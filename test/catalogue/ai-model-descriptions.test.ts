@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   addCatalogue,
   type Catalogue,
+  emptyCatalogue,
   idsOf,
   type JsonApiApp,
   pointersOf,
   startJsonApi,
-  to,
+  toOne,
 } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -21,7 +21,7 @@ async function describeModels({ admin }: JsonApiApp, { model }: Catalogue) {
   const ids: Record<string, string> = {}
   const write = async (name: keyof Catalogue['model'], locale: string) => {
     const attributes = { locale, description: `About ${name} in ${locale}` }
-    const { one } = await admin.create('ai-model-descriptions', attributes, { model: to('ai-models', model[name]) })
+    const { one } = await admin.create('ai-model-descriptions', attributes, { model: toOne('ai-models', model[name]) })
     ids[`${name} ${locale}`] = one.id
   }
   await write('external', 'en_US')
@@ -77,7 +77,7 @@ describe('descriptions of models', () => {
   test('descriptions of models are written by administrators, one per model and language', async () => {
     const catalogue = await addCatalogue(svc)
     const ids = await describeModels(svc, catalogue)
-    const model = { model: to('ai-models', catalogue.model.external) }
+    const model = { model: toOne('ai-models', catalogue.model.external) }
     const text = { locale: 'fr_FR', description: 'Un modèle.' }
     const created = await svc.admin.create('ai-model-descriptions', text, model)
     expect([created.status, created.headers.get('location')]).toEqual([201, created.one.links['self']])
@@ -86,7 +86,7 @@ describe('descriptions of models', () => {
       'ai-model-descriptions',
       created.one.id,
       {},
-      { model: to('ai-models', catalogue.model.main) },
+      { model: toOne('ai-models', catalogue.model.main) },
     )
     expect([moved.status, moved.one.attributes['aiModelId'], moved.meta]).toEqual([
       200,
@@ -95,7 +95,9 @@ describe('descriptions of models', () => {
     ])
     const wrong = await svc.admin.create('ai-model-descriptions', { ...text, locale: 'de', aiModelId: 1 }, model)
     expect([wrong.status, pointersOf(wrong)]).toEqual([422, ['/data/attributes/locale', '/data/attributes/aiModelId']])
-    expect((await svc.admin.create('ai-model-descriptions', text, { model: to('ai-models', 99999) })).status).toBe(404)
+    expect((await svc.admin.create('ai-model-descriptions', text, { model: toOne('ai-models', 99999) })).status).toBe(
+      404,
+    )
     expect((await svc.admin.delete(`/ai-models/${catalogue.model.external}`)).status).toBe(200)
     expect((await svc.admin.get(`/ai-model-descriptions/${ids['external en_US']}`)).status).toBe(404)
     expect((await svc.admin.delete(`/ai-model-descriptions/${created.one.id}`)).status).toBe(200)

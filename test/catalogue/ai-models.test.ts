@@ -1,6 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { addCatalogue, type JsonApiApp, pointersOf, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import {
+  addCatalogue,
+  emptyCatalogue,
+  type JsonApiApp,
+  pointersOf,
+  startJsonApi,
+  toMany,
+  toOne,
+} from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -28,7 +35,7 @@ describe('models', () => {
       usageTypes: ['external'],
     }
     const relations = {
-      provider: to('ai-providers', provider.open),
+      provider: toOne('ai-providers', provider.open),
       tools: toMany('ai-tools', [tool.search, tool.search]),
     }
     const created = await svc.admin.create('ai-models', attributes, relations)
@@ -63,7 +70,7 @@ describe('models', () => {
       id,
       {},
       {
-        provider: to('ai-providers', provider.inner),
+        provider: toOne('ai-providers', provider.inner),
         tools: toMany('ai-tools', [tool.fetch]),
       },
     )
@@ -105,7 +112,7 @@ describe('models', () => {
 
   test('models says where a body is wrong, at a place that the body has', async () => {
     const { provider, model } = await addCatalogue(svc)
-    const provided = { provider: to('ai-providers', provider.open) }
+    const provided = { provider: toOne('ai-providers', provider.open) }
     const fine = { modelId: 'fine', label: 'Fine' }
     const refused = async (attributes: object, relationships: object | undefined, status: number, ...at: string[]) => {
       const answer = await svc.admin.create('ai-models', attributes, relationships)
@@ -143,16 +150,16 @@ describe('models', () => {
     await refused(fine, undefined, 422, '/data')
     await refused(fine, { provider: { data: null } }, 422, '/data/relationships/provider/data')
     await refused(fine, { provider: toMany('ai-providers', [provider.open]) }, 422, '/data/relationships/provider/data')
-    await refused(fine, { provider: to('ai-tools', provider.open) }, 422, '/data/relationships/provider/data')
-    await refused(fine, { provider: to('ai-providers', 'abc') }, 422, '/data/relationships/provider/data')
-    await refused(fine, { ...provided, nonsense: to('ai-tools', 1) }, 422, '/data/relationships/nonsense')
+    await refused(fine, { provider: toOne('ai-tools', provider.open) }, 422, '/data/relationships/provider/data')
+    await refused(fine, { provider: toOne('ai-providers', 'abc') }, 422, '/data/relationships/provider/data')
+    await refused(fine, { ...provided, nonsense: toOne('ai-tools', 1) }, 422, '/data/relationships/nonsense')
     await refused(
       fine,
       { ...provided, descriptions: toMany('ai-model-descriptions', [1]) },
       403,
       '/data/relationships/descriptions/data',
     )
-    await refused(fine, { provider: to('ai-providers', 99999) }, 404, '/data/relationships/provider/data')
+    await refused(fine, { provider: toOne('ai-providers', 99999) }, 404, '/data/relationships/provider/data')
     await refused(fine, { ...provided, tools: toMany('ai-tools', [99999]) }, 404, '/data/relationships/tools/data/0')
     await refused({ ...fine, modelId: 'external' }, provided, 409, '/data/attributes/modelId')
     expect((await svc.admin.update('ai-models', model.main, { modelId: 'external' })).status).toBe(409)
@@ -218,7 +225,7 @@ describe('models', () => {
 
   test('a model with a task of the service cannot be deleted, nor its provider', async () => {
     const { provider, model } = await addCatalogue(svc)
-    await svc.admin.create('system-models', { modelType: 'default' }, { model: to('ai-models', model.main) })
+    await svc.admin.create('system-models', { modelType: 'default' }, { model: toOne('ai-models', model.main) })
     for (const path of [`/ai-models/${model.main}`, `/ai-providers/${provider.open}`]) {
       const { status, errors } = await svc.admin.delete(path)
       expect([status, errors[0]?.code]).toEqual([409, 'conflict'])

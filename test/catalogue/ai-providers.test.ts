@@ -1,9 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { API_KEY } from '../../routers/ports/vault.ts'
-import { answers, question, startProvider } from '../kit/ai/provider.ts'
-import { addCatalogue, idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import { answers, buildQuestion, startProvider } from '../kit/ai/provider.ts'
+import {
+  addCatalogue,
+  emptyCatalogue,
+  idsOf,
+  type JsonApiApp,
+  pointersOf,
+  startJsonApi,
+  toOne,
+} from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -70,24 +77,24 @@ describe('providers', () => {
     const ask = async () => {
       const response = await svc.send('POST', '/api/ai-req', {
         token: people.ada.token,
-        body: question('Hello', 'new-1'),
+        body: buildQuestion('Hello', 'new-1'),
       })
       return response.status
     }
     const provider = (await admin.create('ai-providers', { ...provided, apiUrl: upstream.url, apiKey: secret })).one.id
     expect(await ask()).toBe(422)
-    const relation = { provider: to('ai-providers', provider) }
+    const relation = { provider: toOne('ai-providers', provider) }
     const model = (await admin.create('ai-models', { modelId: 'new-1', label: 'New', upstreamId: 'real-1' }, relation))
       .one.id
     expect(await ask()).toBe(422)
     await admin.update('ai-models', model, { usageTypes: ['main', 'external'] })
     expect(await ask()).toBe(200)
-    expect(upstream.asked[0]?.headers.authorization).toBe(`Bearer ${secret}`)
-    expect(upstream.asked[0]?.body.model).toBe('real-1')
+    expect(upstream.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`)
+    expect(upstream.requests[0]?.body.model).toBe('real-1')
 
     await admin.update('ai-providers', provider, { apiKey: 'another-key' })
     expect(await ask()).toBe(200)
-    expect(upstream.asked[1]?.headers.authorization).toBe('Bearer another-key')
+    expect(upstream.requests[1]?.headers.authorization).toBe('Bearer another-key')
 
     await admin.update('ai-providers', provider, { active: false })
     expect(await ask()).toBe(422)
@@ -109,7 +116,7 @@ describe('providers', () => {
     expect((await admin.delete(`/ai-providers/${provider}`)).status).toBe(200)
     expect(await ask()).toBe(422)
     expect((await admin.get(`/ai-models/${model}`)).status).toBe(404)
-    expect(upstream.asked).toHaveLength(4)
+    expect(upstream.requests).toHaveLength(4)
   })
 
   test('administrators create, change and delete; their mistakes are named', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { configFor, question } from '../kit/ai/provider.ts'
+import { buildQuestion, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { clientOf, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { clientOf, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { productionSettings } from '../kit/production.ts'
 
 const demo = { providerId: 'mine', name: 'Mine', adapter: 'demo' }
@@ -24,16 +24,16 @@ test('production makes no demo provider, of nothing and of none that was another
 
 test('production switches off the demo providers of development, and they can only be renamed', async () => {
   await using database = await cloneDatabase()
-  await using config = await configFor('http://127.0.0.1:9/v1')
+  await using config = await writeConfig('http://127.0.0.1:9/v1')
   const settings = { ...productionSettings, DATABASE_URL: database.url, AI_CONFIG: config.file }
   const ask = (svc: Awaited<ReturnType<typeof startApp>>, token: string, model: string) =>
-    svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
+    svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
   const made = await (async () => {
     await using svc = await startApp({ ...settings, NODE_ENV: 'development' })
     const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
     const admin = clientOf(svc, token)
     const { id } = (await admin.create('ai-providers', demo)).one
-    const relation = { provider: to('ai-providers', id) }
+    const relation = { provider: toOne('ai-providers', id) }
     const model = { modelId: 'toy', label: 'Toy', usageTypes: ['main', 'external'] }
     expect((await admin.create('ai-models', model, relation)).status).toBe(201)
     expect((await ask(svc, token, 'toy')).status).toBe(200)

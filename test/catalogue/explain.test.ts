@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor, startProvider } from '../kit/ai/provider.ts'
+import { startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
 
 beforeAll(async () => {
   const upstream = resources.use(await startProvider())
-  const config = resources.use(await configFor(''))
+  const config = resources.use(await writeConfig(''))
   const server = { adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'k' }
   await config.write({
     providers: [
@@ -30,7 +30,7 @@ afterAll(() => resources.disposeAsync())
 async function explain(username: string, model: string, ...more: string[]) {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
   const env = { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' }
-  const { stdout } = await run(['models', 'explain', username, model, '--json', ...more], { env })
+  const { stdout } = await runCommand(['models', 'explain', username, model, '--json', ...more], { env })
   const { canAsk, reasons } = JSON.parse(stdout) as { canAsk: boolean; reasons: { code: string; sentence: string }[] }
   return { canAsk, codes: reasons.map(({ code }) => code), text: reasons.map(({ sentence }) => sentence).join(' ') }
 }

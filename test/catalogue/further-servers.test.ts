@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { FURTHER_API_KEY } from '../../routers/ports/vault.ts'
-import { configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import { emptyCatalogue, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
 const apiUrl = 'https://second.example.org/v1'
 const apiKey = 'SECRET-KEY-OF-A-SERVER'
@@ -86,7 +85,7 @@ describe('servers of a provider', () => {
     await svc.admin.create(
       'ai-models',
       { modelId: 'm', label: 'M', usageTypes: ['external'] },
-      { provider: to('ai-providers', own.provider) },
+      { provider: toOne('ai-providers', own.provider) },
     )
     const before = await own.stored()
 
@@ -249,14 +248,14 @@ describe('servers of a provider', () => {
 })
 
 describe('calls', () => {
-  const authorizations = ({ asked }: { asked: { headers: { authorization?: string | undefined } }[] }) =>
-    asked.map(({ headers }) => headers.authorization)
+  const authorizations = ({ requests }: { requests: { headers: { authorization?: string | undefined } }[] }) =>
+    requests.map(({ headers }) => headers.authorization)
 
   test('reach an added server on every replica with its key until its removal', async () => {
     await using own = await startProvider(refuses(401))
     await using added = await startProvider()
     await using database = await cloneDatabase()
-    await using empty = await configFor('', {})
+    await using empty = await writeConfig('', {})
     await empty.write({ providers: [] })
     const settings = {
       DATABASE_URL: database.url,
@@ -267,12 +266,12 @@ describe('calls', () => {
     await using replica = await startApp(settings)
     const { admin, people } = svc
     const id = await addProvider(svc, own.url)
-    const relation = { provider: to('ai-providers', id) }
+    const relation = { provider: toOne('ai-providers', id) }
     await admin.create('ai-models', { modelId: 'new-1', label: 'New', usageTypes: ['main', 'external'] }, relation)
     const statuses = (at: readonly Pick<TestApp, 'send'>[]) =>
       Promise.all(
         at.map(async (one) => {
-          const body = question('Hello', 'new-1')
+          const body = buildQuestion('Hello', 'new-1')
           return (await one.send('POST', '/api/ai-req', { token: people.ada.token, body })).status
         }),
       )
@@ -288,7 +287,7 @@ describe('calls', () => {
 
     await admin.update('ai-providers', id, { servers: [] })
     expect(await statuses([svc, replica])).toEqual([500, 500])
-    expect(added.asked).toHaveLength(4)
+    expect(added.requests).toHaveLength(4)
     expect(new Set(authorizations(own))).toEqual(new Set(['Bearer own-key']))
   })
 
@@ -297,10 +296,11 @@ describe('calls', () => {
     await using second = await startProvider(refuses(401))
     await using added = await startProvider(refuses(401))
     const id = await addProvider(svc, first.url)
-    const relation = { provider: to('ai-providers', id) }
+    const relation = { provider: toOne('ai-providers', id) }
     await svc.admin.create('ai-models', { modelId: 'new-1', label: 'New', usageTypes: ['external'] }, relation)
     await svc.admin.update('ai-providers', id, { servers: [{ apiUrl: added.url, apiKey }] })
-    const ask = () => svc.send('POST', '/api/ai-req', { token: svc.people.ada.token, body: question('Hello', 'new-1') })
+    const ask = () =>
+      svc.send('POST', '/api/ai-req', { token: svc.people.ada.token, body: buildQuestion('Hello', 'new-1') })
 
     await ask()
     await svc.admin.update('ai-providers', id, { apiUrl: second.url, apiKey: 'new-own-key' })

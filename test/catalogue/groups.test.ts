@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, configFor, refuses, startProvider } from '../kit/ai/provider.ts'
+import { answers, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn, type TestBrowser } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 import { clientOf } from '../kit/json-api/client.ts'
-import { ask as askInRoom, roomWithAi } from '../kit/rooms/ai.ts'
+import { askRoomModel as askInRoom, createAiRoom } from '../kit/rooms/ai.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 /** `ada` is in the group and `bob` in another one; the administrator `root` is in none. */
 let ada: Awaited<ReturnType<typeof signIn>>
 let bob: Awaited<ReturnType<typeof signIn>>
@@ -33,7 +33,7 @@ beforeAll(async () => {
   )
   const server = { adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'k' }
   const circuit = { failures: 100_000 }
-  config = resources.use(await configFor(upstream.url))
+  config = resources.use(await writeConfig(upstream.url))
   await config.write({
     providers: [
       { id: 'usual', ...server, circuit, models },
@@ -147,7 +147,7 @@ test('the rights of groups are found by other resources, too', async () => {
 })
 
 test('in a room the groups of the person who asks decide', async () => {
-  const room = await roomWithAi({ svc }, ['editor'])
+  const room = await createAiRoom({ svc }, ['editor'])
   const clients = [room.admin, room.editor]
   await svc.host.admin.setGroups({ user: { id: room.editor.id }, groups: ['staff'] })
 
@@ -161,7 +161,7 @@ test('in a room the groups of the person who asks decide', async () => {
 test('an app asks for its person the models that are for them', async () => {
   const statuses = async (person: typeof ada, name: string) => {
     const app = await addApp(svc, { name, needsKeys: false, abilities: ['ai', 'read'] })
-    await agree(person.browser, await app.connectRequest('learner'), {})
+    await establishConnection(person.browser, await app.connectRequest('learner'), {})
     const { apiToken } = await app.secrets('learner')
     return [(await ask(apiToken, 'for-staff')).status, (await ask(apiToken, 'open')).status]
   }
@@ -195,7 +195,7 @@ test('what administrators change holds for the next call, and the file leaves it
 
 test('svc models groups says who may use a model, or those of a provider', async () => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
-  const command = (...argv: string[]) => run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+  const command = (...argv: string[]) => runCommand(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
 
   const changed = await command('models', 'groups', 'special', '--provider', '--groups', 'students')
   expect(changed.stdout).toContain('People in students may use the models of special.')

@@ -1,7 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { SERVER_CONFIG, SERVER_KEY } from '../../routers/ports/vault.ts'
-import { addCatalogue, idsOf, type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import {
+  addCatalogue,
+  emptyCatalogue,
+  idsOf,
+  type JsonApiApp,
+  pointersOf,
+  startJsonApi,
+} from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Asked, configFor, startProvider } from '../kit/ai/provider.ts'
+import { type ProviderRequest, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { host } from '../kit/command-line.ts'
+import { openHost } from '../kit/command-line.ts'
 
 const resources = new AsyncDisposableStack()
 let upstream: Awaited<ReturnType<typeof startProvider>>
@@ -11,7 +11,7 @@ let svc: TestApp
 beforeAll(async () => {
   upstream = resources.use(await startProvider())
   elsewhere = resources.use(await startProvider())
-  const config = resources.use(await configFor(''))
+  const config = resources.use(await writeConfig(''))
   const provider = (id: string, adapter: string, more: object = {}) => ({
     ...{ id, adapter, apiUrl: upstream.url, apiKey: `key-of-${id}`, models: [], ...more },
   })
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const headerOf = (asked: Asked | undefined) => asked?.headers.authorization
+const headerOf = (asked: ProviderRequest | undefined) => asked?.headers.authorization
 
 test('a status check reads status and demand, and sends the key nowhere else', async () => {
   upstream.listing = { data: [] }
@@ -57,8 +57,8 @@ test('a status check reads status and demand, and sends the key nowhere else', a
     { modelId: 'off', status: 'offline', demand: 'low' },
     { modelId: 'gone', status: 'offline', demand: 'low' },
   ])
-  expect(elsewhere.lists.map(({ path }) => path)).toEqual(['/v1/state'])
-  expect(headerOf(elsewhere.lists[0])).toBeUndefined()
+  expect(elsewhere.listRequests.map(({ path }) => path)).toEqual(['/v1/state'])
+  expect(headerOf(elsewhere.listRequests[0])).toBeUndefined()
   const { token } = await svc.user()
   const shown = await svc.send('GET', '/api/svc/v1/ai-models', { token })
   expect(await shown.json()).toMatchObject({
@@ -178,8 +178,10 @@ test('a provider without a list, or one that does not answer, changes nothing', 
 test('svc models import shows what it would do, and writes nothing without a word', async () => {
   const provider = resources.use(await startProvider())
   provider.listing = { data: [{ id: 'one' }] }
-  const config = resources.use(await configFor(provider.url, { provider: { models: [] }, more: { systemModels: {} } }))
-  await using machine = await host({ AI_CONFIG: config.file })
+  const config = resources.use(
+    await writeConfig(provider.url, { provider: { models: [] }, more: { systemModels: {} } }),
+  )
+  await using machine = await openHost({ AI_CONFIG: config.file })
   await machine.run(['models', 'sync'])
 
   const dry = await machine.json('models', 'import', 'local', '--dry-run')

@@ -1,19 +1,19 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
-import { answers, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { buildModel, buildProvider, readActive, startWithConfig } from '../kit/ai/model-config.ts'
+import { answers, buildQuestion, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
-let app: Awaited<ReturnType<typeof startWith>>
+let app: Awaited<ReturnType<typeof startWithConfig>>
 beforeAll(async () => {
-  app = await startWith({ providers: [provider('p', [model('a')])] })
+  app = await startWithConfig({ providers: [buildProvider('p', [buildModel('a')])] })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
 test('the configuration of models may be YAML, with secrets from the environment', async () => {
   await using upstream = await startProvider(answers('From YAML.'))
-  await using config = await configFor('')
+  await using config = await writeConfig('')
   await writeFile(
     config.file,
     `
@@ -32,10 +32,10 @@ systemModels: {default: mock-1}
   await using svc = await startApp({ AI_CONFIG: config.file, LOCAL_KEY: 'key-from-the-environment' })
   const { token } = await svc.user()
 
-  const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+  const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
   expect(await response.json()).toEqual({ success: true, content: { text: 'From YAML.' } })
-  expect(upstream.asked[0]).toMatchObject({
+  expect(upstream.requests[0]).toMatchObject({
     path: '/v1/chat/completions',
     headers: { authorization: 'Bearer key-from-the-environment' },
   })
@@ -111,11 +111,14 @@ test.for<[string, string, string[]]>([
 
   for (const word of words) expect(error.message).toContain(word)
   expect(error.message).toContain(app.file)
-  expect(await activeOf(app.svc)).toEqual({ a: true })
+  expect(await readActive(app.svc)).toEqual({ a: true })
 })
 
 test('the configuration of models lists everything that is wrong at once', async () => {
-  const wrong = { providers: [{ id: '', adapter: 'x' }, provider('p', [{ id: 1 }], { apiKey: `\${GONE}` })], more: 1 }
+  const wrong = {
+    providers: [{ id: '', adapter: 'x' }, buildProvider('p', [{ id: 1 }], { apiKey: `\${GONE}` })],
+    more: 1,
+  }
 
   const refused = app.sync(wrong)
 
@@ -133,12 +136,16 @@ test('the configuration of models that is not there stops the start', async () =
 
 test('a check of models tells a provider that refuses from a missing model', async () => {
   await using upstream = await startProvider(refuses(500))
-  await using app = await startWith({
+  await using app = await startWithConfig({
     providers: [
-      provider('here', [model('mock-1'), model('gone'), model('renamed', { upstreamId: 'mock-1' })], {
-        apiUrl: upstream.url,
-      }),
-      provider('demo', [model('demo')], { adapter: 'demo' }),
+      buildProvider(
+        'here',
+        [buildModel('mock-1'), buildModel('gone'), buildModel('renamed', { upstreamId: 'mock-1' })],
+        {
+          apiUrl: upstream.url,
+        },
+      ),
+      buildProvider('demo', [buildModel('demo')], { adapter: 'demo' }),
     ],
   })
 

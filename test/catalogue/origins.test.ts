@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { model, provider, startWith } from '../kit/ai/model-config.ts'
+import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
 import { startApp } from '../kit/app.ts'
 
 const file = `providers:
@@ -17,7 +17,7 @@ systemModels:
 `
 
 test('administrators see each line of the file that sets provider, model and task', async () => {
-  await using app = await startWith({ providers: [] })
+  await using app = await startWithConfig({ providers: [] })
   await writeFile(app.file, file)
 
   const origins = await app.svc.host.models.origins()
@@ -39,8 +39,12 @@ test('no file owns the models of a service that starts without one', async () =>
 })
 
 test('models stand in the order of their positions, and those without one behind them', async () => {
-  await using app = await startWith({ providers: [] })
-  await app.sync({ providers: [provider('p', [model('c'), model('b', { position: 2 }), model('a', { position: 7 })])] })
+  await using app = await startWithConfig({ providers: [] })
+  await app.sync({
+    providers: [
+      buildProvider('p', [buildModel('c'), buildModel('b', { position: 2 }), buildModel('a', { position: 7 })]),
+    ],
+  })
 
   const { token } = await app.svc.user()
   const answer = await app.svc.send('GET', '/api/svc/v1/ai-models?sort=position,label', { token })
@@ -54,11 +58,11 @@ test('models stand in the order of their positions, and those without one behind
 })
 
 test('groups that the file names hold for models that an older version wrote', async () => {
-  await using app = await startWith({ providers: [] })
-  await app.sync({ providers: [provider('p', [model('a')])] })
+  await using app = await startWithConfig({ providers: [] })
+  await app.sync({ providers: [buildProvider('p', [buildModel('a')])] })
   await app.svc.rows("update ai_models set synced = synced - 'groups'")
 
-  await app.sync({ providers: [provider('p', [model('a', { groups: ['staff'] })])] })
+  await app.sync({ providers: [buildProvider('p', [buildModel('a', { groups: ['staff'] })])] })
 
   expect(await app.svc.rows('select groups from ai_models')).toEqual([{ groups: ['staff'] }])
 })

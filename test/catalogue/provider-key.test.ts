@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { model, provider, startWith } from '../kit/ai/model-config.ts'
-import { type Behaviour, configFor, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
+import { type Behaviour, buildQuestion, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import { emptyCatalogue } from '../kit/json-api/client.ts'
 
-let app: Awaited<ReturnType<typeof startWith>>
+let app: Awaited<ReturnType<typeof startWithConfig>>
 beforeAll(async () => {
-  app = await startWith({ providers: [] })
+  app = await startWithConfig({ providers: [] })
 })
 afterEach(() => emptyCatalogue(app.svc))
 afterAll(() => app[Symbol.asyncDispose]())
@@ -21,13 +21,13 @@ describe("a provider's key", () => {
   test('is sealed in the database, and follows only changes of the file', async () => {
     await using upstream = await startProvider()
     const config = (apiKey?: string) => ({
-      providers: [provider('p', [model('mock-1')], { apiUrl: upstream.url, ...(apiKey && { apiKey }) })],
+      providers: [buildProvider('p', [buildModel('mock-1')], { apiUrl: upstream.url, ...(apiKey && { apiKey }) })],
     })
     await app.sync(config('CANARY-KEY-1'))
     const { token } = await app.svc.user()
     const used = async () => {
-      expect((await app.svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
-      return upstream.asked.at(-1)?.headers.authorization
+      expect((await app.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
+      return upstream.requests.at(-1)?.headers.authorization
     }
     const sealed = await keyOf(app.svc)
     const [{ row = '' } = {}] = await app.svc.rows<{ row: string }>('select p::text as row from ai_providers p')
@@ -46,7 +46,7 @@ describe("a provider's key", () => {
 
   describe('goes to no server that it was not given for', () => {
     const file = (apiUrl: string, apiKey: string, more: object = {}) => ({
-      providers: [provider('p', [model('mock-1')], { apiUrl, apiKey, ...more })],
+      providers: [buildProvider('p', [buildModel('mock-1')], { apiUrl, apiKey, ...more })],
     })
 
     /** Starts two providers, of which the configuration file names the first. */
@@ -71,8 +71,8 @@ describe("a provider's key", () => {
         },
         /** Asks a question and returns the keys that each provider was sent. */
         async keys() {
-          await app.svc.send('POST', '/api/ai-req', { token: ada.token, body: question() })
-          const sentTo = ({ asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
+          await app.svc.send('POST', '/api/ai-req', { token: ada.token, body: buildQuestion() })
+          const sentTo = ({ requests: asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
           return { first: sentTo(first), second: sentTo(second) }
         },
         servers: () =>
@@ -118,7 +118,7 @@ describe("a provider's key", () => {
       await app.sync(file(`${two.first.url}/other`, 'key-of-file'))
 
       expect(await two.keys()).toEqual({ first: ['Bearer key-of-admin'], second: [] })
-      expect(two.first.asked[0]?.path).toBe('/v1/other/chat/completions')
+      expect(two.first.requests[0]?.path).toBe('/v1/other/chat/completions')
     })
 
     test('the further servers of the file leave and return with its address', async () => {
@@ -150,13 +150,13 @@ describe("a provider's key", () => {
 
   test('is sealed anew after a rotation, so that the old application key can go', async () => {
     await using upstream = await startProvider()
-    await using config = await configFor(upstream.url)
+    await using config = await writeConfig(upstream.url)
     await using database = await cloneDatabase()
     const [first, second] = [appKey(), appKey()]
     const settings = { DATABASE_URL: database.url, AI_CONFIG: config.file }
     const start = (keys: Record<string, string>) => startApp({ ...settings, ...keys })
     const ask = async (svc: TestApp, token: string) =>
-      (await svc.send('POST', '/api/ai-req', { token, body: question() })).status
+      (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
     let token = ''
     let before = ''
     {
@@ -182,7 +182,7 @@ describe("a provider's key", () => {
     await using svc = await start({ APP_KEY: second })
 
     expect(await ask(svc, token)).toBe(200)
-    expect(upstream.asked.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill('Bearer provider-key'))
+    expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill('Bearer provider-key'))
     const [own] = await svc.rows<{ key: string }>(`select api_key as key from ai_providers where provider_id = 'own'`)
     expect(svc.services.vault.open(own?.key ?? '', 'ai_providers.api_key')).toBe('own-key')
     const [server] = await svc.rows<{ key: string }>('select api_key as key from provider_servers')
@@ -191,7 +191,7 @@ describe("a provider's key", () => {
 
   test('that no application key opens is taken from the file again', async () => {
     await using upstream = await startProvider()
-    await using config = await configFor(upstream.url)
+    await using config = await writeConfig(upstream.url)
     await using database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, AI_CONFIG: config.file }
     let token = ''
@@ -201,8 +201,8 @@ describe("a provider's key", () => {
     }
     await using svc = await startApp({ ...settings, APP_KEY: appKey() })
 
-    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
-    expect(upstream.asked.at(-1)?.headers.authorization).toBe('Bearer provider-key')
+    expect((await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
+    expect(upstream.requests.at(-1)?.headers.authorization).toBe('Bearer provider-key')
   })
 
   test("that cannot be opened for one server leaves the provider's other servers working", async () => {
@@ -211,7 +211,7 @@ describe("a provider's key", () => {
     const logged = svc.log.length
     await app.sync({
       providers: [
-        provider('p', [model('mock-1')], {
+        buildProvider('p', [buildModel('mock-1')], {
           apiUrl: upstream.url,
           apiKey: 'provider-key',
           servers: [{ apiKey: 'server-key' }],
@@ -221,8 +221,8 @@ describe("a provider's key", () => {
     const { token } = await svc.user()
     await svc.rows(`update ai_providers set api_key = overlay(api_key placing 'AAAA' from length(api_key) - 8)`)
 
-    expect((await svc.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
-    expect(upstream.asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer server-key'])
+    expect((await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
+    expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer server-key'])
     expect(svc.log.slice(logged).filter((line) => line.includes('cannot be opened'))).toHaveLength(1)
     upstream.listing = { data: [{ id: 'mock-1' }] }
     expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'online' }])
@@ -234,15 +234,17 @@ describe("a provider's key", () => {
   test('that was tampered with fails the call and nothing else', async () => {
     await using upstream = await startProvider()
     const { svc } = app
-    await app.sync({ providers: [provider('p', [model('mock-1')], { apiUrl: upstream.url, apiKey: 'provider-key' })] })
+    await app.sync({
+      providers: [buildProvider('p', [buildModel('mock-1')], { apiUrl: upstream.url, apiKey: 'provider-key' })],
+    })
     const { token } = await svc.user()
     await svc.rows(`update ai_providers set api_key = overlay(api_key placing 'AAAA' from length(api_key) - 8)`)
 
-    const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
+    const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
     expect(response.status).toBe(500)
     expect(await response.json()).toMatchObject({ code: 'provider_failed' })
-    expect(upstream.asked).toEqual([])
+    expect(upstream.requests).toEqual([])
     expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
   })
 })

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import { emptyCatalogue, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {

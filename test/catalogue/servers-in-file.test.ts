@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { model, provider, startWith } from '../kit/ai/model-config.ts'
+import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
 import { clientOf, pointersOf } from '../kit/json-api/client.ts'
 
 const apiUrl = 'https://second.example.org/v1'
@@ -10,12 +10,14 @@ const serversOf = ({ one }: { one: { attributes: Record<string, unknown> } }) =>
 
 describe('servers in the file', () => {
   const file = (...servers: object[]) => ({
-    providers: [provider('p', [model('mock-1')], { apiUrl: 'https://ai.example.org/v1', apiKey: 'own-key', servers })],
+    providers: [
+      buildProvider('p', [buildModel('mock-1')], { apiUrl: 'https://ai.example.org/v1', apiKey: 'own-key', servers }),
+    ],
   })
   const mine = 'https://mine.example.org/v1'
 
   async function startWithFile() {
-    const app = await startWith(file({ apiKey: 'twin' }, { apiUrl }))
+    const app = await startWithConfig(file({ apiKey: 'twin' }, { apiUrl }))
     const { token } = await app.svc.user({ role: 'admin', abilities: ['read', 'write'] })
     const admin = clientOf(app.svc, token)
     const [of] = (await admin.get('/ai-providers')).list

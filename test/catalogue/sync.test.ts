@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { activeOf, model, provider, startWith } from '../kit/ai/model-config.ts'
-import { configFor } from '../kit/ai/provider.ts'
+import { buildModel, buildProvider, readActive, startWithConfig } from '../kit/ai/model-config.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import { emptyCatalogue } from '../kit/json-api/client.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 
-let app: Awaited<ReturnType<typeof startWith>>
+let app: Awaited<ReturnType<typeof startWithConfig>>
 beforeAll(async () => {
-  app = await startWith({ providers: [] })
+  app = await startWithConfig({ providers: [] })
 })
 afterEach(() => emptyCatalogue(app.svc))
 afterAll(() => app[Symbol.asyncDispose]())
@@ -26,7 +26,7 @@ const externals = async (svc: TestApp) =>
 
 test('a synchronisation writes providers, models, rules and tasks, and nothing when unchanged', async () => {
   const config = {
-    providers: [provider('p', [model('a'), model('b', { external: false })], { apiKey: 'secret' })],
+    providers: [buildProvider('p', [buildModel('a'), buildModel('b', { external: false })], { apiKey: 'secret' })],
     systemModels: { default: 'a' },
     systemModelsExternal: { default: 'b' },
   }
@@ -54,14 +54,18 @@ test('a synchronisation writes providers, models, rules and tasks, and nothing w
 })
 
 test('a synchronisation follows the file', async () => {
-  await app.sync({ providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } })])] })
+  await app.sync({ providers: [buildProvider('p', [buildModel('a', { descriptions: { en_US: 'Old' } })])] })
 
   await app.sync({
     providers: [
-      provider('p', [model('a', { label: 'New', external: false, descriptions: { en_US: 'New', de_DE: 'Neu' } })], {
-        name: 'Other',
-        apiUrl: 'http://127.0.0.1:8/v1',
-      }),
+      buildProvider(
+        'p',
+        [buildModel('a', { label: 'New', external: false, descriptions: { en_US: 'New', de_DE: 'Neu' } })],
+        {
+          name: 'Other',
+          apiUrl: 'http://127.0.0.1:8/v1',
+        },
+      ),
     ],
   })
 
@@ -78,7 +82,9 @@ test('a synchronisation follows the file', async () => {
 
 test('a synchronisation leaves what an administrator changed, and goes on with the rest', async () => {
   await app.sync({
-    providers: [provider('p', [model('a', { descriptions: { en_US: 'Old' } }), model('b')], { apiKey: 'first' })],
+    providers: [
+      buildProvider('p', [buildModel('a', { descriptions: { en_US: 'Old' } }), buildModel('b')], { apiKey: 'first' }),
+    ],
     systemModels: { default: 'a', summary: 'a' },
   })
   const { svc } = app
@@ -92,16 +98,16 @@ test('a synchronisation leaves what an administrator changed, and goes on with t
 
   await app.sync({
     providers: [
-      provider(
+      buildProvider(
         'p',
         [
-          model('a', {
+          buildModel('a', {
             label: 'File',
             limits: { maxInputTokens: 9 },
             flags: ['beta'],
             descriptions: { en_US: 'File' },
           }),
-          model('b', { label: 'File' }),
+          buildModel('b', { label: 'File' }),
         ],
         { apiKey: 'second', name: 'File', apiUrl: 'http://127.0.0.1:6/v1' },
       ),
@@ -127,7 +133,7 @@ test('a synchronisation leaves what an administrator changed, and goes on with t
 
 test("a synchronisation takes models' settings from the file except those an administrator changed", async () => {
   const file = (settings?: object) => ({
-    providers: [provider('p', [model('a', { settings }), model('b', { settings })])],
+    providers: [buildProvider('p', [buildModel('a', { settings }), buildModel('b', { settings })])],
   })
   await app.sync(file({ toolCalling: true, maxToolCallingRounds: 3 }))
   const settingsOf = async () =>
@@ -144,7 +150,7 @@ test("a synchronisation takes models' settings from the file except those an adm
 })
 
 test('a synchronisation takes settings of a model that the last one did not know', async () => {
-  const file = (settings?: object) => ({ providers: [provider('p', [model('a', { settings })])] })
+  const file = (settings?: object) => ({ providers: [buildProvider('p', [buildModel('a', { settings })])] })
   await app.sync(file())
   await app.svc.rows(`update ai_models set synced = synced - 'settings'`)
 
@@ -155,47 +161,50 @@ test('a synchronisation takes settings of a model that the last one did not know
 
 test('a synchronisation switches models off and on as the file drops and regains them', async () => {
   const whole = {
-    providers: [provider('p', [model('a'), model('b')]), provider('q', [model('c')])],
+    providers: [buildProvider('p', [buildModel('a'), buildModel('b')]), buildProvider('q', [buildModel('c')])],
     systemModels: { default: 'c', summary: 'a' },
   }
   await app.sync(whole)
 
-  const { deactivated } = await app.sync({ providers: [provider('p', [model('a')])], systemModels: { summary: 'a' } })
+  const { deactivated } = await app.sync({
+    providers: [buildProvider('p', [buildModel('a')])],
+    systemModels: { summary: 'a' },
+  })
 
   expect(deactivated.toSorted()).toEqual(['b', 'c', 'q'])
-  expect(await activeOf(app.svc)).toEqual({ a: true, b: false, c: false })
-  expect(await activeOf(app.svc, 'ai_providers')).toEqual({ p: true, q: false })
+  expect(await readActive(app.svc)).toEqual({ a: true, b: false, c: false })
+  expect(await readActive(app.svc, 'ai_providers')).toEqual({ p: true, q: false })
   expect(await app.svc.rows('select model_type from system_models')).toEqual([{ model_type: 'summary' }])
 
   await app.sync(whole)
 
-  expect(await activeOf(app.svc)).toEqual({ a: true, b: true, c: true })
-  expect(await activeOf(app.svc, 'ai_providers')).toEqual({ p: true, q: true })
+  expect(await readActive(app.svc)).toEqual({ a: true, b: true, c: true })
+  expect(await readActive(app.svc, 'ai_providers')).toEqual({ p: true, q: true })
   expect(await app.svc.rows('select model_type from system_models')).toHaveLength(2)
 })
 
 test('a synchronisation never switches against an administrator', async () => {
-  const whole = { providers: [provider('p', [model('a'), model('b')])] }
-  const less = { providers: [provider('p', [model('a')])] }
+  const whole = { providers: [buildProvider('p', [buildModel('a'), buildModel('b')])] }
+  const less = { providers: [buildProvider('p', [buildModel('a')])] }
   await app.sync(whole)
   await app.svc.rows(`update ai_models set active = false where model_id = 'b'`)
 
   await app.sync(whole)
-  expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
+  expect(await readActive(app.svc)).toEqual({ a: true, b: false })
   await app.sync(less)
   await app.sync(whole)
-  expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
+  expect(await readActive(app.svc)).toEqual({ a: true, b: false })
 
   await app.svc.rows(`update ai_models set active = true where model_id = 'b'`)
   await app.sync(less)
-  expect(await activeOf(app.svc)).toEqual({ a: true, b: false })
+  expect(await readActive(app.svc)).toEqual({ a: true, b: false })
   await app.svc.rows(`update ai_models set active = true where model_id = 'b'`)
   await app.sync(less)
-  expect(await activeOf(app.svc)).toEqual({ a: true, b: true })
+  expect(await readActive(app.svc)).toEqual({ a: true, b: true })
 })
 
 test('a synchronisation leaves alone what an administrator made', async () => {
-  await app.sync({ providers: [provider('p', [model('a')])] })
+  await app.sync({ providers: [buildProvider('p', [buildModel('a')])] })
   await app.svc.rows(`insert into ai_providers (provider_id, adapter, name) values ('own', 'demo', 'Own')`)
   await app.svc.rows(
     `insert into ai_models (provider_id, model_id, label) select id, 'own', 'Own' from ai_providers where provider_id = 'own'`,
@@ -204,12 +213,12 @@ test('a synchronisation leaves alone what an administrator made', async () => {
   const { deactivated } = await app.sync({ providers: [] })
 
   expect(deactivated.toSorted()).toEqual(['a', 'p'])
-  expect(await activeOf(app.svc)).toEqual({ a: false, own: true })
+  expect(await readActive(app.svc)).toEqual({ a: false, own: true })
 })
 
 test('a synchronisation and a check of providers that are away lose nothing', async () => {
   const config = {
-    providers: [provider('away', [model('a')], { apiUrl: `http://127.0.0.1:${await freePort()}/v1` })],
+    providers: [buildProvider('away', [buildModel('a')], { apiUrl: `http://127.0.0.1:${await findFreePort()}/v1` })],
   }
   await app.sync(config)
 
@@ -218,19 +227,19 @@ test('a synchronisation and a check of providers that are away lose nothing', as
     { modelId: 'a', provider: 'away', status: 'unknown', demand: 'low' },
   ])
   expect(app.svc.log.find((line) => line.includes('did not answer the status check'))).toContain('ECONNREFUSED')
-  expect(await activeOf(app.svc)).toEqual({ a: true })
+  expect(await readActive(app.svc)).toEqual({ a: true })
   expect(await externals(app.svc)).toEqual(['a'])
 })
 
 test('a synchronisation by command reaches a running service, each row exactly once', async () => {
-  const tooled = model('tooled', { tools: ['weather'] })
-  const named = ['same', 'told', 'renamed', 'moved', 'gone', 'by-hand'].map((id) => model(id))
-  const kept = provider('kept', [...named, tooled])
+  const tooled = buildModel('tooled', { tools: ['weather'] })
+  const named = ['same', 'told', 'renamed', 'moved', 'gone', 'by-hand'].map((id) => buildModel(id))
+  const kept = buildProvider('kept', [...named, tooled])
   const server = { label: 'Search', url: 'http://127.0.0.1:9/mcp' }
-  const covered = [model('covered'), model('never-shown', { active: false })]
-  const left = provider('left', [model('left')])
-  const before = { providers: [kept, provider('off', covered), left], mcpServers: [server] }
-  await using app = await startWith(before, { EXTENSIONS: 'test/fixtures/extension.ts' })
+  const covered = [buildModel('covered'), buildModel('never-shown', { active: false })]
+  const left = buildProvider('left', [buildModel('left')])
+  const before = { providers: [kept, buildProvider('off', covered), left], mcpServers: [server] }
+  await using app = await startWithConfig(before, { EXTENSIONS: 'test/fixtures/extension.ts' })
   const { svc } = app
   await svc.rows(`update ai_models set label = 'Mine' where model_id = 'by-hand'`)
   const { token } = await svc.user()
@@ -240,7 +249,7 @@ test('a synchronisation by command reaches a running service, each row exactly o
   // The command runs without the extension, so its functions are missing.
   const sync = (providers: object[]) => {
     const env = { AI_CONFIG: app.file, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder }
-    return app.write({ providers }).then(() => run(['models', 'sync'], { env }))
+    return app.write({ providers }).then(() => runCommand(['models', 'sync'], { env }))
   }
   const heard = () =>
     client.dataOf('change').map((change) => {
@@ -251,13 +260,18 @@ test('a synchronisation by command reaches a running service, each row exactly o
     (await svc.rows<{ id: number }>('select id from ai_models where model_id = $1', [modelId]))[0]?.id
 
   const other = { label: 'Other' }
-  const models = [model('same'), model('told', { external: false }), model('renamed', other), model('by-hand', other)]
+  const models = [
+    buildModel('same'),
+    buildModel('told', { external: false }),
+    buildModel('renamed', other),
+    buildModel('by-hand', other),
+  ]
   expect(
     await sync([
       ...[
-        provider('kept', [...models, model('new'), tooled]),
-        provider('off', covered, { active: false }),
-        provider('added', [model('moved')]),
+        buildProvider('kept', [...models, buildModel('new'), tooled]),
+        buildProvider('off', covered, { active: false }),
+        buildProvider('added', [buildModel('moved')]),
       ],
     ]),
   ).toMatchObject({ exitCode: 0 })
@@ -290,7 +304,7 @@ test('a synchronisation by command reaches a running service, each row exactly o
 
 test('a synchronisation takes turns on replicas that start together', async () => {
   await using database = await cloneDatabase()
-  await using config = await configFor('http://127.0.0.1:9/v1')
+  await using config = await writeConfig('http://127.0.0.1:9/v1')
   const shared = { DATABASE_URL: database.url, AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
 
   const replicas = await Promise.all([startApp(shared), startApp(shared), startApp(shared)])
@@ -304,7 +318,7 @@ test('a synchronisation takes turns on replicas that start together', async () =
 
 test('dangling names in files are warnings, and keep nothing from starting', async () => {
   await using database = await cloneDatabase()
-  await using limits = await configFor('')
+  await using limits = await writeConfig('')
   await limits.write({
     limits: ['model:a', 'model:gone', 'group:staff', 'provider:q'].map((target) => ({
       name: target.replace(':', ' '),
@@ -319,8 +333,8 @@ test('dangling names in files are warnings, and keep nothing from starting', asy
     flags: ['eco-freindly', 'self-hosted'],
     nativeCapabilities: ['web_search', 'web_sarch'],
   }
-  await using site = await startWith(
-    { providers: [provider('p', [model('a', named)])] },
+  await using site = await startWithConfig(
+    { providers: [buildProvider('p', [buildModel('a', named)])] },
     { DATABASE_URL: database.url, LIMITS: limits.file },
   )
   const expected = [
@@ -333,7 +347,7 @@ test('dangling names in files are warnings, and keep nothing from starting', asy
   ] as const
   const warning = site.svc.log.map((line) => JSON.parse(line)).find(({ msg }) => msg.includes('lead to nothing'))
   const env = { AI_CONFIG: site.file, LIMITS: limits.file, DATABASE_URL: database.url, DATA_DIR: site.svc.folder }
-  const checked = await run(['models', 'check'], { env })
+  const checked = await runCommand(['models', 'check'], { env })
 
   expect(warning).toMatchObject({ level: 40, names: expected.map(([by, kind, name]) => ({ by, kind, name })) })
   expect(checked.exitCode).toBe(0)

@@ -1,8 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { addCatalogue, type Catalogue, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
-import { emptyCatalogue } from '../kit/json-api/empty-catalogue.ts'
+import {
+  addCatalogue,
+  type Catalogue,
+  emptyCatalogue,
+  type JsonApiApp,
+  pointersOf,
+  startJsonApi,
+  toOne,
+} from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -14,7 +21,7 @@ afterEach(() => emptyCatalogue(svc))
 async function assign({ admin }: JsonApiApp, tasks: [modelType: string, usageType: string, model: string][]) {
   const ids: string[] = []
   for (const [modelType, usageType, model] of tasks) {
-    const { one } = await admin.create('system-models', { modelType, usageType }, { model: to('ai-models', model) })
+    const { one } = await admin.create('system-models', { modelType, usageType }, { model: toOne('ai-models', model) })
     ids.push(one.id)
   }
   return ids
@@ -94,7 +101,7 @@ describe('system models', () => {
     const catalogue = await addCatalogue(svc)
     const [first] = await assign(svc, tasks(catalogue))
     expect((await svc.admin.get('/system-models')).total).toBe(5)
-    const model = { model: to('ai-models', catalogue.model.external) }
+    const model = { model: toOne('ai-models', catalogue.model.external) }
     const created = await svc.admin.create('system-models', { modelType: 'prompt_improvement' }, model)
     expect([created.status, created.one.attributes['usageType'], created.meta]).toEqual([
       201,
@@ -108,13 +115,13 @@ describe('system models', () => {
     const wrong = await svc.admin.create(
       'system-models',
       { modelType: '', usageType: 'other', modelId: 'x' },
-      { model: to('users', 1) },
+      { model: toOne('users', 1) },
     )
     expect([wrong.status, pointersOf(wrong)]).toEqual([422, ['/data/relationships/model/data']])
     const worse = await svc.admin.create('system-models', { modelType: '', usageType: 'other', modelId: 'x' }, model)
     expect(pointersOf(worse)).toEqual(['modelType', 'usageType', 'modelId'].map((name) => `/data/attributes/${name}`))
     expect(
-      (await svc.admin.create('system-models', { modelType: 'x' }, { model: to('ai-models', 99999) })).status,
+      (await svc.admin.create('system-models', { modelType: 'x' }, { model: toOne('ai-models', 99999) })).status,
     ).toBe(404)
     expect((await svc.admin.delete(`/system-models/${first}`)).status).toBe(200)
     expect((await svc.admin.get(`/system-models/${first}`)).status).toBe(404)

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startWith } from '../kit/ai/model-config.ts'
+import { startWithConfig } from '../kit/ai/model-config.ts'
 import { type Client, clientOf } from '../kit/json-api/client.ts'
-import { startToolServer } from '../kit/mcp/hostile.ts'
+import { startToolServer } from '../kit/mcp/tool-server.ts'
 
 type ToolServer = Awaited<ReturnType<typeof startToolServer>>
 
 const resources = new AsyncDisposableStack()
-let app: Awaited<ReturnType<typeof startWith>>
+let app: Awaited<ReturnType<typeof startWithConfig>>
 let admin: Client
 let [first, second]: ToolServer[] = []
 const sent = { first: new Set<string>(), second: new Set<string>() }
@@ -21,7 +21,7 @@ beforeAll(async () => {
     return server
   }
   ;[first, second] = [await listening('first'), await listening('second')]
-  app = resources.use(await startWith({ providers: [] }))
+  app = resources.use(await startWithConfig({ providers: [] }))
   admin = clientOf(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
 })
 afterAll(() => resources.disposeAsync())

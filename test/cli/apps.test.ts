@@ -1,12 +1,12 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
-import { host, run, unreachable } from '../kit/command-line.ts'
+import { openHost, runCommand, unreachableHost } from '../kit/command-line.ts'
 
 const portal = ['--name', 'Portal', '--url', 'https://portal.example']
 
 test('a command creates an external app, and prints its credential and private key once', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   const made = await machine.json('app', 'create', ...portal)
 
@@ -30,7 +30,7 @@ test('a command creates an external app, and prints its credential and private k
 })
 
 test("a command prints private keys as PEM, and people's keys only on request", async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const needsKeys = async () => (await machine.rows('select name, needs_keys from ext_apps order by id')).at(-1)
 
   const { stdout } = await machine.run(['app', 'create', ...portal])
@@ -47,7 +47,7 @@ test("a command prints private keys as PEM, and people's keys only on request", 
 })
 
 test('a command names the flag whose value another external app has', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   await machine.json('app', 'create', ...portal, '--public-key', key())
 
   const again = await machine.run(['app', 'create', ...portal, '--public-key', key()])
@@ -62,7 +62,7 @@ const key = () => {
 }
 
 test('a command gives an external app another credential or another key, and removes it', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const { id } = await machine.json(
     'app',
     'create',
@@ -104,7 +104,7 @@ test('a command gives an external app another credential or another key, and rem
 })
 
 test('an invalid external app is not created, and a missing one is not found', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   const wrong = await machine.run(['app', 'create', ...portal, '--redirect', 'http://portal.example'])
   expect(wrong).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('must begin with https://') })
@@ -128,6 +128,6 @@ test.for([
   ['--yes is missing.', 'rotate', '7', '--key', 'new'],
   ['--yes is missing.', 'remove', '7'],
 ])('a wrong command for apps exits with 2 and opens no database: %s', async ([says = '', ...argv]) => {
-  const ended = await run(['app', ...argv], { env: unreachable })
+  const ended = await runCommand(['app', ...argv], { env: unreachableHost })
   expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) })
 })

@@ -7,11 +7,11 @@ import { localBlobs } from '../../server/stores/blobs/local-blobs.ts'
 import { sealedStorage } from '../../server/stores/sealed-storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { startApp } from '../kit/app.ts'
-import { host, run } from '../kit/command-line.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { openHost, runCommand } from '../kit/command-line.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
 
-type Machine = Awaited<ReturnType<typeof host>>
+type Machine = Awaited<ReturnType<typeof openHost>>
 
 const picture = (red: number) =>
   sharp({ create: { width: 300, height: 200, channels: 3, background: { r: red, g: 0, b: 0 } } })
@@ -38,7 +38,7 @@ test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
   ['a drawing with a script', () => '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script/></svg>'],
   ['half an image', async () => (await picture(200).png().toBuffer()).subarray(0, 300)],
 ])('hawki:update-avatar refuses %s by the name of a PNG and changes nothing', async ([, content]) => {
-  await using machine = await host()
+  await using machine = await openHost()
   await replace(machine, await put(machine, 'real.png', await picture(200).png().toBuffer()))
   const before = await avatar(machine)
 
@@ -51,7 +51,7 @@ test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
 })
 
 test('hawki:update-avatar refuses a file that is not there, and a folder', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   expect(await replace(machine, join(machine.folder, 'none.png'))).toMatchObject({ exitCode: 1, stdout: '' })
   expect(await replace(machine, machine.folder)).toMatchObject({ exitCode: 1, stdout: '' })
@@ -59,7 +59,7 @@ test('hawki:update-avatar refuses a file that is not there, and a folder', async
 })
 
 test('hawki:update-avatar encodes any image anew, and keeps nothing else of the file', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const image = await picture(200)
     .jpeg()
     .withExif({ IFD0: { Copyright: 'CANARY' } })
@@ -78,7 +78,7 @@ test('hawki:update-avatar encodes any image anew, and keeps nothing else of the 
 })
 
 test('hawki:update-avatar takes the place of the one before, by the short name too', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   await replace(machine, await put(machine, 'one.png', await picture(200).png().toBuffer()))
   const before = await avatar(machine)
 
@@ -91,8 +91,8 @@ test('hawki:update-avatar takes the place of the one before, by the short name t
 })
 
 test("the picture in SVC_AVATAR becomes the AI user's only with a new database", async () => {
-  await using machine = await host()
-  await using database = await emptyDatabase()
+  await using machine = await openHost()
+  await using database = await createEmptyDatabase()
   const [first, second] = [
     await put(machine, 'one.png', await picture(200).png().toBuffer()),
     await put(machine, 'two.png', await picture(50).png().toBuffer()),
@@ -100,18 +100,18 @@ test("the picture in SVC_AVATAR becomes the AI user's only with a new database",
   const env = { ...machine.env, DATABASE_URL: database.url }
   const made = () => rowsOf(database.url, 'select avatar from users')
 
-  expect(await run(['migrate'], { env: { ...env, SVC_AVATAR: first } })).toMatchObject({ exitCode: 0 })
+  expect(await runCommand(['migrate'], { env: { ...env, SVC_AVATAR: first } })).toMatchObject({ exitCode: 0 })
   const before = await made()
   expect(await stored(machine)).toEqual([expect.stringMatching(/\.webp$/)])
   expect(before).toEqual([{ avatar: `avatars/${(await stored(machine))[0]}` }])
-  await run(['migrate'], { env: { ...env, SVC_AVATAR: second } })
+  await runCommand(['migrate'], { env: { ...env, SVC_AVATAR: second } })
 
   expect(await made()).toEqual(before)
   expect(await stored(machine)).toHaveLength(1)
 })
 
 test('the picture in SVC_AVATAR is ignored where the database was made without one', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const file = await put(machine, 'late.png', await picture(200).png().toBuffer())
 
   await using svc = await startApp({ SVC_AVATAR: file })
@@ -120,17 +120,17 @@ test('the picture in SVC_AVATAR is ignored where the database was made without o
 })
 
 test('an invalid picture in SVC_AVATAR creates no AI user until the next migrate', async () => {
-  await using machine = await host()
-  await using database = await emptyDatabase()
+  await using machine = await openHost()
+  await using database = await createEmptyDatabase()
   const file = await put(machine, 'wrong.png', 'not an image')
   const env = { ...machine.env, DATABASE_URL: database.url, SVC_AVATAR: file }
 
-  const refused = await run(['migrate'], { env })
+  const refused = await runCommand(['migrate'], { env })
   const left = await rowsOf(database.url, 'select from users')
   await writeFile(file, await picture(200).png().toBuffer())
 
   expect([refused.exitCode, left]).toEqual([1, []])
   expect(refused.stderr).toContain('SVC_AVATAR: ')
-  expect(await run(['migrate'], { env })).toMatchObject({ exitCode: 0 })
+  expect(await runCommand(['migrate'], { env })).toMatchObject({ exitCode: 0 })
   expect(await rowsOf(database.url, 'select 1 as one from users where avatar is not null')).toHaveLength(1)
 })

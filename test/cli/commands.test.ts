@@ -4,15 +4,15 @@ import { expect, test } from 'vitest'
 import { svc, svcConsole } from '../../cli/programs.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { readAccounts } from '../../server/login/accounts.ts'
-import { ada, host, keys, run, unreachable } from '../kit/command-line.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { adaFlags, openHost, runCommand, terminalKeys, unreachableHost } from '../kit/command-line.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
 
 const { version } = manifest
 
 test('a command prints exactly the documented JSON', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
-  const added = await machine.json('add-user', ...ada)
+  const added = await machine.json('add-user', ...adaFlags)
   const changed = await machine.json('set-role', '--username', 'ada', '--role', 'admin')
   const flags = ['--name', 'laptop', '--abilities', 'ai,user,read', '--expires', '90d']
   const token = await machine.json('token', '--username', 'ada', ...flags)
@@ -26,10 +26,10 @@ test('a command prints exactly the documented JSON', async () => {
 })
 
 test('a command adds an administrator with a password, and gives them another one', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const flags = ['--role', 'admin', '--password-stdin', '--json']
 
-  const added = await machine.run(['add-user', ...ada, ...flags], { piped: 'correct horse\n' })
+  const added = await machine.run(['add-user', ...adaFlags, ...flags], { piped: 'correct horse\n' })
   const [first] = await readAccounts(join(machine.folder, 'accounts.json'))
   const changed = await machine.run(['set-password', '--id', '2', '--password-stdin', '--json'], {
     piped: 'battery staple',
@@ -45,8 +45,8 @@ test('a command adds an administrator with a password, and gives them another on
 })
 
 test('a command lists users, finds them by any of their names, and shows one', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', '100% Bob'])
   await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
   const names = async (...argv: string[]) =>
@@ -80,8 +80,8 @@ test('a command lists users, finds them by any of their names, and shows one', a
 })
 
 test('a command lists the tokens of a user, expired ones too, by both programs', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   expect((await machine.run(['token', '--list', '--id', '2'])).stdout).toBe('This user has no tokens.\n')
   for (const name of ['laptop', 'phone']) await machine.run(['token', '--username', 'ada', '--name', name])
   await machine.rows(`update access_tokens set expires_at = now() - interval '1 second' where name = 'phone'`)
@@ -98,35 +98,35 @@ test('a command lists the tokens of a user, expired ones too, by both programs',
 
 test('a command helps in lines of at most 80 columns', async () => {
   for (const argv of [['--help'], ['token', '--help'], ['add-user', '--help'], ['usage', '--help']]) {
-    const { stdout } = await run(argv, { env: unreachable })
+    const { stdout } = await runCommand(argv, { env: unreachableHost })
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
   }
 })
 
 test('a command tells its version, by both programs', async () => {
   for (const program of [svc, svcConsole]) {
-    expect(await run(['--version'], { env: unreachable, program })).toEqual({
+    expect(await runCommand(['--version'], { env: unreachableHost, program })).toEqual({
       exitCode: 0,
       stdout: `${version}\n`,
       stderr: '',
     })
-    const { stdout } = await run(['--version', '--json'], { env: unreachable, program })
+    const { stdout } = await runCommand(['--version', '--json'], { env: unreachableHost, program })
     expect(JSON.parse(stdout)).toEqual({ name: program.name, version })
   }
 })
 
 test('a command says the same in words, and the token once', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
-  expect((await machine.run(['add-user', ...ada])).stdout).toBe('User ada is added, with the id 2.\n')
+  expect((await machine.run(['add-user', ...adaFlags])).stdout).toBe('User ada is added, with the id 2.\n')
   const { stdout, stderr } = await machine.run(['token', '--email', 'ADA@example.org', '--name', 'laptop'])
   expect(stdout.match(/svc_1_[0-9A-Za-z]{46}/g)).toHaveLength(1)
   expect(stderr).toBe('')
 })
 
 test('a command logs its work on tokens to standard error, without any token', async () => {
-  await using machine = await host({ LOG_LEVEL: 'info' })
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost({ LOG_LEVEL: 'info' })
+  await machine.run(['add-user', ...adaFlags])
 
   const made = await machine.run(['token', '--username', 'ada', '--name', 'laptop', '--json'])
   const revoked = await machine.run(['token', '--revoke', '--username', 'ada', '--token-id', '1', '--yes'])
@@ -139,7 +139,7 @@ test('a command logs its work on tokens to standard error, without any token', a
 })
 
 test('a command lists, synchronises and checks models', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   expect(await machine.json('models', 'list')).toEqual([])
   expect(await machine.json('models', 'sync')).toMatchObject({ providers: 1, models: 1, deactivated: [] })
@@ -149,8 +149,8 @@ test('a command lists, synchronises and checks models', async () => {
 })
 
 test('a command reports the usage of everybody in a period', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens,
       outcome, duration_ms, cost_micros, currency, request_id, created_at)
     values (2, 'api', 'demo', 'demo', 7, 3, 'completed', 5, 12, 'EUR', 'r1', '2026-03-01T23:59:59Z'),
@@ -168,9 +168,9 @@ test('a command reports the usage of everybody in a period', async () => {
 })
 
 test('a report of usage fits 100 columns, and tells money in its currency', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const model = 'a-model-with-a-long-name/'.repeat(4)
-  await machine.run(['add-user', ...ada])
+  await machine.run(['add-user', ...adaFlags])
   await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens,
       outcome, duration_ms, cost_micros, currency, request_id, created_at)
     values (2, 'api', 'a provider with a name', '${model}', 123456789, 98765432, 'completed', 5, 4295000012, 'EUR', 'r1', '2026-03-01'),
@@ -191,13 +191,13 @@ test('a report of usage fits 100 columns, and tells money in its currency', asyn
 })
 
 test('revoking refuses an id that the person has no token of, before it asks', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
   const chosen = await machine.run(['token', '--revoke', '--username', 'ada'], {
     typing: [
       ['the id of the token', '99\r'],
-      ['must be one of the list', `${keys.ctrlC}`],
+      ['must be one of the list', `${terminalKeys.ctrlC}`],
     ],
   })
   const given = await machine.run(['token', '--revoke', '--username', 'ada', '--token-id', '99'], { typing: [] })
@@ -208,24 +208,24 @@ test('revoking refuses an id that the person has no token of, before it asks', a
 })
 
 test('a command migrates an empty database, and says so once', async () => {
-  await using database = await emptyDatabase()
-  await using machine = await host()
+  await using database = await createEmptyDatabase()
+  await using machine = await openHost()
   const env = { ...machine.env, DATABASE_URL: database.url }
 
-  const first = JSON.parse((await run(['migrate', '--json'], { env })).stdout)
-  const second = JSON.parse((await run(['migrate', '--json'], { env })).stdout)
+  const first = JSON.parse((await runCommand(['migrate', '--json'], { env })).stdout)
+  const second = JSON.parse((await runCommand(['migrate', '--json'], { env })).stdout)
 
   expect(first.applied[0]).toMatch(/^Migration\d+/)
   expect(second).toEqual({ applied: [] })
 })
 
 test('a command helps without a database, by every name', async () => {
-  const help = (...argv: string[]) => run([...argv, '--help'], { env: unreachable })
+  const help = (...argv: string[]) => runCommand([...argv, '--help'], { env: unreachableHost })
 
   expect(await help()).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('set-role') })
   expect((await help('token')).stdout).toContain('--token-id')
-  expect(await run(['help', 'token'], { env: unreachable })).toEqual(await help('token'))
-  expect(await run(['help'], { env: unreachable })).toEqual(await help())
+  expect(await runCommand(['help', 'token'], { env: unreachableHost })).toEqual(await help('token'))
+  expect(await runCommand(['help'], { env: unreachableHost })).toEqual(await help())
   expect((await help('models')).stdout).toContain('svc models <command>')
   expect((await help('models', 'check')).stdout).toContain('svc models check')
 })

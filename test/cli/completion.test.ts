@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 import { isMissing } from '../kit/parts/installed.ts'
 
 const execute = promisify(execFile)
@@ -30,7 +30,7 @@ const inZsh: Complete = async (script, typed) => {
 }
 
 const scriptFor = async (shell: string, program?: typeof svcConsole) => {
-  const { exitCode, stdout } = await run(['completion', shell], { env: {}, ...(program && { program }) })
+  const { exitCode, stdout } = await runCommand(['completion', shell], { env: {}, ...(program && { program }) })
   expect(exitCode).toBe(0)
   return stdout
 }
@@ -60,5 +60,5 @@ test('bash completes a name with a colon by what stands behind the colon', async
 })
 
 test('a shell that nobody knows is refused with 2', async () => {
-  expect(await run(['completion', 'fish'], { env: {} })).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(await runCommand(['completion', 'fish'], { env: {} })).toMatchObject({ exitCode: 2, stdout: '' })
 })

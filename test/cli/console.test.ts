@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { findCommand } from '../../cli/command-tree.ts'
 import { consoleCommands, replacedCommands, sameCommands } from '../../cli/console-commands.ts'
 import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
-import { host, run } from '../kit/command-line.ts'
+import { openHost, runCommand } from '../kit/command-line.ts'
 
 /** All command names of older versions that operators may use in scripts. */
 const older = `app:token app:removeuser hawki:update-avatar svc:update-avatar app:fetch-user-records usage:top-users
@@ -15,7 +15,7 @@ const older = `app:token app:removeuser hawki:update-avatar svc:update-avatar ap
   backup:run backup:list backup:clean backup:monitor`.split(/\s+/)
 
 const nowhere = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:9/none' }
-const console = (...argv: string[]) => run(argv, { env: nowhere, program: svcConsole })
+const console = (...argv: string[]) => runCommand(argv, { env: nowhere, program: svcConsole })
 
 test('svc-console knows every older name, and no other', async () => {
   expect(Object.keys(consoleCommands({} as never)).sort()).toEqual([...older].sort())
@@ -45,7 +45,7 @@ test.each(Object.entries(replacedCommands))(
 )
 
 test('an older name does what its command does, with its former flags', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const json = async (...argv: string[]) => {
     const { exitCode, stdout, stderr } = await machine.run([...argv, '--json'], { program: svcConsole })
     expect([exitCode, stderr]).toEqual([0, ''])

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
-import { host } from '../kit/command-line.ts'
+import { openHost } from '../kit/command-line.ts'
 
 const set = (...more: string[]) => ['limits', 'set', 'lecture', '--for', 'installation', '--per', 'month', ...more]
 
@@ -13,9 +13,9 @@ const cells = (stdout: string) =>
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
-let machine: Awaited<ReturnType<typeof host>>
+let machine: Awaited<ReturnType<typeof openHost>>
 beforeAll(async () => {
-  machine = await host()
+  machine = await openHost()
 })
 // Removes all limits and their possible subjects for the next test.
 afterEach(async () => {
@@ -133,7 +133,7 @@ describe('svc limits', () => {
     ['group', 'staff', null],
     ['role', 'user', null],
   ])('svc limits prepares the period of one unused %s, and says whose it is', async ([kind, id, subjectName]) => {
-    await using machine = await host()
+    await using machine = await openHost()
     await machine.rows(`update users set groups = '{staff}' where id = 1`)
     await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
     await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
@@ -173,7 +173,7 @@ describe('svc limits', () => {
     ['app', 'Portal', 'Portal'],
     ['room', 'chess-aBcDe12345', 'chess-aBcDe12345'],
   ] as const)('svc limits takes one %s by the name %s, and lists it by that', async ([kind, name, subjectName]) => {
-    await using machine = await host()
+    await using machine = await openHost()
     await machine.run(['add-user', '--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada'])
     await machine.rows(`insert into rooms (name, slug) values ('Chess', 'chess-aBcDe12345')`)
     const app = ['--name', 'Portal', '--url', 'https://portal.example']

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ada, host } from '../kit/command-line.ts'
+import { adaFlags, openHost } from '../kit/command-line.ts'
 
-let machine: Awaited<ReturnType<typeof host>>
+let machine: Awaited<ReturnType<typeof openHost>>
 beforeAll(async () => {
-  machine = await host()
-  await machine.run(['add-user', ...ada])
+  machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
 })
 afterAll(() => machine[Symbol.asyncDispose]())

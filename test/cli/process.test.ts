@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, inject, test, vi } from 'vitest'
-import { ada, type Ended, run } from '../kit/command-line.ts'
+import { adaFlags, type CommandResult, runCommand } from '../kit/command-line.ts'
 
 // Each test starts several processes, some of which make a database first.
 vi.setConfig({ testTimeout: 180_000 })
@@ -66,7 +66,7 @@ test('while the service runs, tokens work and stop at once by commands', async (
   await using machine = await dataFolder()
   await using service = await machine.start()
 
-  await machine.inProcess('add-user', ...ada)
+  await machine.inProcess('add-user', ...adaFlags)
   const made = [machine.inProcess(...token, '--json'), machine.inProcess(...token, '--json')]
   const [one, two] = (await Promise.all(made)).map(({ stdout }) => JSON.parse(stdout))
   expect([await service.who(one.token), await service.who(two.token)]).toEqual([200, 200])
@@ -107,13 +107,13 @@ async function dataFolder() {
     execute,
     svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
     /** Runs a command in the process of the test, which saves a second where that makes no difference. */
-    inProcess: (...argv: string[]) => run(argv, { env: { DATA_DIR: env.DATA_DIR, PORT: env.PORT } }),
+    inProcess: (...argv: string[]) => runCommand(argv, { env: { DATA_DIR: env.DATA_DIR, PORT: env.PORT } }),
     start: () => listening(launch(process.execPath, [file('server/start.js')])),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }
 
-async function end(child: ChildProcess): Promise<Ended> {
+async function end(child: ChildProcess): Promise<CommandResult> {
   const stdout = read(child, 'stdout')
   const stderr = read(child, 'stderr')
   const [exitCode] = await once(child, 'close')

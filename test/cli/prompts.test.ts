@@ -4,43 +4,43 @@ import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { readAccounts } from '../../server/login/accounts.ts'
-import { ada, host, keys, run, type Typing } from '../kit/command-line.ts'
-import { proxyHeaders } from '../kit/identity/proxy-headers.ts'
-import { startToolServer, tool } from '../kit/mcp/hostile.ts'
+import { adaFlags, openHost, runCommand, type TypedInput, terminalKeys } from '../kit/command-line.ts'
+import { proxyHeaders } from '../kit/identity/sessions.ts'
+import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 
-const { enter, down, ctrlC } = keys
-const byUsername: Typing[] = [
+const { enter, down, ctrlC } = terminalKeys
+const byUsername: TypedInput[] = [
   ['Choose the identification method', enter],
   ['Enter the identification value (username)', `ada${enter}`],
 ]
 
 test('mcp approve asks about each waiting tool, and reports which were approved', async () => {
-  await using machine = await host()
-  await using server = await startToolServer([tool('one'), tool('two'), tool('three')])
+  await using machine = await openHost()
+  await using server = await startToolServer([buildTool('one'), buildTool('two'), buildTool('three')])
   const file = join(machine.folder, 'ai.json')
   const url = `${server.url}?key=SECRET`
   await writeFile(file, JSON.stringify({ providers: [], mcpServers: [{ label: 'Tools', url }] }))
   const env = { ...machine.env, AI_CONFIG: file }
-  await run(['models', 'sync'], { env })
-  await run(['mcp', 'sync'], { env })
+  await runCommand(['models', 'sync'], { env })
+  await runCommand(['mcp', 'sync'], { env })
   const approve = (...answers: string[]) =>
-    run(['mcp', 'approve'], {
+    runCommand(['mcp', 'approve'], {
       env,
-      typing: answers.map((types): Typing => ['May models call', types]),
+      typing: answers.map((types): TypedInput => ['May models call', types]),
     })
 
   const left = await approve('y', ctrlC)
   expect([left.exitCode, left.stderr]).toEqual([1, expect.stringContaining('Approved before that: tools_one.')])
   const answered = await approve('n', 'y')
   expect([answered.exitCode, answered.stdout]).toEqual([0, 'Approved: tools_three.\nAs before: tools_two.\n'])
-  const { stdout } = await run(['mcp', 'list', '--json'], { env })
+  const { stdout } = await runCommand(['mcp', 'list', '--json'], { env })
   expect(JSON.parse(stdout)).toMatchObject([
     { label: 'Tools', address: server.url, status: 'online', protocolVersion: '2026-07-28', tools: 3, active: 2 },
   ])
 })
 
 test('app:token tells that there is no such user before it asks for more', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   const ended = await machine.run(['app:token'], { program: svcConsole, typing: byUsername })
 
@@ -50,8 +50,8 @@ test('app:token tells that there is no such user before it asks for more', async
 })
 
 test('app:token asks again for too long a name and for an invalid id', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const ended = await machine.run(['app:token'], {
     program: svcConsole,
@@ -69,8 +69,8 @@ test('app:token asks again for too long a name and for an invalid id', async () 
 })
 
 test('app:token prints the token once on standard output, apart from the questions', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const { exitCode, stdout, stderr } = await machine.run(['app:token'], {
     program: svcConsole,
@@ -89,12 +89,12 @@ test('app:token prints the token once on standard output, apart from the questio
 test.for([['the first', 0] as const, ['the last', 2] as const])(
   'app:token ends at Ctrl-C at %s question',
   async ([, at]) => {
-    await using machine = await host()
-    await machine.run(['add-user', ...ada])
-    const questions: Typing[] = [...byUsername, ['Enter a token name of at most 16 characters', enter]]
+    await using machine = await openHost()
+    await machine.run(['add-user', ...adaFlags])
+    const questions: TypedInput[] = [...byUsername, ['Enter a token name of at most 16 characters', enter]]
     const typing = questions
       .slice(0, at + 1)
-      .map(([sees, types], index): Typing => [sees, index === at ? ctrlC : types])
+      .map(([sees, types], index): TypedInput => [sees, index === at ? ctrlC : types])
 
     const ended = await machine.run(['app:token'], { program: svcConsole, typing })
 
@@ -104,8 +104,8 @@ test.for([['the first', 0] as const, ['the last', 2] as const])(
 )
 
 test('app:token asks only for what no flag gives, and prints one JSON document', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const { stdout } = await machine.run(['token', '--username', 'ada', '--json'], {
     typing: [['Enter a token name of at most 16 characters', `laptop${enter}`]],
@@ -118,8 +118,8 @@ const revoke = ['app:token', '--revoke']
 const tokenOf = (username: string, name: string) => ['token', '--username', username, '--name', name]
 
 test('app:token --revoke tells that the user has no tokens', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const ended = await machine.run(revoke, { program: svcConsole, typing: byUsername })
 
@@ -128,8 +128,8 @@ test('app:token --revoke tells that the user has no tokens', async () => {
 })
 
 test('app:token --revoke changes nothing when the answer is no', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(tokenOf('ada', 'laptop'))
 
   const ended = await machine.run(revoke, {
@@ -144,8 +144,8 @@ test('app:token --revoke changes nothing when the answer is no', async () => {
 })
 
 test('app:token --revoke tells the truth when somebody else was faster', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(tokenOf('ada', 'laptop'))
   const meanwhile = async () => {
     await machine.run(['token', '--revoke', '--username', 'ada', '--token-id', '1', '--yes'])
@@ -162,8 +162,8 @@ test('app:token --revoke tells the truth when somebody else was faster', async (
 })
 
 test("app:token --revoke lists only the user's tokens, asks for one, confirms and revokes", async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
   for (const name of ['laptop', 'phone']) await machine.run(tokenOf('ada', name))
   await machine.run([...tokenOf('ada', 'old'), '--expires', '1d'])
@@ -181,8 +181,8 @@ test("app:token --revoke lists only the user's tokens, asks for one, confirms an
 })
 
 test('app:removeuser shows who is meant and removes nobody when the answer is no', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const ended = await machine.run(['app:removeuser'], {
     program: svcConsole,
@@ -194,8 +194,8 @@ test('app:removeuser shows who is meant and removes nobody when the answer is no
 })
 
 test('app:removeuser removes and says so in one sentence', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const ended = await machine.run(['app:removeuser'], {
     program: svcConsole,
@@ -207,7 +207,7 @@ test('app:removeuser removes and says so in one sentence', async () => {
 })
 
 test('svc add-user and set-role ask for what is missing', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   const added = await machine.run(['add-user'], {
     typing: [
@@ -224,16 +224,16 @@ test('svc add-user and set-role ask for what is missing', async () => {
   expect(changed).toMatchObject({ exitCode: 0, stdout: 'User ada has the role admin.\n' })
 })
 
-const typed = (password: string, again = password): Typing[] => [
+const typed = (password: string, again = password): TypedInput[] => [
   ['assword', `${password}${enter}`],
   ['The same again', `${again}${enter}`],
 ]
 const hashes = async (folder: string) => (await readAccounts(join(folder, 'accounts.json'))).map(({ hash }) => hash)
 
 test('a password at a terminal is asked for without echo when adding users', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
-  const ended = await machine.run(['add-user', ...ada], { typing: typed('correct horse') })
+  const ended = await machine.run(['add-user', ...adaFlags], { typing: typed('correct horse') })
 
   expect(ended).toMatchObject({ exitCode: 0, stdout: 'User ada is added, with the id 2.\n' })
   expect(ended.stderr).not.toContain('correct horse')
@@ -242,20 +242,20 @@ test('a password at a terminal is asked for without echo when adding users', asy
 })
 
 test('a password at a terminal is not asked for where nobody signs in so', async () => {
-  await using machine = await host({
+  await using machine = await openHost({
     AUTHENTICATION_METHOD: 'proxy',
     PROXY_ADDRESSES: '127.0.0.1',
     ...proxyHeaders,
   })
 
-  expect(await machine.run(['add-user', ...ada], { typing: [] })).toMatchObject({ exitCode: 0 })
+  expect(await machine.run(['add-user', ...adaFlags], { typing: [] })).toMatchObject({ exitCode: 0 })
 })
 
 test.for([['--password-stdin'], []])(
   'a password at a terminal is typed twice for set-password %s until both match',
   async (flags) => {
-    await using machine = await host()
-    await machine.run(['add-user', ...ada])
+    await using machine = await openHost()
+    await machine.run(['add-user', ...adaFlags])
 
     const ended = await machine.run(['set-password', '--username', 'ada', ...flags], {
       typing: [
@@ -273,7 +273,7 @@ test.for([['--password-stdin'], []])(
 )
 
 test('a password at a terminal is not asked for where the user is missing', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   const ended = await machine.run(['set-password', '--username', 'ada'], { typing: [] })
 

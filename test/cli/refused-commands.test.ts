@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ada, host, run, unreachable } from '../kit/command-line.ts'
+import { adaFlags, openHost, runCommand, unreachableHost } from '../kit/command-line.ts'
 
 test('a command for an unknown user exits with 1', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   const { exitCode, stdout } = await machine.run(['token', '--username', 'ada', '--name', 'laptop', '--json'])
 
@@ -17,8 +17,8 @@ test('a command for an unknown user exits with 1', async () => {
 })
 
 test('a user is not added with a taken username or address in any case', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
 
   const sameName = await machine.run(['add-user', '--username', 'ADA', '--email', 'b@example.org', '--name', 'B'])
   const sameEmail = await machine.run(['add-user', '--username', 'b', '--email', 'Ada@Example.org', '--name', 'B'])
@@ -34,7 +34,7 @@ test.for([
   [['set-password', '--id', '1', '--password-stdin'], 'The AI user has no password.'],
   [['remove-user', '--id', '1', '--yes'], 'The AI user cannot be removed.'],
 ] as const)('a command for the AI user is refused: $0', async ([argv, message]) => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   expect(await machine.run([...argv], { piped: 'correct horse\n' })).toEqual({
     exitCode: 1,
@@ -53,7 +53,7 @@ test('a user is not added in production with an account of the example', async (
     'PASSKEY_SALT',
     'BACKUP_SALT',
   ]
-  await using machine = await host({
+  await using machine = await openHost({
     NODE_ENV: 'production',
     AI_CONFIG: 'ai.yaml',
     AUTHENTICATION_METHOD: 'local',
@@ -61,16 +61,16 @@ test('a user is not added in production with an account of the example', async (
     ...Object.fromEntries(secrets.map((name) => [name, own])),
   })
 
-  const refused = await machine.run(['add-user', ...ada, '--password-stdin'], { piped: 'correct horse' })
+  const refused = await machine.run(['add-user', ...adaFlags, '--password-stdin'], { piped: 'correct horse' })
 
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('example.org') })
   expect(await machine.rows('select id from users where id > 1')).toEqual([])
-  expect(await machine.run(['add-user', ...ada])).toMatchObject({ exitCode: 0 })
+  expect(await machine.run(['add-user', ...adaFlags])).toMatchObject({ exitCode: 0 })
 })
 
 test('a token is not revoked where it is somebody else’s or revoked already', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
   const { id } = await machine.json('token', '--username', 'ada', '--name', 'laptop')
   const revoke = (username: string) =>
@@ -82,24 +82,26 @@ test('a token is not revoked where it is somebody else’s or revoked already', 
 })
 
 test('a command exits with 1 without the database or with invalid settings', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
-  expect(await run(['models', 'list'], { env: { ...machine.env, DATABASE_URL: unreachable.DATABASE_URL } })).toEqual({
+  expect(
+    await runCommand(['models', 'list'], { env: { ...machine.env, DATABASE_URL: unreachableHost.DATABASE_URL } }),
+  ).toEqual({
     exitCode: 1,
     stdout: '',
     stderr: expect.stringContaining('ECONNREFUSED'),
   })
-  const invalid = await run(['models', 'list', '--json'], { env: { ...machine.env, PORT: 'http' } })
+  const invalid = await runCommand(['models', 'list', '--json'], { env: { ...machine.env, PORT: 'http' } })
   expect(invalid.exitCode).toBe(1)
   expect(JSON.parse(invalid.stdout).error.message).toContain('PORT')
 })
 
 test('models are not synchronised from an invalid configuration, whose line is named', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const file = join(machine.folder, 'ai.yaml')
   await writeFile(file, 'providers: 3\n')
 
-  const { exitCode, stderr } = await run(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
+  const { exitCode, stderr } = await runCommand(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
 
   expect(exitCode).toBe(1)
   expect(stderr).toContain('line 1, providers')
@@ -107,6 +109,6 @@ test('models are not synchronised from an invalid configuration, whose line is n
   const servers = ['https://a.example/mcp', 'https://b.example/mcp', 'https://A.example:443/mcp']
   const entries = servers.map((url, n) => `  - {label: L${n}, url: "${url}"}\n`)
   await writeFile(file, `providers: []\nmcpServers:\n${entries.join('')}`)
-  const twice = await run(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
+  const twice = await runCommand(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
   expect(twice.stderr).toContain('line 5, mcpServers.2: has the address of mcpServers.0')
 })

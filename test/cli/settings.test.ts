@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { run, unreachable } from '../kit/command-line.ts'
+import { runCommand, unreachableHost } from '../kit/command-line.ts'
 
 test("svc settings shows each setting's value, and of a secret only its presence", async () => {
-  const env = { ...unreachable, PORT: '4000', APP_KEY: 'CANARY-KEY' }
+  const env = { ...unreachableHost, PORT: '4000', APP_KEY: 'CANARY-KEY' }
 
-  const { exitCode, stdout } = await run(['settings', '--json'], { env })
+  const { exitCode, stdout } = await runCommand(['settings', '--json'], { env })
 
   expect(exitCode).toBe(0)
   const row = (name: string) => JSON.parse(stdout).find((each: { name: string }) => each.name === name)
@@ -19,18 +19,18 @@ test("svc settings shows each setting's value, and of a secret only its presence
   })
   expect(row('HOST').value).toBe('127.0.0.1')
   expect(row('DATABASE_URL').value).toBe('********')
-  expect(stdout + (await run(['settings'], { env })).stdout).not.toMatch(/CANARY|nobody@/)
+  expect(stdout + (await runCommand(['settings'], { env })).stdout).not.toMatch(/CANARY|nobody@/)
 })
 
 test('svc settings works when the settings do not', async () => {
-  const { exitCode, stdout } = await run(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
+  const { exitCode, stdout } = await runCommand(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
 
   expect(exitCode).toBe(0)
   expect(stdout).toMatch(/^PORT=http\n {4}Port to listen on; 0 takes a free one. integer \(default 3000\)$/m)
 })
 
 test('svc settings fits into 80 columns', async () => {
-  const { stdout } = await run(['settings'], { env: {} })
+  const { stdout } = await runCommand(['settings'], { env: {} })
 
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([])
 })

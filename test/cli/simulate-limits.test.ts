@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { host } from '../kit/command-line.ts'
+import { openHost } from '../kit/command-line.ts'
 
 interface Call {
   /** Time at which the call ended. */
@@ -15,7 +15,7 @@ interface Call {
 }
 
 async function machineWith(calls: Call[]) {
-  const machine = await host()
+  const machine = await openHost()
   await machine.rows(`insert into users (username, email, name, groups)
     select n, n || '@example.org', n, '{staff}' from unnest('{ada,bob}'::text[]) n`)
   await machine.rows(`insert into usage_records (created_at, user_id, context, provider, model, outcome, input_tokens,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
-import { host, run, unreachable } from '../kit/command-line.ts'
+import { openHost, runCommand, unreachableHost } from '../kit/command-line.ts'
 
 test.for<[says: string, ...argv: string[]]>([
   ['Say which command.'],
@@ -71,8 +71,8 @@ test.for<[says: string, ...argv: string[]]>([
   ['--months must not be empty.', 'files', 'expired', '--months', ''],
   ['--amount must not be empty.', 'limits', 'top-up', 'lecture', '--amount', ''],
 ])('a wrong command line exits with 2 and opens no database: %s', async ([says, ...argv]) => {
-  const plain = await run(argv, { env: unreachable })
-  const json = await run([...argv, '--json'], { env: unreachable })
+  const plain = await runCommand(argv, { env: unreachableHost })
+  const json = await runCommand([...argv, '--json'], { env: unreachableHost })
 
   expect(plain).toMatchObject({ exitCode: 2, stdout: '' })
   expect(plain.stderr).toContain(says)
@@ -168,7 +168,7 @@ test.for<[faults: string[], ...argv: string[]]>([
   ],
   [['VIEW is missing.', '--type must be one of'], 'announcement', 'publish', 'Rules', '--type', 'x'],
 ])('all faults of a command line are told at once: %j', async ([faults, ...argv]) => {
-  const { exitCode, stderr } = await run(argv, { env: unreachable })
+  const { exitCode, stderr } = await runCommand(argv, { env: unreachableHost })
 
   expect(exitCode).toBe(2)
   expect(
@@ -181,7 +181,7 @@ test.for<[faults: string[], ...argv: string[]]>([
 })
 
 test('a nonexistent day, or a period that ends before it begins, exits with 2', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
 
   expect(await machine.run(['usage', '--from', '2026-02-30'])).toMatchObject({
     exitCode: 2,
@@ -191,8 +191,8 @@ test('a nonexistent day, or a period that ends before it begins, exits with 2', 
 })
 
 test('svc-console knows its own names of commands alone, and exits with 2 for others', async () => {
-  expect(await run(['token'], { env: unreachable, program: svcConsole })).toMatchObject({ exitCode: 2 })
-  expect(await run(['app:token'], { env: unreachable, program: svcConsole })).toMatchObject({
+  expect(await runCommand(['token'], { env: unreachableHost, program: svcConsole })).toMatchObject({ exitCode: 2 })
+  expect(await runCommand(['app:token'], { env: unreachableHost, program: svcConsole })).toMatchObject({
     exitCode: 2,
     stderr: '--username, --email or --id is missing.\n--name is missing.\n',
   })

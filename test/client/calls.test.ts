@@ -4,7 +4,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { beforeAll, expect, test } from 'vitest'
 import { accessOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { type PackedClient, packClient, root } from '../kit/client/packed.ts'
 
@@ -213,7 +213,7 @@ test(
   'a strict program compiles with it, runs, and gets its answers',
   async () => {
     await using provider = await startProvider(answers('Good day to you.'))
-    await using config = await configFor(provider.url)
+    await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token, username } = await svc.user()
 

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
-import { answers, beginStream, chunk, configFor, refuses, stalls, startProvider } from '../kit/ai/provider.ts'
+import { answers, beginStream, buildChunk, refuses, stalls, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { administer, cloneDatabase } from '../kit/database.ts'
+import { cloneDatabase, runAdminStatement } from '../kit/database.ts'
 
 let provider: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 let svc: TestApp
 beforeAll(async () => {
   provider = await startProvider()
-  config = await configFor(provider.url)
+  config = await writeConfig(provider.url)
   svc = await startApp({ AI_CONFIG: config.file, AI_MAX_BODY: '2000' })
 })
 beforeEach(() => {
-  provider.asked.length = 0
+  provider.requests.length = 0
 })
 afterAll(async () => {
   await svc[Symbol.asyncDispose]()
@@ -68,10 +68,12 @@ test('a procedure over HTTP streams the pieces of an answer, then its usage', as
   const { promise: rest, resolve: goOn } = Promise.withResolvers<void>()
   provider.behave = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Good ' } }))
+    response.write(buildChunk({ delta: { content: 'Good ' } }))
     await rest
-    response.write(chunk({ delta: { content: 'day.' } }))
-    response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 7, completion_tokens: 3 } }))
+    response.write(buildChunk({ delta: { content: 'day.' } }))
+    response.write(
+      buildChunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 7, completion_tokens: 3 } }),
+    )
     response.end('data: [DONE]\n\n')
   }
   const { token } = await svc.user()
@@ -92,7 +94,7 @@ test('a procedure over HTTP streams the pieces of an answer, then its usage', as
 test('a procedure over HTTP reports a failure after the first piece in the stream', async () => {
   provider.behave = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Good ' } }))
+    response.write(buildChunk({ delta: { content: 'Good ' } }))
     setTimeout(() => response.destroy(), 50)
   }
   const { token } = await svc.user()
@@ -263,7 +265,7 @@ test('an error says 503 while the database is gone, and the log says why', async
   await using database = await cloneDatabase()
   await using svc = await startApp({ DATABASE_URL: database.url })
   const { token } = await svc.user()
-  await administer(`drop database ${database.name} with (force)`)
+  await runAdminStatement(`drop database ${database.name} with (force)`)
 
   const error = await clientOf(svc, token)
     .users.me.query()
@@ -273,7 +275,7 @@ test('an error says 503 while the database is gone, and the log says why', async
   expect(String(error)).not.toMatch(/svc_test|database .* does not exist|postgres/i)
   const { requestId = '' } = error as SvcError
   expect(svc.log.some((line) => line.includes(requestId) && line.includes('3D000'))).toBe(true)
-  await administer(`create database ${database.name}`)
+  await runAdminStatement(`create database ${database.name}`)
 })
 
 test('an error is none of the service where nothing listens', async () => {
@@ -292,11 +294,11 @@ test("a departing caller ends the provider's call, and the record says so", asyn
 
   const asking = clientOf(svc, token).ai.ask.mutate(ask(), { signal: going.signal })
   const gone = expect(asking).rejects.toThrow()
-  await expect.poll(() => provider.asked.length).toBe(1)
+  await expect.poll(() => provider.requests.length).toBe(1)
   going.abort()
   await gone
 
-  await expect.poll(() => provider.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => provider.requests[0]?.abortedAt).toBeDefined()
   await expect
     .poll(() => svc.rows('select outcome from usage_records where user_id = $1', [id]))
     .toEqual([{ outcome: 'aborted' }])
@@ -305,13 +307,13 @@ test("a departing caller ends the provider's call, and the record says so", asyn
 test('a caller who goes away in the middle of a stream, too', async () => {
   provider.behave = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Good ' } }))
+    response.write(buildChunk({ delta: { content: 'Good ' } }))
   }
   const { id, token } = await svc.user()
 
   for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask())) break
 
-  await expect.poll(() => provider.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => provider.requests[0]?.abortedAt).toBeDefined()
   await expect
     .poll(() => svc.rows('select outcome from usage_records where user_id = $1', [id]))
     .toEqual([{ outcome: 'aborted' }])

@@ -3,13 +3,13 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { checkOf, health } from '../kit/health.ts'
+import { findCheck, getHealth } from '../kit/health.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { type S3Server, startS3 } from '../kit/parts/s3.ts'
-import { download, PNG, storedFiles, upload } from '../kit/rooms/attachments.ts'
+import { download, listStoredFiles, PNG, upload } from '../kit/rooms/attachments.ts'
 
 let server: S3Server
 let svc: JsonApiApp
@@ -19,7 +19,7 @@ beforeAll(async () => {
   server = kept.use(await startS3())
   provider = kept.use(await startProvider(answers('A dot.')))
   const model = { input: ['text', 'image'] }
-  const config = kept.use(await configFor(provider.url, { provider: { circuit: { failures: 1 } }, model }))
+  const config = kept.use(await writeConfig(provider.url, { provider: { circuit: { failures: 1 } }, model }))
   svc = kept.use(await startJsonApi({ ...server.settings, APP_KEY, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }))
 })
 afterAll(() => kept.disposeAsync())
@@ -27,7 +27,7 @@ afterAll(() => kept.disposeAsync())
 test('an uploaded file lies encrypted in the bucket, and is downloaded whole or partly', async () => {
   const bytes = `Words. ${randomBytes(200_000).toString('hex')}`
   const { one } = await upload(svc, svc.people.ada.token, bytes)
-  const [name] = await storedFiles(svc)
+  const [name] = await listStoredFiles(svc)
 
   expect(one.attributes).toMatchObject({ uuid: name, bytes: bytes.length })
   expect(await readdir(join(svc.folder, 'files')).catch(() => [])).toEqual([])
@@ -37,7 +37,7 @@ test('an uploaded file lies encrypted in the bucket, and is downloaded whole or 
   expect((await download(svc, svc.people.bob.token, one.id)).status).toBe(404)
 
   await svc.ada.delete(`/attachments/${one.id}`)
-  expect(await storedFiles(svc)).toEqual([])
+  expect(await listStoredFiles(svc)).toEqual([])
 })
 
 test('a file from one machine is read and deleted by another through the bucket', async () => {
@@ -52,27 +52,27 @@ test('a file from one machine is read and deleted by another through the bucket'
 
   const deleted = await other.send('DELETE', `${base}/attachments/${one.id}`, { token })
   expect(deleted.status).toBe(200)
-  expect(await storedFiles(svc)).toEqual([])
+  expect(await listStoredFiles(svc)).toEqual([])
   expect((await download(svc, token, one.id)).status).toBe(404)
 })
 
 test('while the bucket is down, uploads and downloads fail without leaving anything behind', async () => {
   const { one } = await upload(svc, svc.people.ada.token, 'kept')
-  expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
+  expect(findCheck(await getHealth(svc), 'storage')).toMatchObject({ status: 'ok' })
   await server.stop()
-  const [down, report] = [await upload(svc, svc.people.ada.token, 'lost'), await health(svc)]
+  const [down, report] = [await upload(svc, svc.people.ada.token, 'lost'), await getHealth(svc)]
   const unread = await download(svc, svc.people.ada.token, one.id)
   await server.start()
 
   expect([down.status, down.errors[0]?.code, unread.status]).toEqual([503, 'unavailable', 503])
   expect(report.code).toBe(503)
-  expect(checkOf(report, 'storage')).toEqual({ name: 'storage', status: 'error', message: expect.any(String) })
+  expect(findCheck(report, 'storage')).toEqual({ name: 'storage', status: 'error', message: expect.any(String) })
   expect(JSON.stringify(report)).not.toContain(String(server.port))
   expect(await svc.rows('select from attachments')).toHaveLength(1)
   expect(await readdir(join(svc.folder, 'cache'))).toEqual([])
   expect((await download(svc, svc.people.ada.token, one.id)).bytes.toString()).toBe('kept')
   expect((await upload(svc, svc.people.ada.token, 'again')).status).toBe(201)
-  expect(checkOf(await health(svc), 'storage')).toMatchObject({ status: 'ok' })
+  expect(findCheck(await getHealth(svc), 'storage')).toMatchObject({ status: 'ok' })
 })
 
 test("a model gets files from the bucket, whose outage is not its provider's fault", async () => {
@@ -91,7 +91,7 @@ test("a model gets files from the bucket, whose outage is not its provider's fau
 
   expect([first.status, second.status, third.status]).toEqual([200, 503, 200])
   expect(await second.json()).toMatchObject({ error: { code: 'unavailable' } })
-  const sent = provider.asked.map((asked) => asked.sent.includes(picture.toString('base64')))
+  const sent = provider.requests.map((asked) => asked.sent.includes(picture.toString('base64')))
   expect([sent, provider.broken]).toEqual([[true, true], 1])
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { extract } from '../../server/files/sandbox/extract.ts'
-import { encode } from '../kit/sample-files/encodings.ts'
+import { encodeText } from '../kit/sample-files/encodings.ts'
 
 const read = (bytes: Buffer) => extract(bytes, 'plain', 10_000)
 const text = (text: string) => ({ text, truncated: false, notes: [] })
@@ -29,7 +29,7 @@ test.for<[encoding: string, text: string]>([
   ['big5', '姓名,城市\n王小明,臺北'],
   ['euc-kr', '이름,도시\n김철수,서울\n이영희,부산'],
 ])('text in %s is read as it was written: %s', async ([encoding, written]) => {
-  expect(await read(encode(written, encoding))).toEqual(text(written))
+  expect(await read(encodeText(written, encoding))).toEqual(text(written))
 })
 
 test.for([german, russian, japanese])(
@@ -49,7 +49,7 @@ test.for([german, russian, japanese])(
 )
 
 test('text that means equally much in several encodings is refused and not guessed', async () => {
-  expect(await read(encode('Jméno;Město\nŽofie;Plzeň\nŘehoř;Příbram', 'iso-8859-2'))).toEqual({
+  expect(await read(encodeText('Jméno;Město\nŽofie;Plzeň\nŘehoř;Příbram', 'iso-8859-2'))).toEqual({
     unreadable: 'unknown-encoding',
   })
 })

@@ -9,9 +9,9 @@ import { expect, test } from 'vitest'
 import type { TextKind } from '../../server/files/sandbox/content-kinds.ts'
 import { extract } from '../../server/files/sandbox/extract.ts'
 import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
-import { docx, xlsx } from '../kit/sample-files/documents.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
-import { deflatedZeros, zip } from '../kit/sample-files/zip.ts'
+import { makeDocx, makeXlsx } from '../kit/sample-files/documents.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
+import { deflateZeros, makeZip } from '../kit/sample-files/zip.ts'
 
 const MB = 1024 * 1024
 const bounds = { workers: 2, memory: 512 * MB, timeout: 30_000, maxCharacters: 10_000 }
@@ -22,8 +22,8 @@ const read = (bytes: Buffer, kind: TextKind, by = sandboxes) => by.read(Readable
 const extractHere = (bytes: Buffer, kind: TextKind) => extract(bytes, kind, bounds.maxCharacters)
 
 const bomb = (claimedSize: number) =>
-  docx(['x'], [{ name: 'word/media/a', content: '', deflated: deflatedZeros(2048), claimedSize }])
-const nestedArchive = (name: string) => docx(['x'], [{ name, content: zip([{ name: 'a', content: 'b' }]) }])
+  makeDocx(['x'], [{ name: 'word/media/a', content: '', deflated: deflateZeros(2048), claimedSize }])
+const nestedArchive = (name: string) => makeDocx(['x'], [{ name, content: makeZip([{ name: 'a', content: 'b' }]) }])
 const manyEntries = Array.from({ length: 10_001 }, (_, index) => ({ name: `word/${index}`, content: '' }))
 const passwordProtected = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(1000)])
 const deep = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth)
@@ -31,16 +31,16 @@ const deep = (depth: number, open: string, close: string) => open.repeat(depth) 
 test.each<[string, TextKind, Buffer, string]>([
   ['2 GiB of zeros in 2 MB', 'docx', bomb(2 ** 31), 'too-large'],
   ['2 GiB that the directory calls 1,000 bytes', 'docx', bomb(1000), 'damaged'],
-  ['100,000 pages', 'pdf', pdf({ lines: ['x'], repeated: 100_000 }), 'too-large'],
-  ['10,001 entries', 'docx', docx(['x'], manyEntries), 'too-large'],
+  ['100,000 pages', 'pdf', makePdf({ lines: ['x'], repeated: 100_000 }), 'too-large'],
+  ['10,001 entries', 'docx', makeDocx(['x'], manyEntries), 'too-large'],
   ['an archive in an archive', 'docx', nestedArchive('word/more.zip'), 'damaged'],
-  ['an entry outside the archive', 'docx', docx(['x'], [{ name: '../../etc/passwd', content: 'x' }]), 'damaged'],
-  ['two entries of one name', 'docx', docx(['x'], [{ name: 'word/document.xml', content: 'y' }]), 'damaged'],
-  ['an encrypted entry', 'docx', docx(['x'], [{ name: 'word/a', content: 'x', isEncrypted: true }]), 'encrypted'],
+  ['an entry outside the archive', 'docx', makeDocx(['x'], [{ name: '../../etc/passwd', content: 'x' }]), 'damaged'],
+  ['two entries of one name', 'docx', makeDocx(['x'], [{ name: 'word/document.xml', content: 'y' }]), 'damaged'],
+  ['an encrypted entry', 'docx', makeDocx(['x'], [{ name: 'word/a', content: 'x', isEncrypted: true }]), 'encrypted'],
   ['a Word document with a password', 'docx', passwordProtected, 'encrypted'],
-  ['a PDF with a password', 'pdf', pdf({ lines: ['x'], isEncrypted: true }), 'encrypted'],
-  ['a truncated PDF', 'pdf', pdf({ lines: ['x'] }).subarray(0, 60), 'damaged'],
-  ['a truncated workbook', 'xlsx', xlsx([['x']]).subarray(0, 900), 'damaged'],
+  ['a PDF with a password', 'pdf', makePdf({ lines: ['x'], isEncrypted: true }), 'encrypted'],
+  ['a truncated PDF', 'pdf', makePdf({ lines: ['x'] }).subarray(0, 60), 'damaged'],
+  ['a truncated workbook', 'xlsx', makeXlsx([['x']]).subarray(0, 900), 'damaged'],
   ['an empty PDF', 'pdf', Buffer.alloc(0), 'damaged'],
   ['an empty Word document', 'docx', Buffer.alloc(0), 'damaged'],
   [
@@ -62,9 +62,12 @@ test.each<[string, TextKind, string]>([
 })
 
 test('embedded pictures and documents are skipped, and reported as skipped', async () => {
-  const content = zip([{ name: 'a', content: 'b' }])
+  const content = makeZip([{ name: 'a', content: 'b' }])
   const pictures = ['media/1.png', 'media/1.svg', 'media/2.emf'].map((name) => ({ name: `word/${name}`, content: '' }))
-  const found = await extractHere(docx(['x'], [{ name: 'word/embeddings/sheet.xlsx', content }, ...pictures]), 'docx')
+  const found = await extractHere(
+    makeDocx(['x'], [{ name: 'word/embeddings/sheet.xlsx', content }, ...pictures]),
+    'docx',
+  )
   const notes = [
     { gap: 'pictures', count: 2 },
     { gap: 'embedded-files', count: 1 },
@@ -73,7 +76,7 @@ test('embedded pictures and documents are skipped, and reported as skipped', asy
 })
 
 test('pages of a PDF that have no text are counted', async () => {
-  const found = await extractHere(pdf({ lines: ['First page', '', ''] }), 'pdf')
+  const found = await extractHere(makePdf({ lines: ['First page', '', ''] }), 'pdf')
   expect(found).toEqual({ text: 'First page', truncated: false, notes: [{ gap: 'pages', count: 2 }] })
 })
 
@@ -82,7 +85,7 @@ test('an empty text has nothing in it, and lacks nothing', async () => {
 })
 
 test('text beyond what is kept is left out, and said to be', async () => {
-  const pages = pdf({ lines: Array.from({ length: 1000 }, (_, index) => `Page ${index} of a long report`) })
+  const pages = makePdf({ lines: Array.from({ length: 1000 }, (_, index) => `Page ${index} of a long report`) })
   const found = await extractHere(pages, 'pdf')
   expect(found).toMatchObject({ truncated: true, text: expect.stringMatching(/^Page 0 of a long report\n/) })
   expect('text' in found && found.text.length).toBeLessThanOrEqual(bounds.maxCharacters)
@@ -129,7 +132,7 @@ test('nothing that a document refers to is fetched', async () => {
   await using outside = await listener()
   const prolog = `<!DOCTYPE x [<!ENTITY % more SYSTEM "${outside.url}/dtd"> %more; <!ENTITY e SYSTEM "file:///etc/passwd">]>`
   const page = `<link rel=stylesheet href="${outside.url}/a.css"><img src="${outside.url}/a.png"><iframe src="${outside.url}/a"></iframe>read`
-  const word = await read(docx(['&e;'], [], prolog), 'docx')
+  const word = await read(makeDocx(['&e;'], [], prolog), 'docx')
   expect(JSON.stringify(word)).not.toContain('root:')
   expect(await read(Buffer.from(page), 'html')).toMatchObject({ text: expect.stringContaining('read') })
   expect(outside.requests).toEqual([])

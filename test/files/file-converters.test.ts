@@ -4,10 +4,10 @@ import { readEnv } from '../../server/config/env.ts'
 import { createConverter } from '../../server/files/file-converter.ts'
 import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
 import { createTextExtractor } from '../../server/files/text-extractor.ts'
-import { silentLog } from '../kit/log.ts'
+import { createSilentLog } from '../kit/log.ts'
 import { startConverter } from '../kit/sample-files/converter.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
-import { deflatedZeros, zip } from '../kit/sample-files/zip.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
+import { deflateZeros, makeZip } from '../kit/sample-files/zip.ts'
 
 const MB = 1024 * 1024
 const sandboxes = createSandboxPool({ workers: 1, memory: 512 * MB, timeout: 30_000, maxCharacters: 10_000 })
@@ -16,10 +16,10 @@ const sandboxes = createSandboxPool({ workers: 1, memory: 512 * MB, timeout: 30_
 async function extract(
   settings: Record<string, string>,
   mime = 'application/pdf',
-  bytes = pdf({ lines: ['our own'] }),
+  bytes = makePdf({ lines: ['our own'] }),
 ) {
   const converter = createConverter(readEnv(settings))
-  const extractor = createTextExtractor({ sandboxes, converter, log: silentLog() })
+  const extractor = createTextExtractor({ sandboxes, converter, log: createSilentLog() })
   try {
     return await extractor.extract({ mime, bytes: bytes.length, open: () => Readable.from([bytes]) })
   } finally {
@@ -30,7 +30,7 @@ async function extract(
 const ownKey = { SVC_FILE_CONVERTER_API_KEY: 'key-1' }
 const fromService = { text: 'from the service', truncated: false, notes: [] }
 const fromParser = { text: 'our own', truncated: false, notes: [] }
-const markdown = zip([
+const markdown = makeZip([
   { name: 'output/file.md', content: 'from the service' },
   { name: 'output/picture.png', content: 'a picture' },
 ])
@@ -44,7 +44,7 @@ test('the default converter gets a file with its key, and returns a Markdown arc
   expect(received).toMatchObject({ path: '/extract', authorization: 'Bearer key-1' })
   const sent = received?.form.get('file') as File
   expect(sent).toMatchObject({ name: 'file.pdf', type: 'application/pdf' })
-  expect(Buffer.from(await sent.arrayBuffer())).toEqual(pdf({ lines: ['our own'] }))
+  expect(Buffer.from(await sent.arrayBuffer())).toEqual(makePdf({ lines: ['our own'] }))
 })
 
 test('the docling converter gets a document and answers with Markdown in JSON', async () => {
@@ -89,7 +89,7 @@ test('text and what a converter does not take are not sent to it', async () => {
   expect(service.received).toEqual([])
 })
 
-const bomb = zip([{ name: 'a.md', content: '', deflated: deflatedZeros(2048), claimedSize: 2 ** 31 }])
+const bomb = makeZip([{ name: 'a.md', content: '', deflated: deflateZeros(2048), claimedSize: 2 ** 31 }])
 
 test.each([
   ['an error', { answer: 'busy', status: 503 }],

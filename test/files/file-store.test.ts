@@ -11,7 +11,7 @@ import type { Blobs } from '../../server/stores/blobs/blobs.ts'
 import { createFileStore } from '../../server/stores/file-store.ts'
 import { sealedStorage } from '../../server/stores/sealed-storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { allOf, inParts, openStore } from '../kit/files/store.ts'
+import { collectItems, openStore, splitBytes } from '../kit/files/blob-store.ts'
 import { startS3 } from '../kit/parts/s3.ts'
 
 const [KEY, OTHER] = ['a key of thirty-two characters, or more', 'another key of thirty-two characters, too']
@@ -41,7 +41,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     await server[Symbol.asyncDispose]()
   })
 
-  const write = (bytes: Buffer, size = 10_000) => store.write(inParts(bytes, size))
+  const write = (bytes: Buffer, size = 10_000) => store.write(splitBytes(bytes, size))
 
   async function read(file: StoredFile, start?: number, end?: number, from = store): Promise<Buffer> {
     const range = start === undefined ? undefined : { start, end: end ?? file.bytes - 1 }
@@ -54,15 +54,15 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   /** Overwrites the stored bytes of a file. */
   async function replace(file: StoredFile, bytes: Buffer) {
     await blobs.remove(keyOf(file))
-    await blobs.put(keyOf(file), inParts(bytes, 100_000))
+    await blobs.put(keyOf(file), splitBytes(bytes, 100_000))
   }
 
-  const namesOf = async () => (await allOf(store.list())).map(({ name }) => name)
+  const namesOf = async () => (await collectItems(store.list())).map(({ name }) => name)
 
   test('files whose bytes fail at once leave nothing behind', async () => {
     const before = await namesOf()
     async function* failing() {
-      yield* inParts(Buffer.alloc(0), 1)
+      yield* splitBytes(Buffer.alloc(0), 1)
       throw new Problem('invalid')
     }
 
@@ -187,13 +187,13 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 
   test('stored files are listed in the order of names with their times', async () => {
     const files = await Promise.all(Array.from({ length: 20 }, () => write(randomBytes(10))))
-    await blobs.put('sealed/no-file-of-ours', inParts(Buffer.from('x'), 1))
-    const listed = await allOf(store.list())
+    await blobs.put('sealed/no-file-of-ours', splitBytes(Buffer.from('x'), 1))
+    const listed = await collectItems(store.list())
 
     expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(files.map(({ name }) => name)))
     expect(listed.map(({ name }) => name)).toEqual(listed.map(({ name }) => name).sort())
     for (const { modifiedAt } of listed) expect(Math.abs(Date.now() - modifiedAt.getTime())).toBeLessThan(600_000)
-    expect(await allOf(blobs.list('nothing-here/'))).toEqual([])
+    expect(await collectItems(blobs.list('nothing-here/'))).toEqual([])
   })
 
   test('a file that is not there fails for its reader, and for nobody else', async () => {
@@ -243,7 +243,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   test('the check says that files can be written, and leaves none', async () => {
     await blobs.check()
 
-    expect(await allOf(blobs.list('health/'))).toEqual([])
+    expect(await collectItems(blobs.list('health/'))).toEqual([])
   })
 })
 
@@ -262,7 +262,7 @@ test('a picture that the disk cannot read is not taken for a missing one', async
 
 test('a local file can be read by the service alone', async () => {
   const { folder, blobs, close } = await openStore({})
-  const { name } = await createFileStore(createVault(KEY), blobs).write(inParts(Buffer.from('x'), 1))
+  const { name } = await createFileStore(createVault(KEY), blobs).write(splitBytes(Buffer.from('x'), 1))
 
   expect((await stat(join(folder, 'files/sealed', name.slice(0, 2), name))).mode & 0o777).toBe(0o600)
   await close()

@@ -6,10 +6,10 @@ import { describe, expect, test, vi } from 'vitest'
 import type { JobHandlers } from '../../routers/ports/job-queue.ts'
 import { connect } from '../../server/database/database.ts'
 import { DatabaseJobQueue } from '../../server/stores/job-queue.ts'
-import { administer, cloneDatabase, emptyDatabase } from '../kit/database.ts'
-import { silentLog } from '../kit/log.ts'
+import { cloneDatabase, createEmptyDatabase, runAdminStatement } from '../kit/database.ts'
+import { createSilentLog } from '../kit/log.ts'
 
-const log = silentLog()
+const log = createSilentLog()
 const SOON = { timeout: 20_000, interval: 20 }
 
 /** Starts a replica that records the jobs that it completed and those that it gave up. */
@@ -55,8 +55,8 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
 /** Creates a database role that owns nothing. */
 async function ordinaryRole() {
   const name = `svc_role_${randomUUID().replaceAll('-', '')}`
-  await administer(`create role ${name} login password 'secret'`)
-  return { name, [Symbol.asyncDispose]: () => administer(`drop role ${name}`) }
+  await runAdminStatement(`create role ${name} login password 'secret'`)
+  return { name, [Symbol.asyncDispose]: () => runAdminStatement(`drop role ${name}`) }
 }
 
 // These run concurrently, as one of them waits until a replica is considered dead.
@@ -142,11 +142,11 @@ describe.concurrent('the job queue', () => {
 
   test('an ordinary role creates the tables of jobs, or learns which right is missing', async () => {
     await using role = await ordinaryRole()
-    await using database = await emptyDatabase()
+    await using database = await createEmptyDatabase()
     const url = Object.assign(new URL(database.url), { username: role.name, password: 'secret' })
     await using worker = await replica(url.href)
     await expect(worker.work()).rejects.toThrow('permission denied for database')
-    await administer(`grant create on database ${database.name} to ${role.name}`)
+    await runAdminStatement(`grant create on database ${database.name} to ${role.name}`)
     await worker.work()
     await worker.enqueue([1])
     await vi.waitFor(() => expect(worker.done).toEqual([1]), SOON)

@@ -6,13 +6,13 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { USERDATA } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { KEY, NEWER, SOON, startUpkeep, UNKNOWN, type Upkeep } from '../kit/files/upkeep.ts'
+import { type FileMaintenance, KEY, NEWER, SOON, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
-import { newPerson, newRoom } from '../kit/rooms/messages.ts'
+import { createPerson, createRoom } from '../kit/rooms/messages.ts'
 
-let upkeep: Upkeep
+let upkeep: FileMaintenance
 beforeAll(async () => {
-  upkeep = await startUpkeep()
+  upkeep = await startMaintenance()
 })
 afterAll(() => upkeep[Symbol.asyncDispose]())
 
@@ -21,7 +21,7 @@ const square = PNG.toString('base64')
 /** Creates a person and a room with a picture each; returns the paths of the large ones. */
 async function withPictures() {
   const { svc } = upkeep
-  const room = await newRoom(svc, ['editor'])
+  const room = await createRoom(svc, ['editor'])
   await room.admin.update('rooms', room.id, { avatar: square })
   await room.editor.update('users', String(room.editor.id), { avatar: square })
   const [paths] = await svc.rows<{ ofRoom: string; ofPerson: string }>(
@@ -72,7 +72,7 @@ test('svc files rotate seals the keys of pictures with the new application key',
 test('svc files rotate seals anew what front-end migrations keep for waiting people', async () => {
   const { svc, clear, command } = upkeep
   await clear()
-  const people = await Promise.all(Array.from({ length: 3 }, () => newPerson(svc)))
+  const people = await Promise.all(Array.from({ length: 3 }, () => createPerson(svc)))
   const sealed = people.map((_, n) => createVault(n === 0 ? `${UNKNOWN}` : `${KEY}`).seal(`{"n":${n}}`, USERDATA))
   await svc.rows(
     `with migrations as (insert into frontend_migrations (name) select 'm' || n from generate_series(1, 50) n returning id)

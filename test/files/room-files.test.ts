@@ -4,18 +4,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
-import { type GivenFile, playFile } from '../kit/rooms/file-scenario.ts'
-import { newRoom } from '../kit/rooms/messages.ts'
+import { type FileScenarioOptions, playFileScenario } from '../kit/rooms/file-scenario.ts'
+import { createRoom } from '../kit/rooms/messages.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { roomKey } from '../kit/web/crypto.ts'
 
 const CHUNK = 64 * 1024
 
 let svc: JsonApiApp
-let given: GivenFile
+let given: FileScenarioOptions
 beforeAll(async () => {
   svc = await startJsonApi()
-  const { id: room, admin, editor } = await newRoom(svc, ['editor'])
+  const { id: room, admin, editor } = await createRoom(svc, ['editor'])
   given = { base: svc.url + base, ada: admin.token, bob: editor.token, room, roomKey, bytes: 2 * CHUNK + 1000 }
 })
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -42,7 +42,7 @@ const played = {
 }
 
 test('a file from a browser opens for another member in Node, unless altered', async () => {
-  expect(await playFile(web, given)).toEqual(played)
+  expect(await playFileScenario(web, given)).toEqual(played)
 })
 
 testWith('chromium')(
@@ -53,7 +53,7 @@ testWith('chromium')(
     await chromium.page.goto('/login')
 
     // The script is a text, as the test runner would transform an import in the code.
-    const script = `import('/assets/crypto.js').then((web) => (${playFile})(web, ${JSON.stringify(given)}))`
+    const script = `import('/assets/crypto.js').then((web) => (${playFileScenario})(web, ${JSON.stringify(given)}))`
     expect(await chromium.page.evaluate(script)).toEqual(played)
   },
 )

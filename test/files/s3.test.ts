@@ -10,7 +10,7 @@ import { expect, test } from 'vitest'
 import { s3Blobs } from '../../server/stores/blobs/s3-blobs.ts'
 import { createFileStore } from '../../server/stores/file-store.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { allOf, inParts, openStore } from '../kit/files/store.ts'
+import { collectItems, openStore, splitBytes } from '../kit/files/blob-store.ts'
 import { startS3 } from '../kit/parts/s3.ts'
 
 const KEY = 'a key of thirty-two characters, or more'
@@ -18,13 +18,13 @@ const KEY = 'a key of thirty-two characters, or more'
 test('a bucket of more files than an answer names is listed to its end', async () => {
   await using server = await startS3()
   const { blobs, close } = await openStore(server.settings)
-  await blobs.put('sealed/0', inParts(Buffer.from('x'), 1))
+  await blobs.put('sealed/0', splitBytes(Buffer.from('x'), 1))
   const [folder, kinds] = [join(server.directory, 'sealed'), await readdir(join(server.directory, 'sealed'))]
   const names = Array.from({ length: 1100 }, (_, index) => `${10_000 + index}`)
   for (const name of names)
     await Promise.all(kinds.map((kind) => link(join(folder, kind), join(folder, kind.replace('0', name)))))
 
-  expect((await allOf(blobs.list('sealed/'))).map(({ key }) => key)).toEqual(
+  expect((await collectItems(blobs.list('sealed/'))).map(({ key }) => key)).toEqual(
     ['0', ...names].map((name) => `sealed/${name}`),
   )
   await close()
@@ -35,21 +35,21 @@ test('an S3 server that is down, refuses the key or hangs is an outage', async (
   const { settings } = server
   const { blobs, close } = await openStore(settings)
   const wrong = await openStore({ ...settings, S3_ACCESS_KEY: 'another key' })
-  const file = await createFileStore(createVault(KEY), blobs).write(inParts(Buffer.from('x'), 1))
+  const file = await createFileStore(createVault(KEY), blobs).write(splitBytes(Buffer.from('x'), 1))
   const unavailable = { problem: 'unavailable' }
 
   await expect(wrong.blobs.check()).rejects.toMatchObject(unavailable)
   await server.stop()
   const store = createFileStore(createVault(KEY), blobs)
-  await expect(store.write(inParts(Buffer.from('x'), 1))).rejects.toMatchObject(unavailable)
+  await expect(store.write(splitBytes(Buffer.from('x'), 1))).rejects.toMatchObject(unavailable)
   await expect(buffer(store.read(file))).rejects.toMatchObject(unavailable)
   await expect(store.remove([file.name])).rejects.toMatchObject(unavailable)
-  await expect(allOf(store.list())).rejects.toMatchObject(unavailable)
+  await expect(collectItems(store.list())).rejects.toMatchObject(unavailable)
 
   await using silent = await startSilent()
   const access = { region: 'us-east-1', accessKeyId: 'id', secretAccessKey: 'secret', byteTimeout: 200 }
   const hanging = s3Blobs({ ...access, endpoint: silent.endpoint, bucket: 'files', spoolFolder: wrong.folder })
-  await expect(hanging.put('sealed/x', inParts(randomBytes(8 * 1024 * 1024), 64 * 1024))).rejects.toMatchObject(
+  await expect(hanging.put('sealed/x', splitBytes(randomBytes(8 * 1024 * 1024), 64 * 1024))).rejects.toMatchObject(
     unavailable,
   )
   await expect(buffer(hanging.get('sealed/x'))).rejects.toMatchObject(unavailable)
@@ -70,8 +70,8 @@ test('each request to a bucket is signed with the secret, its body included', as
   const [folder, secretAccessKey] = [await mkdtemp(join(tmpdir(), 'svc-files-')), 'a secret that nobody sees']
   const access = { region: 'eu-north-7', accessKeyId: 'AKIDEXAMPLE', secretAccessKey, endpoint: server.endpoint }
   const blobs = s3Blobs({ ...access, bucket: 'files', spoolFolder: folder })
-  await blobs.put('sealed/ab/one', inParts(randomBytes(300_000), 7000))
-  await allOf(blobs.list('sealed/'))
+  await blobs.put('sealed/ab/one', splitBytes(randomBytes(300_000), 7000))
+  await collectItems(blobs.list('sealed/'))
   await buffer(blobs.get('sealed/ab/one', { start: 0, end: 9 }))
   await blobs.remove('sealed/ab/one')
 

@@ -2,21 +2,29 @@ import { rm, truncate } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FILE_KEY } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { KEY, MAX_FILES, NEWER, SOON, startUpkeep, UNKNOWN, type Upkeep } from '../kit/files/upkeep.ts'
+import {
+  type FileMaintenance,
+  KEY,
+  MAX_FILES,
+  NEWER,
+  SOON,
+  startMaintenance,
+  UNKNOWN,
+} from '../kit/files/maintenance.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
-import { download, sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
-import { newPerson, newRoom } from '../kit/rooms/messages.ts'
+import { download, listStoredFiles, sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { createPerson, createRoom } from '../kit/rooms/messages.ts'
 
-let upkeep: Upkeep
+let upkeep: FileMaintenance
 beforeAll(async () => {
-  upkeep = await startUpkeep()
+  upkeep = await startMaintenance()
 })
 afterAll(() => upkeep[Symbol.asyncDispose]())
 
 test('svc files verify reports attachments without file, orphaned files and unreadable ones', async () => {
   const { svc, clear, command, pathOf, uploadFor, putOrphan } = upkeep
   await clear()
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const [whole, gone, cut, foreign] = await Promise.all([1, 2, 3, 4].map(() => uploadFor(person)))
   const fine = await command(['verify'])
   expect(fine).toMatchObject({ exitCode: 0, record: { attachments: 4, files: 4, read: 4, listed: [] } })
@@ -52,7 +60,7 @@ test('svc files verify reports attachments without file, orphaned files and unre
 test('svc files rotate seals the keys of files with the new application key', async () => {
   const { svc, clear, command, uploadFor } = upkeep
   await clear()
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const [one, other] = [await uploadFor(person), await uploadFor(person)]
   await expect
     .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
@@ -86,7 +94,7 @@ test('svc files rotate seals the keys of files with the new application key', as
 test('svc files stats counts files and bytes by kind, state and owner', async () => {
   const { svc, clear, command, uploadFor } = upkeep
   await clear()
-  const [few, many] = [await newPerson(svc), await newPerson(svc)]
+  const [few, many] = [await createPerson(svc), await createPerson(svc)]
   for (const person of [few, many, many]) await uploadFor(person)
   await expect
     .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
@@ -109,10 +117,10 @@ test('svc files stats counts files and bytes by kind, state and owner', async ()
 test('files older than RETENTION_FILES_MONTHS are deleted, and newer ones of other rooms stay', async () => {
   const { svc, clear, command, uploadFor } = upkeep
   await clear()
-  const [old, recent] = [await newRoom(svc, ['editor']), await newRoom(svc, ['editor'])]
+  const [old, recent] = [await createRoom(svc, ['editor']), await createRoom(svc, ['editor'])]
   const [first, second] = [await uploadFor(old.editor), await uploadFor(recent.editor)]
-  const message = await sendWith(old.editor, old.id, [first.id])
-  await sendWith(recent.editor, recent.id, [second.id])
+  const message = await sendAttachments(old.editor, old.id, [first.id])
+  await sendAttachments(recent.editor, recent.id, [second.id])
   await expect
     .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
     .toBe(0)
@@ -124,13 +132,13 @@ test('files older than RETENTION_FILES_MONTHS are deleted, and newer ones of oth
   expect((await command(['expired'])).record).toEqual([byRoom])
   expect((await command(['expired', '--months', '4'])).record).toHaveLength(2)
   expect((await command(['expired'], { RETENTION_FILES_MONTHS: '' })).record).toEqual([])
-  expect(await storedFiles(svc)).toHaveLength(2)
+  expect(await listStoredFiles(svc)).toHaveLength(2)
   await using without = await startJsonApi()
   expect(await without.host.files.deleteExpired()).toEqual({ deleted: 0 })
 
   const both = await Promise.all([svc.host.files.deleteExpired(), svc.host.files.deleteExpired()])
   expect(both.map(({ deleted }) => deleted).toSorted()).toEqual([0, 1])
-  expect(await storedFiles(svc)).toEqual([second.name])
+  expect(await listStoredFiles(svc)).toEqual([second.name])
   expect((await download(svc, old.editor.token, first.id)).status).toBe(404)
   expect((await download(svc, recent.admin.token, second.id)).bytes.toString()).toBe('some words')
   const { changes } = await old.changes(old.admin, position)
@@ -142,7 +150,7 @@ test('files older than RETENTION_FILES_MONTHS are deleted, and newer ones of oth
 
 test('a person keeps no more files than allowed despite concurrent uploads', async () => {
   const { svc, uploadFor } = upkeep
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   for (let count = 1; count < MAX_FILES; count++) await uploadFor(person, 'x')
   const last = await Promise.all([1, 2, 3].map(() => upload(svc, person.token, 'x')))
 
@@ -150,7 +158,7 @@ test('a person keeps no more files than allowed despite concurrent uploads', asy
   const refused = await upload(svc, person.token, 'x')
   expect([refused.status, refused.text.includes(`A person keeps at most ${MAX_FILES} files.`)]).toEqual([422, true])
   expect((await svc.rows('select from attachments where uploader_id = $1', [person.id])).length).toBe(MAX_FILES)
-  expect((await upload(svc, (await newPerson(svc)).token, 'x')).status).toBe(201)
+  expect((await upload(svc, (await createPerson(svc)).token, 'x')).status).toBe(201)
 })
 
 test('many tiny files count for the blocks that they take', async () => {
@@ -165,7 +173,7 @@ test('many tiny files count for the blocks that they take', async () => {
 test('a text whose job was lost is read, and no job is duplicated', async () => {
   const { svc, clear, uploadFor } = upkeep
   await clear()
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const { id } = await uploadFor(person)
   const state = async () => (await person.get(`/attachments/${id}`)).one.attributes['textState']
   await expect.poll(state, SOON).toBe('ready')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 
@@ -15,7 +15,7 @@ const PASSWORD = 'a long new password'
 
 const command = (...argv: string[]) => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
-  return run(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', BASE_URL: svc.url } })
+  return runCommand(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', BASE_URL: svc.url } })
 }
 
 async function invite(username: string) {

@@ -3,8 +3,8 @@ import type { Person } from '../../routers/core/caller.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
-import { newName } from '../kit/identity/names.ts'
+import { addAccount, buildFirstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { newName } from '../kit/identity/people.ts'
 
 let svc: TestApp
 let atHttps: TestApp
@@ -219,7 +219,7 @@ describe('the contexts of a request', () => {
     expect(await during(() => browser.send('POST', '/logout'))).toEqual([])
     expect(await during(() => browser.login(ada, 'wrong'))).toEqual([])
     expect(await during(() => browser.login(bobName))).toEqual([{ cause: 'login', from: 'guest', to: 'registering' }])
-    expect(await during(() => browser.send('POST', '/handshake', { body: firstKeys() }))).toEqual([
+    expect(await during(() => browser.send('POST', '/handshake', { body: buildFirstKeys() }))).toEqual([
       { cause: 'registration', from: 'registering', to: 'user', userId: bob },
     ])
     expect(await during(() => browser.send('POST', '/req/profile/reset'))).toEqual([

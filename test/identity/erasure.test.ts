@@ -5,11 +5,11 @@ import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { metadata } from '../kit/catalogue.ts'
-import { ada, host } from '../kit/command-line.ts'
+import { adaFlags, openHost } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
+import { afterPasswordCheck } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
-import { afterComparing } from '../kit/while-changing.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -101,8 +101,8 @@ test('the schema lets nothing that hangs on a person hold them back', async () =
 type Person = { id: number }
 
 test('removing a user changes nothing when one table cannot be erased', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
   await machine.rows(usageOf(2, 1))
   await machine.rows('create table letters (keeper int references users)')
@@ -117,8 +117,8 @@ test('removing a user changes nothing when one table cannot be erased', async ()
 })
 
 test('removing a user erases their data, keeps anonymous usage, and counts both', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
   for (const name of ['laptop', 'phone']) await machine.run(['token', '--username', 'ada', '--name', name])
   await machine.run(['token', '--username', 'bob', '--name', 'notebook'])
@@ -187,7 +187,7 @@ test('removing a user changes nothing where the accounts cannot be changed', asy
 test('removing a user stops a sign-in whose password is just being compared', async () => {
   await using svc = await startApp()
   await addAccount(svc, 'ada')
-  afterComparing(svc, () => svc.host.admin.removeUser({ user: { username: 'ada' } }))
+  afterPasswordCheck(svc, () => svc.host.admin.removeUser({ user: { username: 'ada' } }))
 
   expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { invite, join, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { invite, joinRoom, makeRoom, startRooms } from '../kit/rooms/rooms.ts'
 
 const start = async (settings: Record<string, string> = {}) => {
   const svc = await startRooms(settings)
@@ -26,7 +26,13 @@ test('people are found by any spelling of a part of their name or username', asy
   expect(await svc.names('GRAC')).toEqual(['grace'])
   expect(await svc.names('  Ångst ')).toEqual(['linus'])
   expect(await svc.found('the bob')).toEqual([
-    { id: `${svc.people.bob.id}`, displayName: 'The bob', username: 'bob', email: null, publicKey: publicKeyOf('bob') },
+    {
+      id: `${svc.people.bob.id}`,
+      displayName: 'The bob',
+      username: 'bob',
+      email: null,
+      publicKey: makePublicKey('bob'),
+    },
   ])
 })
 
@@ -85,10 +91,10 @@ test('people who share a room see each other without addresses until one is remo
   const path = `/users/${svc.people.bob.id}`
   expect((await svc.ada.get(path)).status).toBe(404)
   const room = await makeRoom(svc.ada)
-  const member = await join(svc, room, 'bob', 'viewer')
+  const member = await joinRoom(svc, room, 'bob', 'viewer')
 
   const { one } = await svc.ada.get(path)
-  expect(one.attributes).toMatchObject({ username: 'bob', publicKey: publicKeyOf('bob') })
+  expect(one.attributes).toMatchObject({ username: 'bob', publicKey: makePublicKey('bob') })
   expect(one.attributes).not.toHaveProperty('email')
   expect((await svc.cyd.get(path)).status).toBe(404)
   expect((await svc.ada.get('/users')).list).toHaveLength(3)

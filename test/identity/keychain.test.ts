@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
 
 const base = '/api/svc/v1/user-keychain-values'
 const value = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(part).toString('base64')).join('|')
@@ -23,7 +23,7 @@ const newName = () => `person${++people}`
 async function withKeys(svc: TestApp) {
   const username = newName()
   const { browser, id } = await signIn(svc, username, { keys: false })
-  const { status } = await browser.send('POST', '/handshake', { body: firstKeys(username) })
+  const { status } = await browser.send('POST', '/handshake', { body: buildFirstKeys(username) })
   expect(status).toBe(200)
   return { browser, id, username }
 }
@@ -61,7 +61,7 @@ test('a keychain takes entries, replaces those there are and gives the whole bac
   const { browser, username } = await withKeys(svc)
 
   const { status, body } = await update(browser, {
-    publicKey: publicKeyOf('another'),
+    publicKey: makePublicKey('another'),
     set: [entry('lab'), entry('aiConvKey', 'ai_conv', 'new')],
     remove: [{ key: 'nothing', keyType: 'room_key' }],
   })
@@ -72,7 +72,7 @@ test('a keychain takes entries, replaces those there are and gives the whole bac
   expect(Object.fromEntries(written)).toMatchObject({ lab: value('lab'), aiConvKey: value('new') })
   expect(written).toHaveLength(4)
   expect(await svc.rows('select public_key from users where username = $1', [username])).toEqual([
-    { public_key: publicKeyOf('another') },
+    { public_key: makePublicKey('another') },
   ])
 })
 
@@ -106,7 +106,7 @@ test.for([
   ['a removal without a type', { remove: [{ key: 'x' }] }],
   ['a public key that is none', { publicKey: '<key>' }],
   ['a public key of another kind', { publicKey: 'a2V5' }],
-  ['a public key with something behind it', { publicKey: `${publicKeyOf()}AAAA` }],
+  ['a public key with something behind it', { publicKey: `${makePublicKey()}AAAA` }],
   ['a public key whose modulus is even', { publicKey: evenKey() }],
 
   ['a member that is not known', { newPublicKey: 'YQ==' }],
@@ -145,7 +145,7 @@ test('a keychain survives two browsers at once', async () => {
 
 test('the validator is the sealed public key, with the clear one beside it', async () => {
   const { browser, username } = await withKeys(svc)
-  const keys = firstKeys(username)
+  const keys = buildFirstKeys(username)
 
   const { status, body } = await browser.send('GET', `${base}/actions/validator`)
 
@@ -188,7 +188,7 @@ test("the quota of a keychain refuses an entry too many by the limit's name", as
   const keyBefore = await small.rows('select public_key, updated_at from users order by id')
 
   const refused = await update(browser, {
-    publicKey: publicKeyOf('third'),
+    publicKey: makePublicKey('third'),
     remove: [entry('k0')].map(slot),
     set: many(2, 'new'),
   })
@@ -230,7 +230,7 @@ test('the quota of a keychain holds when many browsers add to it at once', async
 
 test('the quota of a keychain also holds for the first keys, and keeps none', async () => {
   const { browser } = await signIn(small, 'ada', { known: false })
-  const keys = firstKeys()
+  const keys = buildFirstKeys()
   const keychain = [...keys.keychain, ...large(5)]
 
   const refused = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
@@ -281,7 +281,7 @@ test('a keychain of thousands comes whole, in the list and after a change', asyn
 
 /** Makes a key with an even modulus, which no RSA key has and browsers refuse. */
 function evenKey() {
-  const der = Buffer.from(publicKeyOf(), 'base64')
+  const der = Buffer.from(makePublicKey(), 'base64')
   der[der.length - 6] = 2
   return der.toString('base64')
 }

@@ -1,21 +1,22 @@
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { later } from '../kit/clock.ts'
+import { addAccount, buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { advanceClock } from '../kit/clock.ts'
 import {
-  ask,
+  ANY_HANDLE,
   CHROME,
-  come as comeAs,
-  end,
-  endOthers,
+  signInWithAgent as comeAs,
+  endOtherSessions,
+  endSession,
   FIREFOX,
-  handle,
-  handleOf,
-  type Listed,
-  list,
-  standings,
-} from '../kit/identity/own-sessions.ts'
-import { guest, user } from '../kit/identity/sessions.ts'
+  GUEST,
+  type ListedSession,
+  readOwnHandle,
+  readSessionList,
+  readStandings,
+  requestSessions,
+  SIGNED_IN,
+} from '../kit/identity/sessions.ts'
 
 const MINUTE = 60_000
 
@@ -40,9 +41,9 @@ test('the sessions of a person are listed by time and device, without their secr
   const there = await come(svc, CHROME)
   const here = await come(svc, FIREFOX)
 
-  const { status, body, text, headers } = await ask(here)
+  const { status, body, text, headers } = await requestSessions(here)
 
-  const times = { handle, beganAt: moment, lastUsedAt: moment }
+  const times = { handle: ANY_HANDLE, beganAt: moment, lastUsedAt: moment }
   expect([status, body]).toEqual([
     200,
     {
@@ -64,7 +65,7 @@ test('the sessions of a person are listed by time and device, without their secr
     expect(text).not.toContain(secret)
     expect(svc.log.join()).not.toContain(secret)
   }
-  expect((await list(there)).map(({ isCurrent, system }) => [system, isCurrent])).toEqual([
+  expect((await readSessionList(there)).map(({ isCurrent, system }) => [system, isCurrent])).toEqual([
     ['Linux', false],
     ['Windows', true],
   ])
@@ -73,28 +74,28 @@ test('the sessions of a person are listed by time and device, without their secr
 test('the sessions of a person are over as soon as another session ends them', async () => {
   const svc = shared
   const [here, there, elsewhere] = [await come(svc), await come(svc, CHROME), await come(svc)]
-  const which = await handleOf(there)
+  const which = await readOwnHandle(there)
 
-  const { status, body } = await end(here, which)
+  const { status, body } = await endSession(here, which)
 
   expect([status, body]).toEqual([200, { result: { data: {} } }])
-  expect(await standings(here, there, elsewhere)).toEqual([user, guest, user])
-  expect(await list(here)).toHaveLength(2)
-  expect((await end(here, which)).status).toBe(404)
+  expect(await readStandings(here, there, elsewhere)).toEqual([SIGNED_IN, GUEST, SIGNED_IN])
+  expect(await readSessionList(here)).toHaveLength(2)
+  expect((await endSession(here, which)).status).toBe(404)
 })
 
 test("the sessions of a person end at one's request, which continues under another id", async () => {
   const svc = shared
   const [here, there, elsewhere] = [await come(svc), await come(svc), await come(svc)]
   const before = here.copy()
-  const beganAt = (await list(here)).find(({ isCurrent }) => isCurrent)?.beganAt
+  const beganAt = (await readSessionList(here)).find(({ isCurrent }) => isCurrent)?.beganAt
 
-  const { status, body } = await endOthers(here)
+  const { status, body } = await endOtherSessions(here)
 
   expect([status, body]).toEqual([200, { result: {} }])
-  expect(await standings(here, there, elsewhere, before)).toEqual([user, guest, guest, guest])
-  expect(await list(here)).toEqual([
-    { handle, beganAt, lastUsedAt: moment, browser: 'Firefox', system: 'Linux', isCurrent: true },
+  expect(await readStandings(here, there, elsewhere, before)).toEqual([SIGNED_IN, GUEST, GUEST, GUEST])
+  expect(await readSessionList(here)).toEqual([
+    { handle: ANY_HANDLE, beganAt, lastUsedAt: moment, browser: 'Firefox', system: 'Linux', isCurrent: true },
   ])
 })
 
@@ -102,12 +103,12 @@ test('the sessions of a person are signed out of when they end themselves', asyn
   const svc = shared
   const [here, there] = [await come(svc), await come(svc)]
 
-  const { status, body, headers } = await end(here, await handleOf(here))
+  const { status, body, headers } = await endSession(here, await readOwnHandle(here))
 
   expect([status, body]).toEqual([200, { result: { data: { redirectUri: '/login' } } }])
   expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
   expect(here.session).toBeUndefined()
-  expect(await list(there)).toHaveLength(1)
+  expect(await readSessionList(there)).toHaveLength(1)
 })
 
 test('the sessions of a person are one through registration, new sign-ins and new keys', async () => {
@@ -116,15 +117,15 @@ test('the sessions of a person are one through registration, new sign-ins and ne
   const seen: string[] = []
 
   for (const step of [
-    () => browser.send('POST', '/handshake', { body: firstKeys() }),
+    () => browser.send('POST', '/handshake', { body: buildFirstKeys() }),
     () => browser.login('newcomer'),
     async () => {
       await browser.send('POST', '/req/profile/reset')
-      return browser.send('POST', '/handshake', { body: firstKeys('second') })
+      return browser.send('POST', '/handshake', { body: buildFirstKeys('second') })
     },
   ]) {
     expect((await step()).status).toBe(200)
-    const [{ handle: current, isCurrent }, ...others] = (await list(browser)) as [Listed]
+    const [{ handle: current, isCurrent }, ...others] = (await readSessionList(browser)) as [ListedSession]
     expect([isCurrent, others]).toEqual([true, []])
     seen.push(current)
   }
@@ -145,17 +146,19 @@ test.for([
 
   await leave(svc, there)
 
-  expect(await list(await come(svc))).toEqual([expect.objectContaining({ browser: 'Firefox', isCurrent: true })])
-  expect(await there.standing()).toBe(guest)
+  expect(await readSessionList(await come(svc))).toEqual([
+    expect.objectContaining({ browser: 'Firefox', isCurrent: true }),
+  ])
+  expect(await there.standing()).toBe(GUEST)
 })
 
 test('the sessions of a person are not listed once their time is over', async () => {
   const svc = shared
   await come(svc, CHROME)
 
-  later(121 * MINUTE)
+  advanceClock(121 * MINUTE)
 
-  expect(await list(await come(svc))).toHaveLength(1)
+  expect(await readSessionList(await come(svc))).toHaveLength(1)
 })
 
 test('the sessions of a person stay listed while they are used', async () => {
@@ -163,11 +166,11 @@ test('the sessions of a person stay listed while they are used', async () => {
   const here = await come(svc)
 
   for (let use = 0; use < 3; use++) {
-    later(80 * MINUTE)
+    advanceClock(80 * MINUTE)
     await here.send('GET', '/api/svc/v1/users/me')
   }
 
-  expect(await list(here)).toHaveLength(1)
+  expect(await readSessionList(here)).toHaveLength(1)
 })
 
 test('the sessions of a person are listed with the last used first', async () => {
@@ -175,23 +178,23 @@ test('the sessions of a person are listed with the last used first', async () =>
   const there = await come(svc, CHROME)
   const here = await come(svc, FIREFOX)
 
-  later(61_000)
+  advanceClock(61_000)
   await there.send('GET', '/api/svc/v1/users/me')
-  later(61_000)
-  const listed = await list(await come(svc))
+  advanceClock(61_000)
+  const listed = await readSessionList(await come(svc))
 
   expect(listed.map(({ browser }) => browser)).toEqual(['Firefox', 'Chrome', 'Firefox'])
   const [, chrome, firefox] = listed
   expect(Date.parse(chrome!.lastUsedAt) - Date.parse(firefox!.lastUsedAt)).toBeGreaterThan(60_000)
   expect(Date.parse(chrome!.lastUsedAt) - Date.parse(chrome!.beganAt)).toBeGreaterThan(60_000)
-  expect(await here.standing()).toBe(user)
+  expect(await here.standing()).toBe(SIGNED_IN)
 })
 
 test('the sessions of a person that begin at the same moment are all listed', async () => {
   const svc = shared
   const browsers = await Promise.all(Array.from({ length: 8 }, () => come(svc)))
 
-  const listed = await list(browsers[0]!)
+  const listed = await readSessionList(browsers[0]!)
 
   expect(new Set(listed.map(({ handle }) => handle)).size).toBe(8)
 })
@@ -213,14 +216,14 @@ test('the sessions of a person who is registering end when that person is remove
   const newcomer = `newcomer-${account}`
   const { browser: late } = await signIn(svc, newcomer, { known: false })
   const { browser } = await signIn(svc, newcomer, { known: false })
-  await browser.send('POST', '/handshake', { body: firstKeys() })
+  await browser.send('POST', '/handshake', { body: buildFirstKeys() })
   const mine = `select * from sessions s where subject->>'username' = $1 or exists (select from users u where u.id = s.user_id and username = $1)`
   expect(await svc.rows(mine, [newcomer])).toHaveLength(2)
-  expect(await standings(late, browser)).toEqual(['internal_registering_user', user])
+  expect(await readStandings(late, browser)).toEqual(['internal_registering_user', SIGNED_IN])
 
   await svc.host.admin.removeUser({ user: { username: newcomer } })
 
-  expect(await standings(late, browser)).toEqual([guest, guest])
+  expect(await readStandings(late, browser)).toEqual([GUEST, GUEST])
   expect(await svc.rows(mine, [newcomer])).toEqual([])
 })
 
@@ -228,21 +231,21 @@ test('the sessions of others are neither seen nor ended', async () => {
   const svc = shared
   const ada = await come(svc)
   const { browser: bob } = await signIn(svc, 'bob')
-  const hers = await handleOf(ada)
+  const hers = await readOwnHandle(ada)
 
-  const { status, body } = await end(bob, hers)
-  await endOthers(bob)
+  const { status, body } = await endSession(bob, hers)
+  await endOtherSessions(bob)
 
-  expect((await list(bob)).map(({ handle }) => handle)).not.toContain(hers)
+  expect((await readSessionList(bob)).map(({ handle }) => handle)).not.toContain(hers)
   expect([status, body]).toMatchObject([404, { error: { message: 'You have no such session.' } }])
-  expect(await standings(ada, bob)).toEqual([user, user])
+  expect(await readStandings(ada, bob)).toEqual([SIGNED_IN, SIGNED_IN])
 })
 
 test('the sessions of a person are closed to guests, tokens, registrants and foreign pages', async () => {
   const svc = shared
   const { browser, token } = await signIn(svc, 'bea')
   const { browser: newcomer } = await signIn(svc, 'carol', { known: false })
-  const body = { handle: await handleOf(browser) }
+  const body = { handle: await readOwnHandle(browser) }
   const requests = [
     ['GET', '/trpc/sessions.list', {}],
     ['POST', '/trpc/sessions.end', { body }],
@@ -256,7 +259,7 @@ test('the sessions of a person are closed to guests, tokens, registrants and for
     const foreign = await browser.send(method, path, { ...sending, headers: { 'sec-fetch-site': 'cross-site' } })
     expect(foreign.status, path).toBe(method === 'GET' ? 200 : 403)
   }
-  expect(await standings(browser)).toEqual([user])
+  expect(await readStandings(browser)).toEqual([SIGNED_IN])
 })
 
 test.for([
@@ -267,7 +270,7 @@ test.for([
 ])('the sessions of others are not ended by %s', async ([, which]) => {
   const svc = shared
 
-  const { status, body } = await end(await come(svc), which)
+  const { status, body } = await endSession(await come(svc), which)
 
   expect([status, body]).toMatchObject([400, { error: { data: { issues: [{ path: ['handle'] }] } } }])
 })
@@ -279,7 +282,7 @@ test.for([['the id itself'], ['a wildcard'], ['nothing']])(
     const [here, there] = [await come(svc), await come(svc)]
     const given = { 'the id itself': there.session?.split('.', 1)[0], 'a wildcard': '%', nothing: '' }[what!]
 
-    expect((await end(here, given)).status).toBe(404)
-    expect(await there.standing()).toBe(user)
+    expect((await endSession(here, given)).status).toBe(404)
+    expect(await there.standing()).toBe(SIGNED_IN)
   },
 )

@@ -4,7 +4,7 @@ import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
-import { afterComparing, whileChanging } from '../kit/while-changing.ts'
+import { afterPasswordCheck, whileChanging } from '../kit/locks.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -136,7 +136,7 @@ test('a password set on the host ends all sessions, and creates a missing accoun
 test('a sign-in under way while the password changes gets no session', async () => {
   await using svc = await startApp()
   await addAccount(svc, 'ada')
-  afterComparing(svc, () => svc.host.password.set({ user: { username: 'ada' }, password: NEXT }))
+  afterPasswordCheck(svc, () => svc.host.password.set({ user: { username: 'ada' }, password: NEXT }))
 
   expect(await loginStatus(svc, PASSWORD)).toBe(401)
 })

@@ -7,13 +7,13 @@ import { contents, leftOut } from '../../server/personal-data/contents.ts'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 import { metadata } from '../kit/catalogue.ts'
-import { run } from '../kit/command-line.ts'
-import { KEY, NEWER } from '../kit/files/upkeep.ts'
-import { clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
-import { currentExport, fetchExport, makeExport, requestExport, unpack } from '../kit/person-export.ts'
-import { sendWith, upload } from '../kit/rooms/attachments.ts'
-import { join as joinRoom } from '../kit/rooms/messages.ts'
-import { text } from '../kit/rooms/older.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { KEY, NEWER } from '../kit/files/maintenance.ts'
+import { clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { fetchExport, makeExport, readCurrentExport, requestExport, unpackExport } from '../kit/person-export.ts'
+import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { addMember as joinRoom } from '../kit/rooms/messages.ts'
+import { encodeText } from '../kit/rooms/older-routes.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function personWithData(name: string) {
   expect((await client.post('/user-keychain-values/actions/batch-update', { set: keychain })).status).toBe(200)
   const { body } = await browser.send('POST', '/req/conv/createChat', { body: { conv_name: `talk of ${name}` } })
   const { slug } = body['conv'] as { slug: string }
-  const message = { isAi: false, threadId: 0, content: { text: text(`question of ${name}`) }, completion: true }
+  const message = { isAi: false, threadId: 0, content: { text: encodeText(`question of ${name}`) }, completion: true }
   expect((await browser.send('POST', `/req/conv/sendMessage/${slug}`, { body: message })).status).toBe(200)
   await svc.rows(
     `insert into usage_records (user_id, context, provider, model, input_tokens, outcome, duration_ms, request_id)
@@ -47,7 +47,7 @@ const fetchArchive = async (person: Awaited<ReturnType<typeof personWithData>>) 
   const { id } = await makeExport(person.browser)
   const { status, bytes } = await fetchExport(svc, person.browser, id)
   expect(status).toBe(200)
-  return unpack(bytes)
+  return unpackExport(bytes)
 }
 
 test('every column that leads to a person is archived, or says why not', () => {
@@ -83,8 +83,8 @@ test('an archive has what a person wrote, uploaded and used, and nothing of othe
   const room = (await ada.client.create('rooms', { name: 'Chess' })).one.id
   await joinRoom(svc, room, 'editor', { ...bob, ...bob.client } as never)
   const file = (await upload(svc, ada.token, 'file of fay')).one.id
-  await sendWith(ada.client, room, [file], { content: seal('room message of fay') })
-  await bob.client.create('room-messages', { content: seal('room message of gus') }, { room: to('rooms', room) })
+  await sendAttachments(ada.client, room, [file], { content: seal('room message of fay') })
+  await bob.client.create('room-messages', { content: seal('room message of gus') }, { room: toOne('rooms', room) })
   await upload(svc, bob.token, 'file of gus')
 
   const archive = await fetchArchive(ada)
@@ -141,7 +141,7 @@ test('a person has one export made at a time, and three within a day', async () 
 
   const [first, second] = await Promise.all([requestExport(browser), requestExport(browser)])
   expect([first.status, second.status].sort()).toEqual([200, 409])
-  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+  await expect.poll(async () => (await readCurrentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
   for (let more = 0; more < 2; more++) await makeExport(browser)
 
   expect((await requestExport(browser)).status).toBe(429)
@@ -165,7 +165,7 @@ test('an export whose time is over goes with its file', async () => {
 
   await svc.rows(`update person_exports set expires_at = now() where id = $1`, [id])
   expect((await fetchExport(svc, browser, id)).status).toBe(404)
-  expect(await currentExport(browser)).toBe(null)
+  expect(await readCurrentExport(browser)).toBe(null)
   await svc.host.personExports.deleteExpired()
 
   expect(await sealedExports()).not.toContain(file)
@@ -198,7 +198,7 @@ test('an archive opens with the next application key once keys are rotated', asy
   const sealedBy = async () => (await own.rows<{ key: string }>('select sealed_key as key from person_exports'))[0]?.key
 
   const before = await sealedBy()
-  const rotated = await run(['files', 'rotate', '--json'], {
+  const rotated = await runCommand(['files', 'rotate', '--json'], {
     env: { DATABASE_URL, DATA_DIR, APP_KEY: NEWER, APP_PREVIOUS_KEYS: KEY },
   })
 
@@ -209,7 +209,7 @@ test('an archive opens with the next application key once keys are rotated', asy
   await again.login('uma')
   const { status, bytes } = await fetchExport(later, again, 1)
   expect(status).toBe(200)
-  expect(unpack(bytes).rows('accounts')).toHaveLength(1)
+  expect(unpackExport(bytes).rows('accounts')).toHaveLength(1)
 })
 
 test('asking for an export and fetching it stand in the audit log', async () => {
@@ -234,7 +234,7 @@ test('an export that failed says so, and another one may be asked for', async ()
 
   await svc.host.personExports.giveUp({ exportId: waiting?.id ?? 0 })
 
-  expect(await currentExport(browser)).toMatchObject({ state: 'failed' })
+  expect(await readCurrentExport(browser)).toMatchObject({ state: 'failed' })
   expect((await makeExport(browser)).state).toBe('ready')
 })
 
@@ -244,7 +244,7 @@ test('an export whose job was lost is made all the same', async () => {
 
   await svc.host.personExports.deleteExpired()
 
-  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+  await expect.poll(async () => (await readCurrentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
 })
 
 test('many rows come in several files, and none of them is missing', async () => {
@@ -288,14 +288,16 @@ test('the host has an export made for somebody, or writes it into a file', async
   const env = { DATABASE_URL, DATA_DIR }
   const file = join(svc.folder, 'tom.zip')
 
-  const asked = await run(['export-user', '--username', 'tom'], { env })
+  const asked = await runCommand(['export-user', '--username', 'tom'], { env })
   expect(asked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('tom is being made') })
-  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+  await expect.poll(async () => (await readCurrentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
 
-  const written = await run(['export-user', '--username', 'tom', '--file', file], { env })
+  const written = await runCommand(['export-user', '--username', 'tom', '--file', file], { env })
   expect(written).toMatchObject({ exitCode: 0, stderr: '' })
-  expect(unpack(await readFile(file)).rows('conversations')).toMatchObject([{ attributes: { name: 'talk of tom' } }])
-  expect(await run(['export-user', '--username', 'tom', '--file', file], { env })).toMatchObject({ exitCode: 2 })
+  expect(unpackExport(await readFile(file)).rows('conversations')).toMatchObject([
+    { attributes: { name: 'talk of tom' } },
+  ])
+  expect(await runCommand(['export-user', '--username', 'tom', '--file', file], { env })).toMatchObject({ exitCode: 2 })
   const { entries } = await svc.host.audit.list({ actor: 'host', subject: `user:${id}`, act: 'personExports.' })
   expect(entries.map(({ act }) => act)).toEqual(['personExports.write', 'personExports.requestFor'])
 })

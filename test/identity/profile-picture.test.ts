@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vi
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
-import { newName } from '../kit/identity/names.ts'
-import { whileChanging } from '../kit/while-changing.ts'
+import { newName } from '../kit/identity/people.ts'
+import { whileChanging } from '../kit/locks.ts'
 
 let svc: TestApp
 beforeAll(async () => {

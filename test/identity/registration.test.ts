@@ -1,7 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
-import { backups, complete, entries, nothingKept, people, removeEverybody } from '../kit/identity/first-keys.ts'
+import { addAccount, buildFirstKeys, openBrowser, signIn } from '../kit/browser.ts'
+import {
+  expectNoKeys,
+  readKeychains,
+  readPasskeyBackups,
+  readPeople,
+  removeEverybody,
+  sendFirstKeys,
+} from '../kit/identity/first-keys.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -14,20 +21,20 @@ test('the first keys create the person, their keychain and backup, and let them 
   const { browser } = await signIn(svc, 'ada', { known: false })
   const heard: unknown[] = []
   svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
-  const keys = firstKeys()
+  const keys = buildFirstKeys()
 
-  const { status, body, headers } = await complete(browser)
+  const { status, body, headers } = await sendFirstKeys(browser)
 
   expect([status, body]).toEqual([200, { success: true, redirectUri: '/chat' }])
   expect(headers.get('cache-control')).toBe('no-store')
   expect(heard).toEqual([['registration', 'registering', 'user']])
-  const [ada] = await people(svc)
+  const [ada] = await readPeople(svc)
   const id = (ada as { id: number }).id
   expect(ada).toMatchObject({ username: 'ada', email: 'ada@example.org', role: 'user', public_key: keys.publicKey })
-  expect(await entries(svc)).toEqual(
+  expect(await readKeychains(svc)).toEqual(
     keys.keychain.map(({ key, keyType, value }) => ({ user_id: id, key, key_type: keyType, value })),
   )
-  expect(await backups(svc)).toEqual([{ user_id: id, ...keys.passkeyBackup }])
+  expect(await readPasskeyBackups(svc)).toEqual([{ user_id: id, ...keys.passkeyBackup }])
   expect(await browser.standing()).toBe('internal_authenticated')
   expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
 })
@@ -44,9 +51,11 @@ test('the first keys register a person whom the host added, under the same id', 
   const other = openBrowser(svc.url)
   await other.login('ada')
 
-  expect((await complete(browser)).status).toBe(200)
+  expect((await sendFirstKeys(browser)).status).toBe(200)
 
-  expect(await people(svc)).toEqual([expect.objectContaining({ id, role: 'admin', public_key: firstKeys().publicKey })])
+  expect(await readPeople(svc)).toEqual([
+    expect.objectContaining({ id, role: 'admin', public_key: buildFirstKeys().publicKey }),
+  ])
   expect([await browser.standing(), await other.standing()]).toEqual([
     'internal_authenticated',
     'internal_authenticated',
@@ -60,29 +69,29 @@ test.for([
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await change(svc, id)
 
-  expect((await complete(browser)).status).toBe(401)
+  expect((await sendFirstKeys(browser)).status).toBe(401)
 
-  await nothingKept(svc)
+  await expectNoKeys(svc)
 })
 
 test("the first keys may name an entry's type `type`, as older front ends do", async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
-  const keys = firstKeys()
+  const keys = buildFirstKeys()
 
   const keychain = keys.keychain.map(({ keyType: type, ...entry }) => ({ ...entry, type }))
 
-  expect((await complete(browser, { ...keys, keychain })).status).toBe(200)
+  expect((await sendFirstKeys(browser, { ...keys, keychain })).status).toBe(200)
 })
 
 test('the first keys are made once, and a repeated request changes nothing', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
-  await complete(browser)
-  const before = [await entries(svc), await backups(svc), await people(svc)]
+  await sendFirstKeys(browser)
+  const before = [await readKeychains(svc), await readPasskeyBackups(svc), await readPeople(svc)]
 
-  const { status, body } = await complete(browser, firstKeys('second'))
+  const { status, body } = await sendFirstKeys(browser, buildFirstKeys('second'))
 
   expect([status, body['code']]).toEqual([409, 'registered_already'])
-  expect([await entries(svc), await backups(svc), await people(svc)]).toEqual(before)
+  expect([await readKeychains(svc), await readPasskeyBackups(svc), await readPeople(svc)]).toEqual(before)
   expect(await browser.standing()).toBe('internal_authenticated')
 })
 
@@ -96,15 +105,17 @@ test('the first keys of two windows at once are those of one', async () => {
     }),
   )
 
-  const answers = await Promise.all(windows.map(({ other, name }) => complete(other, firstKeys(name))))
+  const answers = await Promise.all(windows.map(({ other, name }) => sendFirstKeys(other, buildFirstKeys(name))))
 
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
   const winner = windows[answers.findIndex(({ status }) => status === 200)]!
-  expect(await people(svc)).toEqual([expect.objectContaining({ public_key: firstKeys(winner.name).publicKey })])
-  expect(await entries(svc)).toHaveLength(3)
-  expect(await backups(svc)).toEqual([expect.objectContaining(firstKeys(winner.name).passkeyBackup)])
+  expect(await readPeople(svc)).toEqual([
+    expect.objectContaining({ public_key: buildFirstKeys(winner.name).publicKey }),
+  ])
+  expect(await readKeychains(svc)).toHaveLength(3)
+  expect(await readPasskeyBackups(svc)).toEqual([expect.objectContaining(buildFirstKeys(winner.name).passkeyBackup)])
   // The request that came late, or got no answer, signs in again and finds the keys.
-  expect((await complete(browser, firstKeys('late'))).body['code']).toBe('registered_already')
+  expect((await sendFirstKeys(browser, buildFirstKeys('late'))).body['code']).toBe('registered_already')
   expect((await browser.login('ada')).body['redirectUri']).toBe('/handshake')
 })
 
@@ -115,10 +126,10 @@ test('the first keys that were saved before an interruption are found at next lo
   )
   await svc.rows('create trigger refuse before update of hash on sessions for each row execute function refuse()')
 
-  expect((await complete(browser)).status).toBe(500)
+  expect((await sendFirstKeys(browser)).status).toBe(500)
   await svc.rows('drop trigger refuse on sessions')
 
-  expect((await complete(browser)).body['code']).toBe('registered_already')
+  expect((await sendFirstKeys(browser)).body['code']).toBe('registered_already')
   expect((await browser.login('ada')).body).toEqual({ success: true, redirectUri: '/handshake' })
   expect(await browser.standing()).toBe('internal_authenticated')
 })
@@ -127,23 +138,23 @@ test('the first keys leave nothing when one part cannot be kept', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.rows('alter table passkey_backups rename to away')
 
-  expect((await complete(browser)).status).toBe(500)
+  expect((await sendFirstKeys(browser)).status).toBe(500)
 
   await svc.rows('alter table away rename to passkey_backups')
-  await nothingKept(svc)
-  expect(await people(svc)).toEqual([])
-  expect((await complete(browser)).status).toBe(200)
+  await expectNoKeys(svc)
+  expect(await readPeople(svc)).toEqual([])
+  expect((await sendFirstKeys(browser)).status).toBe(200)
 })
 
 test('the first keys report an e-mail address of somebody else, and whom to ask', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   await svc.host.admin.addUser({ username: 'lovelace', email: 'ada@example.org', name: 'Other' })
 
-  const { status, body } = await complete(browser)
+  const { status, body } = await sendFirstKeys(browser)
 
   expect([status, body['code']]).toEqual([409, 'conflict'])
   expect(body['message']).toContain('administrator')
-  await nothingKept(svc)
+  await expectNoKeys(svc)
   expect(await browser.standing()).toBe('internal_registering_user')
 })
 
@@ -151,33 +162,36 @@ test('the first keys are not for guests, tokens, and pages of others', async () 
   const { token } = await svc.user({ keys: false })
   const { browser } = await signIn(svc, 'ada', { known: false })
 
-  expect((await complete(openBrowser(svc.url))).status).toBe(401)
-  expect((await svc.send('POST', '/handshake', { token, body: firstKeys() })).status).toBe(403)
-  const foreign = { body: firstKeys(), headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' } }
+  expect((await sendFirstKeys(openBrowser(svc.url))).status).toBe(401)
+  expect((await svc.send('POST', '/handshake', { token, body: buildFirstKeys() })).status).toBe(403)
+  const foreign = {
+    body: buildFirstKeys(),
+    headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+  }
   expect((await browser.send('POST', '/handshake', foreign)).body['code']).toBe('csrf')
-  await nothingKept(svc)
+  await expectNoKeys(svc)
 })
 
 test('the first keys of a person who was removed meanwhile are not kept', async () => {
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
   await svc.host.admin.removeUser({ user: { id } })
 
-  expect((await complete(browser)).status).toBe(401)
+  expect((await sendFirstKeys(browser)).status).toBe(401)
 
-  await nothingKept(svc)
+  await expectNoKeys(svc)
 })
 
 test('the first keys go with the person who is removed', async () => {
   const { browser, id } = await signIn(svc, 'ada', { keys: false })
-  await complete(browser)
+  await sendFirstKeys(browser)
 
   const { report } = await svc.host.admin.removeUser({ user: { id } })
 
   expect(report).toMatchObject({ user_keychain_values: { deleted: 3 }, passkey_backups: { deleted: 1 } })
-  await nothingKept(svc)
+  await expectNoKeys(svc)
 })
 
-const keys = firstKeys()
+const keys = buildFirstKeys()
 const [privateKey, publicKey, aiConvKey] = keys.keychain
 const withEntry = (entry: object) => ({ ...keys, keychain: [privateKey, publicKey, { ...aiConvKey, ...entry }] })
 const wrong: [string, unknown][] = [
@@ -215,27 +229,27 @@ test('first keys with missing, wrong or excessive parts are refused and may be r
   const { browser } = await signIn(svc, 'ada', { known: false })
 
   for (const [what, body] of wrong) {
-    const answer = await complete(browser, body)
+    const answer = await sendFirstKeys(browser, body)
     expect(answer.status, what).toBe(422)
     expect(answer.body, what).toMatchObject({ success: false, code: 'invalid' })
   }
 
-  await nothingKept(svc)
-  expect(await people(svc)).toEqual([])
-  expect((await complete(browser)).status).toBe(200)
+  await expectNoKeys(svc)
+  expect(await readPeople(svc)).toEqual([])
+  expect((await sendFirstKeys(browser)).status).toBe(200)
 })
 
 test('first keys that are not kept are those that are too large', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
 
-  expect((await complete(browser, { ...keys, padding: 'x'.repeat(1_000_000) })).status).toBe(413)
-  await nothingKept(svc)
+  expect((await sendFirstKeys(browser, { ...keys, padding: 'x'.repeat(1_000_000) })).status).toBe(413)
+  await expectNoKeys(svc)
 })
 
 test('first keys that are refused are reported by their fault without their content', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
 
-  const { body, text } = await complete(browser, { ...keys, publicKey: 'hunter|hunter' })
+  const { body, text } = await sendFirstKeys(browser, { ...keys, publicKey: 'hunter|hunter' })
 
   expect(body['errors']).toEqual({
     publicKey: ['The publicKey field must be an RSA key of 4096 bits, as SPKI in base64.'],

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { CHROME, come, FIREFOX, handleOf, list, start } from '../kit/identity/own-sessions.ts'
+import {
+  CHROME,
+  FIREFOX,
+  readOwnHandle,
+  readSessionList,
+  signInWithAgent,
+  startWithAda,
+} from '../kit/identity/sessions.ts'
 
 /** User agents of browsers, and the common name of each. */
 const agents: [name: string, userAgent: string][] = [
@@ -45,19 +52,19 @@ const agents: [name: string, userAgent: string][] = [
 ]
 
 test('a browser is listed by its common name, whatever else its user agent says', async () => {
-  await using svc = await start()
+  await using svc = await startWithAda()
 
   for (const [name, userAgent] of agents) {
-    const [current] = await list(await come(svc, userAgent))
+    const [current] = await readSessionList(await signInWithAgent(svc, userAgent))
     expect(`${current?.browser} on ${current?.system}`, userAgent).toBe(name)
   }
 })
 
 test('a browser is remembered only by the beginning of its user agent', async () => {
-  await using svc = await start()
-  const browser = await come(svc, 'x'.repeat(5000))
+  await using svc = await startWithAda()
+  const browser = await signInWithAgent(svc, 'x'.repeat(5000))
 
-  const rows = await svc.rows('select * from sessions where hash = $1', [await handleOf(browser)])
+  const rows = await svc.rows('select * from sessions where hash = $1', [await readOwnHandle(browser)])
 
   expect(rows).toEqual([expect.objectContaining({ user_agent: 'x'.repeat(200) })])
   expect(JSON.stringify(rows)).not.toContain('127.0.0.1')

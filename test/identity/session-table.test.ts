@@ -12,46 +12,52 @@ import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browse
 import { cloneDatabase } from '../kit/database.ts'
 import {
   CHROME,
-  come,
-  end,
-  endOthers,
+  endOtherSessions,
+  endSession,
   FIREFOX,
-  handleOf,
-  list,
-  standings,
-  start,
-} from '../kit/identity/own-sessions.ts'
-import { guest, user } from '../kit/identity/sessions.ts'
+  GUEST,
+  readOwnHandle,
+  readSessionList,
+  readStandings,
+  SIGNED_IN,
+  signInWithAgent,
+  startWithAda,
+} from '../kit/identity/sessions.ts'
 import { openClient } from '../kit/postgres-client.ts'
 
 describe('on two replicas', () => {
   test('sessions are seen from both, and end on both at once', async () => {
     await using database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, APP_KEY: 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo' }
-    await using first = await start(settings)
+    await using first = await startWithAda(settings)
     await using second = await startApp({ ...settings, DATA_DIR: first.folder })
-    const here = await come(first, FIREFOX)
-    const there = await come(second, CHROME)
-    const elsewhere = await come(second, CHROME)
+    const here = await signInWithAgent(first, FIREFOX)
+    const there = await signInWithAgent(second, CHROME)
+    const elsewhere = await signInWithAgent(second, CHROME)
     const acrossOf = (browser: TestBrowser, url: string) => {
       const across = openBrowser(url)
       across.cookies.set('svc_session', browser.session!)
       return across
     }
 
-    expect(await list(here)).toEqual(await list(acrossOf(here, second.url)))
-    expect(await list(here)).toHaveLength(3)
-    await end(here, await handleOf(there))
+    expect(await readSessionList(here)).toEqual(await readSessionList(acrossOf(here, second.url)))
+    expect(await readSessionList(here)).toHaveLength(3)
+    await endSession(here, await readOwnHandle(there))
 
-    expect(await standings(here, there, acrossOf(there, first.url), elsewhere)).toEqual([user, guest, guest, user])
-    await endOthers(here)
-    expect(await standings(here, acrossOf(here, second.url), elsewhere, acrossOf(elsewhere, first.url))).toEqual([
-      user,
-      user,
-      guest,
-      guest,
+    expect(await readStandings(here, there, acrossOf(there, first.url), elsewhere)).toEqual([
+      SIGNED_IN,
+      GUEST,
+      GUEST,
+      SIGNED_IN,
     ])
-    expect(await list(acrossOf(here, second.url))).toHaveLength(1)
+    await endOtherSessions(here)
+    expect(await readStandings(here, acrossOf(here, second.url), elsewhere, acrossOf(elsewhere, first.url))).toEqual([
+      SIGNED_IN,
+      SIGNED_IN,
+      GUEST,
+      GUEST,
+    ])
+    expect(await readSessionList(acrossOf(here, second.url))).toHaveLength(1)
   })
 })
 
@@ -80,12 +86,12 @@ describe('the table of sessions', () => {
       const left = await oldOnes(svc)
       expect(left).toHaveLength(99)
       expect(left).not.toContain('old 100')
-      expect(await standings(browser, bob)).not.toContain(guest)
+      expect(await readStandings(browser, bob)).not.toContain(GUEST)
     },
   )
 
   test('expired sessions are deleted without any sign-in, and the others stay', async () => {
-    await using svc = await start({ SESSION_LIFETIME: '1s' })
+    await using svc = await startWithAda({ SESSION_LIFETIME: '1s' })
     const renewedAt = `now() + case when n = 7 then interval '1 day' else interval '-1 day' end`
     await fill(svc, `null, jsonb_build_object('username', n::text)`, renewedAt)
 
@@ -93,7 +99,7 @@ describe('the table of sessions', () => {
   })
 
   test('the table of sessions is read by its indexes however much it holds', async () => {
-    await using svc = await start()
+    await using svc = await startWithAda()
     await svc.rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)
       select 'more ' || n, 'password', now(), now(), '', jsonb_build_object('username', 'u' || n) from generate_series(1, 20000) n`)
     await svc.rows('analyze sessions')

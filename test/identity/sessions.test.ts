@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, signIn } from '../kit/browser.ts'
-import { later } from '../kit/clock.ts'
+import { addAccount, buildFirstKeys, openBrowser, signIn } from '../kit/browser.ts'
+import { advanceClock } from '../kit/clock.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { newName } from '../kit/identity/names.ts'
-import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
+import { newName } from '../kit/identity/people.ts'
+import { APP_KEY, GUEST, readSessionCookie, SIGNED_IN } from '../kit/identity/sessions.ts'
+import { whileEndingSessions } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { watchStatements } from '../kit/statements.ts'
-import { whileEnding } from '../kit/while-changing.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -27,7 +27,9 @@ test('the cookie of a session is HttpOnly, same-site, secure in production, for 
 
   const { headers } = await openBrowser(svc.url).login(ada)
 
-  expect(cookieOf(headers)).toMatch(/^svc_session=[\w-]{43}\.[^;]{43}; Max-Age=7200; Path=\/; HttpOnly; SameSite=Lax$/)
+  expect(readSessionCookie(headers)).toMatch(
+    /^svc_session=[\w-]{43}\.[^;]{43}; Max-Age=7200; Path=\/; HttpOnly; SameSite=Lax$/,
+  )
   expect(headers.get('cache-control')).toBe('no-store')
 })
 
@@ -37,15 +39,15 @@ test('the cookie of a session is secure only where the service uses HTTPS', asyn
 
   const { headers } = await openBrowser(svc.url).login('ada')
 
-  expect(cookieOf(headers)).toMatch(/; Secure;/)
+  expect(readSessionCookie(headers)).toMatch(/; Secure;/)
 })
 
 test('the cookie of a session is sent again once a minute at most', async () => {
   const { browser } = await signIn(svc, newName())
-  const ask = async () => cookieOf((await browser.send('GET', '/api/svc/v1/users/me')).headers)
+  const ask = async () => readSessionCookie((await browser.send('GET', '/api/svc/v1/users/me')).headers)
 
   expect(await ask()).toBe('')
-  later(61_000)
+  advanceClock(61_000)
   expect(await ask()).toContain(`svc_session=${browser.session}; Max-Age=7200; Path=/`)
   expect(await ask()).toBe('')
 })
@@ -60,7 +62,7 @@ test.for([
   const browser = openBrowser(svc.url)
   browser.cookies.set('svc_session', value!)
 
-  expect(await browser.standing()).toBe(guest)
+  expect(await browser.standing()).toBe(GUEST)
 })
 
 test('the cookie of a session is not cleared when the session has ended', async () => {
@@ -76,12 +78,12 @@ test('the cookie of a session is not cleared when the session has ended', async 
 
 test('the cookie of a session is neither read nor sent for calls by token', async () => {
   const { token } = await svc.user()
-  statements.taken()
+  statements.take()
 
   const { status, headers } = await svc.send('GET', '/api/svc/v1/users/me', { token })
 
   expect([status, headers.getSetCookie()]).toEqual([200, []])
-  expect(statements.taken().filter(({ text }) => text.includes('sessions'))).toEqual([])
+  expect(statements.take().filter(({ text }) => text.includes('sessions'))).toEqual([])
 })
 
 test('the id of a session is never one from before the sign-in', async () => {
@@ -96,7 +98,7 @@ test('the id of a session is never one from before the sign-in', async () => {
   expect(victim.session).not.toBe(planted)
   const attacker = openBrowser(svc.url)
   attacker.cookies.set('svc_session', planted)
-  expect(await attacker.standing()).toBe(guest)
+  expect(await attacker.standing()).toBe(GUEST)
 })
 
 test('the id of a session changes with login, registration and logout, and expires', async () => {
@@ -104,7 +106,7 @@ test('the id of a session changes with login, registration and logout, and expir
   const { browser } = await signIn(svc, ada, { known: false })
   const steps: [string, () => Promise<unknown>][] = [
     ['login', () => browser.login(ada)],
-    ['registration', () => browser.send('POST', '/handshake', { body: firstKeys() })],
+    ['registration', () => browser.send('POST', '/handshake', { body: buildFirstKeys() })],
     ['login of a user', () => browser.login(ada)],
     ['logout', () => browser.send('POST', '/logout')],
   ]
@@ -113,7 +115,7 @@ test('the id of a session changes with login, registration and logout, and expir
     const before = browser.copy()
     await step()
     expect(browser.session, name).not.toBe(before.session)
-    expect(await before.standing(), name).toBe(guest)
+    expect(await before.standing(), name).toBe(GUEST)
   }
   expect(browser.session).toBeUndefined()
 })
@@ -140,14 +142,14 @@ test('the time of a session runs anew with every use, and out without any', asyn
   const { browser } = await signIn(svc, newName())
 
   for (let use = 0; use < 3; use++) {
-    later(80 * MINUTE)
-    expect(await browser.standing()).toBe(user)
+    advanceClock(80 * MINUTE)
+    expect(await browser.standing()).toBe(SIGNED_IN)
     // The row is written after the answer was sent.
     await expect.poll(lastRenewal).toBeGreaterThan(Date.now() - MINUTE)
   }
-  later(121 * MINUTE)
+  advanceClock(121 * MINUTE)
 
-  expect(await browser.standing()).toBe(guest)
+  expect(await browser.standing()).toBe(GUEST)
 })
 
 test('the time of a session runs on while somebody only asks for the rest', async () => {
@@ -157,7 +159,7 @@ test('the time of a session runs on while somebody only asks for the rest', asyn
   expect(await check()).toMatchObject({ expired: false, remaining: expect.any(Number) })
 
   for (const expired of [false, false, true]) {
-    later(50 * MINUTE)
+    advanceClock(50 * MINUTE)
     expect(await check()).toMatchObject({ expired })
   }
 })
@@ -166,7 +168,7 @@ test('the time of a session is given in seconds, and is over without one', async
   await using svc = await startApp({ SESSION_LIFETIME: '120' })
   const { browser, token } = await signIn(svc)
 
-  later(30 * MINUTE)
+  advanceClock(30 * MINUTE)
   const { body } = await browser.send('GET', '/check-session')
 
   expect(body).toEqual({ expired: false, remaining: expect.any(Number) })
@@ -178,11 +180,11 @@ test('the time of a session is given in seconds, and is over without one', async
 
 test('the time of a session costs a request one read with its person', async () => {
   const { browser } = await signIn(svc, newName())
-  statements.taken()
+  statements.take()
 
   await browser.send('GET', '/api/svc/v1/users/me')
 
-  const [lookup, ...others] = statements.taken()
+  const [lookup, ...others] = statements.take()
   expect(lookup).toMatchObject({ name: 'find-sessions', text: expect.stringMatching(/from sessions .* join users/s) })
   expect(others.map(({ text }) => text)).toEqual([expect.stringContaining('from users')])
 })
@@ -190,12 +192,12 @@ test('the time of a session costs a request one read with its person', async () 
 test('the time of a session does not restart when it ends during a renewal', async () => {
   const { browser } = await signIn(svc, newName())
   const other = browser.copy()
-  later(61_000)
+  advanceClock(61_000)
 
-  await whileEnding(svc, () => browser.send('GET', '/api/svc/v1/users/me'))
+  await whileEndingSessions(svc, () => browser.send('GET', '/api/svc/v1/users/me'))
 
   expect(await svc.rows('select * from sessions')).toEqual([])
-  expect(await other.standing()).toBe(guest)
+  expect(await other.standing()).toBe(GUEST)
 })
 
 test('the time of a session is renewed after the answer, which does not wait', async () => {
@@ -207,7 +209,7 @@ test('the time of a session is renewed after the answer, which does not wait', a
     return rows.map(({ at }) => at)
   }
   const [before = 0] = await renewals()
-  later(61_000)
+  advanceClock(61_000)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
   await client.query('select from sessions for update')
@@ -221,7 +223,9 @@ test('the time of a session is renewed after the answer, which does not wait', a
 test('the time of a session is over when another ends it during renewal', async () => {
   const { browser } = await signIn(svc, newName())
 
-  const { status } = await whileEnding(svc, () => browser.send('POST', '/trpc/sessions.endOthers', { body: {} }))
+  const { status } = await whileEndingSessions(svc, () =>
+    browser.send('POST', '/trpc/sessions.endOthers', { body: {} }),
+  )
 
   expect(status).toBe(401)
   expect(await svc.rows('select * from sessions')).toEqual([])
@@ -238,5 +242,5 @@ test('the time of a session outlasts a restart of the service', async () => {
   const there = openBrowser(after.url)
   there.cookies.set('svc_session', browser.session!)
 
-  expect(await there.standing()).toBe(user)
+  expect(await there.standing()).toBe(SIGNED_IN)
 })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { newName } from '../kit/identity/names.ts'
-import { APP_KEY, cookieOf, guest, user } from '../kit/identity/sessions.ts'
+import { newName } from '../kit/identity/people.ts'
+import { APP_KEY, GUEST, readSessionCookie, SIGNED_IN } from '../kit/identity/sessions.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -24,8 +24,8 @@ describe('signing out', () => {
     expect(heard).toEqual([{ cause: 'logout', from: 'user', to: 'guest', userId: id }])
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
     expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
-    expect(cookieOf(headers)).toContain('svc_session=; Max-Age=0; Path=/')
-    expect(await copy.standing()).toBe(guest)
+    expect(readSessionCookie(headers)).toContain('svc_session=; Max-Age=0; Path=/')
+    expect(await copy.standing()).toBe(GUEST)
   })
 
   test('signing out locks the keychain by a listener, as no other answer does', async () => {
@@ -50,7 +50,7 @@ describe('signing out', () => {
     })
 
     expect([status, headers.get('location')]).toEqual([303, '/login'])
-    expect(await browser.standing()).toBe(guest)
+    expect(await browser.standing()).toBe(GUEST)
   })
 
   test('signing out takes more than coming to an address', async () => {
@@ -58,7 +58,7 @@ describe('signing out', () => {
 
     await browser.send('GET', '/logout')
 
-    expect(await browser.standing()).toBe(user)
+    expect(await browser.standing()).toBe(SIGNED_IN)
   })
 
   test('signing out works without a session', async () => {
@@ -77,9 +77,13 @@ describe('signing out', () => {
     const { status, headers } = await here.send('POST', '/trpc/sessions.logoutEverywhere', { body: {} })
 
     expect([status, headers.get('clear-site-data')]).toEqual([200, '"cache", "storage"'])
-    expect(await Promise.all([here, there, bob].map((browser) => browser.standing()))).toEqual([guest, guest, user])
+    expect(await Promise.all([here, there, bob].map((browser) => browser.standing()))).toEqual([
+      GUEST,
+      GUEST,
+      SIGNED_IN,
+    ])
     expect((await there.login(ada)).status).toBe(200)
-    expect(await there.standing()).toBe(user)
+    expect(await there.standing()).toBe(SIGNED_IN)
   })
 
   test('everywhere is not for tokens, guests and people who are registering', async () => {
@@ -119,12 +123,12 @@ describe('on every replica at once', () => {
     const { browser: here, id } = await signIn(first, newName())
     const there = openBrowser(second.url)
     there.cookies.set('svc_session', here.session!)
-    expect(await there.standing()).toBe(user)
+    expect(await there.standing()).toBe(SIGNED_IN)
 
     await end(first, id, here.copy())
 
-    expect(await there.standing()).toBe(guest)
-    expect(await here.standing()).toBe(guest)
+    expect(await there.standing()).toBe(GUEST)
+    expect(await here.standing()).toBe(GUEST)
     expect((await there.send('GET', '/api/svc/v1/users/me')).status).toBe(401)
   })
 
@@ -135,7 +139,7 @@ describe('on every replica at once', () => {
 
     await here.send('POST', '/logout')
 
-    expect(await there.standing()).toBe(guest)
+    expect(await there.standing()).toBe(GUEST)
   })
 })
 
@@ -148,11 +152,11 @@ describe('from the host and from other sessions', () => {
     const { browser: bob } = await signIn(svc, newName('bob'))
 
     const env = { DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder }
-    const ended = await run([...argv, '--username', username], { env })
+    const ended = await runCommand([...argv, '--username', username], { env })
 
     expect(ended).toMatchObject({ exitCode: 0 })
-    expect(await browser.standing()).toBe(guest)
-    expect(await bob.standing()).toBe(user)
+    expect(await browser.standing()).toBe(GUEST)
+    expect(await bob.standing()).toBe(SIGNED_IN)
   })
 
   test('sessions stay when the role stays, or something else changes', async () => {
@@ -166,7 +170,7 @@ describe('from the host and from other sessions', () => {
     })
 
     expect(status).toBe(200)
-    expect(await browser.standing()).toBe(user)
+    expect(await browser.standing()).toBe(SIGNED_IN)
   })
 
   test("an administrator who changes another's role ends that person's sessions, not their own", async () => {
@@ -183,7 +187,7 @@ describe('from the host and from other sessions', () => {
     })
 
     expect([status, text]).toEqual([200, expect.stringContaining('"role":"admin"')])
-    expect([await ada.standing(), await root.standing()]).toEqual([guest, user])
+    expect([await ada.standing(), await root.standing()]).toEqual([GUEST, SIGNED_IN])
   })
 
   test('a rotated application key leaves everybody signed in, and a lost one nobody', async () => {
@@ -199,7 +203,7 @@ describe('from the host and from other sessions', () => {
       return await there.standing()
     }
 
-    expect(await standingWith({ APP_KEY: next, APP_PREVIOUS_KEYS: APP_KEY })).toBe(user)
-    expect(await standingWith({ APP_KEY: next })).toBe(guest)
+    expect(await standingWith({ APP_KEY: next, APP_PREVIOUS_KEYS: APP_KEY })).toBe(SIGNED_IN)
+    expect(await standingWith({ APP_KEY: next })).toBe(GUEST)
   })
 })

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
-import { question } from '../kit/ai/provider.ts'
+import { buildQuestion } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
-import { administer } from '../kit/database.ts'
-import { newName } from '../kit/identity/names.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { runAdminStatement } from '../kit/database.ts'
+import { makePublicKey, newName } from '../kit/identity/people.ts'
 
 const APP_KEY = randomBytes(32).toString('base64')
 
@@ -23,7 +22,7 @@ afterAll(async () => {
 })
 
 const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
-  svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'demo') })
+  svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', 'demo') })
 
 const secretOf = (token: string) => token.split('_')[2] ?? ''
 
@@ -206,8 +205,8 @@ describe('a personal access token', () => {
     await using svc = await startApp()
     const { token } = await svc.user()
     const spoiled = token.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'))
-    await administer(`alter database ${nameOf(svc)} with allow_connections false`)
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
+    await runAdminStatement(`alter database ${nameOf(svc)} with allow_connections false`)
+    await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
     expect((await ask(svc, spoiled)).status).toBe(401)
     expect((await ask(svc, 'garbage')).status).toBe(401)
@@ -226,7 +225,7 @@ describe('a personal access token', () => {
 })
 
 describe('the checks before a model is asked', () => {
-  const bodies = { fine: question('Hello', 'demo'), wrong: {} }
+  const bodies = { fine: buildQuestion('Hello', 'demo'), wrong: {} }
 
   describe('while the external switch is off', () => {
     let svc: TestApp
@@ -297,7 +296,7 @@ describe('the checks before a model is asked', () => {
     )
     for (const bearer of [undefined, 'bad', reader]) await ask(svc, bearer)
     await svc.send('POST', '/api/ai-req', { token, body: bodies.wrong })
-    await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'unknown') })
+    await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'unknown') })
     expect((await ask(svc, token)).status).toBe(200)
     expect((await ask(svc, token)).status).toBe(429)
 
@@ -327,7 +326,7 @@ describe('GET /api/user', () => {
       bio: null,
       avatar: null,
       avatar_id: null,
-      publicKey: publicKeyOf('ada'),
+      publicKey: makePublicKey('ada'),
       ...{ createdAt: time, updatedAt: time, created_at: time, updated_at: time },
     })
     expect(response.headers.get('deprecation')).toMatch(/^@\d{10}$/)

@@ -4,8 +4,8 @@ import sharp from 'sharp'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { addPeople, clientOf, idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { addPeople, clientOf, idsOf, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
 const picture = (format: 'png' | 'jpeg') =>
   sharp({ create: { width: 40, height: 20, channels: 3, background: '#336699' } })
@@ -48,7 +48,7 @@ describe('users', () => {
     const { ada, bob } = svc.people
     const own = await svc.ada.get(`/users/${ada.id}`)
     expect(own.one.attributes).toEqual({
-      publicKey: publicKeyOf('ada'),
+      publicKey: makePublicKey('ada'),
       ...{ displayName: ada.name, username: 'ada', email: ada.email, bio: null, avatar: null, role: 'user' },
       ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     })
@@ -119,7 +119,7 @@ describe('users', () => {
     for (const id of [bob.id, 99999]) expect((await svc.ada.update('users', id, {})).status).toBe(404)
     expect((await svc.guest.update('users', ada.id, { bio: 'x' })).status).toBe(401)
     expect((await svc.adminReading.update('users', svc.people.admin.id, { bio: 'x' })).status).toBe(403)
-    expect((await svc.ada.update('users', ada.id, {}, { rooms: to('users', 1) })).status).toBe(422)
+    expect((await svc.ada.update('users', ada.id, {}, { rooms: toOne('users', 1) })).status).toBe(422)
     expect((await svc.ada.create('users', { displayName: 'x' })).status).toBe(405)
     const [row] = await svc.rows<{ name: string }>('select name from users where id = $1', [bob.id])
     expect(row?.name).toBe(bob.name)

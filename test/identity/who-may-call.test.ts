@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { type Ability, abilities } from '../../entities/identity/access-token.ts'
-import type { Call } from '../../routers/core/context.ts'
-import { createContext } from '../../routers/core/context.ts'
+import { type Call, createContext } from '../../routers/core/context.ts'
 import { appRouter, createCaller } from '../../routers/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
 
 const kinds = [
   'guest',
@@ -261,7 +260,7 @@ async function everybody(svc: TestApp) {
     const browser = openBrowser(svc.url)
     return async (name: string) => {
       // One of the procedures deletes the caller's keys, which would make them a registering person.
-      await svc.rows('update users set public_key = $1 where public_key is null and id > 1', [publicKeyOf()])
+      await svc.rows('update users set public_key = $1 where public_key is null and id > 1', [makePublicKey()])
       if (!browser.session) await browser.login(account)
       return overHttp(browser.send, name)
     }

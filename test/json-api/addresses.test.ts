@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { addCatalogue, mediaType, startJsonApi } from '../kit/json-api/client.ts'
-import { bearer, raw } from '../kit/json-api/raw.ts'
+import { bearerHeader, sendRaw } from '../kit/json-api/raw-request.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
@@ -10,14 +10,14 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('addresses and methods', () => {
   test('every address refuses each method it lacks, and names those it has', async () => {
-    const headers = { ...bearer(svc.people.admin.token), 'content-type': 'text/plain' }
+    const headers = { ...bearerHeader(svc.people.admin.token), 'content-type': 'text/plain' }
     for (const [url, routes] of Map.groupBy(buildRoutes(appRouter), ({ url }) => url)) {
       const allowed = routes.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
       allowed.push('OPTIONS')
       const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !allowed.includes(name))
       for (const method of others) {
         const path = url.replace(':id', '1')
-        const { status, headers: answered } = await raw(svc.url, { method, path, headers, body: 'no document' })
+        const { status, headers: answered } = await sendRaw(svc.url, { method, path, headers, body: 'no document' })
         expect([method, path, status]).toEqual([method, path, 405])
         expect(String(answered['allow']).split(', ').toSorted()).toEqual(allowed.toSorted())
         expect(answered['content-type']).toBe(mediaType)
@@ -26,11 +26,11 @@ describe('addresses and methods', () => {
   })
 
   test('HEAD says what GET would, without the body', async () => {
-    const headers = bearer(svc.people.ada.token)
+    const headers = bearerHeader(svc.people.ada.token)
 
-    const get = await raw(svc.url, { method: 'GET', path: '/ai-models?include=provider', headers })
-    const head = await raw(svc.url, { method: 'HEAD', path: '/ai-models?include=provider', headers })
-    const missing = await raw(svc.url, { method: 'HEAD', path: '/ai-models/99999', headers })
+    const get = await sendRaw(svc.url, { method: 'GET', path: '/ai-models?include=provider', headers })
+    const head = await sendRaw(svc.url, { method: 'HEAD', path: '/ai-models?include=provider', headers })
+    const missing = await sendRaw(svc.url, { method: 'HEAD', path: '/ai-models/99999', headers })
 
     expect(head.status).toBe(200)
     expect(head.text).toBe('')
@@ -57,10 +57,10 @@ describe('addresses and methods', () => {
   ]
 
   test('nothing is at any other address, whatever the body is', async () => {
-    const headers = bearer(svc.people.admin.token)
+    const headers = bearerHeader(svc.people.admin.token)
     for (const path of nowhere) {
-      const get = await raw(svc.url, { method: 'GET', path, headers })
-      const post = await raw(svc.url, {
+      const get = await sendRaw(svc.url, { method: 'GET', path, headers })
+      const post = await sendRaw(svc.url, {
         method: 'POST',
         path,
         headers: { ...headers, 'content-type': 'text/plain' },

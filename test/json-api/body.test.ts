@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { addCatalogue, mediaType, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
-import { bearer, raw } from '../kit/json-api/raw.ts'
+import { addCatalogue, mediaType, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { bearerHeader, sendRaw } from '../kit/json-api/raw-request.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
@@ -135,7 +135,7 @@ test('a body may have members that nobody knows, and such with an @', async () =
 
 test('an @-member is ignored at every depth of a document', async () => {
   const { provider, tool } = catalogue
-  const of = { '@id': 1, data: { '@x': 1, ...to('ai-providers', provider.open).data } }
+  const of = { '@id': 1, data: { '@x': 1, ...toOne('ai-providers', provider.open).data } }
   const limits = { maxInputTokens: 5, '@unit': 'tokens' }
   const attributes = { modelId: 'at', label: 'At', usageTypes: ['main'], limits, '@note': { '@x': [] } }
 
@@ -185,9 +185,9 @@ test('a body of a change names the row of its address', async () => {
 })
 
 test('a body of a reading is not looked at', async () => {
-  const headers = { ...bearer(svc.people.ada.token), 'content-type': 'text/plain', 'content-length': '9' }
+  const headers = { ...bearerHeader(svc.people.ada.token), 'content-type': 'text/plain', 'content-length': '9' }
 
-  const { status } = await raw(svc.url, { method: 'GET', path: '/ai-models', headers, body: 'no{json}!' })
+  const { status } = await sendRaw(svc.url, { method: 'GET', path: '/ai-models', headers, body: 'no{json}!' })
 
   expect(status).toBe(200)
 })

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { putAccount } from '../../server/login/accounts.ts'
-import { firstKeys, identityOf, openBrowser, PASSWORD } from '../kit/browser.ts'
+import { buildFirstKeys, buildIdentity, openBrowser, PASSWORD } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 test('another brand replaces the old word everywhere it stands', async () => {
   await using database = await cloneDatabase()
-  await using folder = await dataFolder()
-  await putAccount(join(folder.path, 'accounts.json'), identityOf('ada'), PASSWORD)
+  await using folder = await createDataFolder()
+  await putAccount(join(folder.path, 'accounts.json'), buildIdentity('ada'), PASSWORD)
   await using service = startProcess({ BRAND: 'acme', PORT: '0', DATABASE_URL: database.url, DATA_DIR: folder.path })
   const browser = openBrowser(await service.ready())
 
@@ -27,7 +27,7 @@ test('another brand replaces the old word everywhere it stands', async () => {
   for (const { text } of [page, connection, configs, description]) expect(text).not.toMatch(/svc(?!UserD|UserU|UserA)/)
 
   await browser.login('ada')
-  await browser.send('POST', '/handshake', { body: firstKeys() })
+  await browser.send('POST', '/handshake', { body: buildFirstKeys() })
   const changed = await browser.send('POST', '/api/acme/v1/user-keychain-values/actions/batch-update', { body: {} })
 
   expect([...browser.cookies.keys()].sort()).toEqual(['acme_known', 'acme_session'])

@@ -6,11 +6,11 @@ import {
   type Client,
   type JsonApiApp,
   startJsonApi,
-  to,
   toMany,
+  toOne,
 } from '../kit/json-api/client.ts'
+import { waitForLocks } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
-import { untilWaiting } from '../kit/while-changing.ts'
 
 let svc: JsonApiApp
 let provider: Catalogue['provider']
@@ -101,7 +101,11 @@ test('a reading has another tag in another language', async () => {
     ['en_US', 'Good'],
     ['de_DE', 'Gut'],
   ] as const)
-    await svc.admin.create('ai-model-descriptions', { locale, description }, { model: to('ai-models', model.external) })
+    await svc.admin.create(
+      'ai-model-descriptions',
+      { locale, description },
+      { model: toOne('ai-models', model.external) },
+    )
   const read = (locale: string) => svc.ada.get('/ai-model-descriptions', { 'x-app-locale': locale })
 
   const [german, english] = [await read('de_DE'), await read('en_US')]
@@ -238,7 +242,7 @@ async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: numb
   await holder.query('select from ai_models where id = $1 for update', [model])
   const answers = Promise.all(Array.from({ length: 20 }, (_, index) => change(index)))
   // Of changes of the catalogue two are at work at a time; the others wait in front of the pool.
-  await untilWaiting(env.DATABASE_URL, 2)
+  await waitForLocks(env.DATABASE_URL, 2)
   await holder.query('commit')
   return answers
 }

@@ -3,9 +3,9 @@ import { buildRoutes, type Route } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { byDocument } from '../kit/json-api/differential/by-document.ts'
-import { byProcedure } from '../kit/json-api/differential/by-procedure.ts'
-import { examples, inputsFor } from '../kit/json-api/differential/inputs.ts'
+import { callDocument } from '../kit/json-api/differential/by-document.ts'
+import { callProcedure } from '../kit/json-api/differential/by-procedure.ts'
+import { buildInputs, examples } from '../kit/json-api/differential/inputs.ts'
 import type { Outcome } from '../kit/json-api/differential/outcome.ts'
 
 /** Files come and go by JSON:API alone. */
@@ -81,9 +81,9 @@ type App = Awaited<ReturnType<typeof start>>
 async function compare(one: App, other: App, caller: (typeof callers)[number], route: Route) {
   let shown = 0
   let done = false
-  for (const input of inputsFor(route, caller)) {
-    const called = await byProcedure(one, tokenOf(one, caller), route, input)
-    const answered = await byDocument(other[caller], route, input)
+  for (const input of buildInputs(route, caller)) {
+    const called = await callProcedure(one, tokenOf(one, caller), route, input)
+    const answered = await callDocument(other[caller], route, input)
     const [asked, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : comparable]
     expect({ ...asked, ...judged(answered) }).toEqual({ ...asked, ...judged(called) })
     if ('refused' in called) continue
@@ -129,25 +129,25 @@ describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
   test('refuse every token, but not a guest, while external communication is off', async () => {
     await using svc = await start({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     for (const route of routes) {
-      const [input = {}] = inputsFor(route)
-      const called = await byProcedure(svc, svc.people.admin.token, route, input)
-      const answered = await byDocument(svc.admin, route, input)
+      const [input = {}] = buildInputs(route)
+      const called = await callProcedure(svc, svc.people.admin.token, route, input)
+      const answered = await callDocument(svc.admin, route, input)
       expect([route.url, called, answered]).toEqual([
         route.url,
         { refused: 'external_communication_off' },
         { refused: 'external_communication_off' },
       ])
-      expect(await byDocument(svc.guest, route, input)).toEqual(await byProcedure(svc, undefined, route, input))
+      expect(await callDocument(svc.guest, route, input)).toEqual(await callProcedure(svc, undefined, route, input))
     }
   })
 
   test('refuse a token that is none in one way', async () => {
     await using svc = await start()
     for (const route of routes) {
-      const [input = {}] = inputsFor(route)
-      const called = await byProcedure(svc, 'rubbish', route, input)
+      const [input = {}] = buildInputs(route)
+      const called = await callProcedure(svc, 'rubbish', route, input)
       expect([route.url, called]).toEqual([route.url, { refused: 'invalid_token' }])
-      expect(await byDocument(clientOf(svc, 'rubbish'), route, input)).toEqual(called)
+      expect(await callDocument(clientOf(svc, 'rubbish'), route, input)).toEqual(called)
     }
   })
 })

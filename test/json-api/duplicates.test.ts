@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { appPublicKey } from '../kit/apps/ext-app.ts'
-import { addCatalogue, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { addCatalogue, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
@@ -8,7 +8,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 const app = { url: 'https://portal.example', redirectUrls: ['https://portal.example/back'], publicKey: appPublicKey }
 const model = { label: 'L', usageTypes: ['main'] }
-const ofProvider = { provider: to('ai-providers', catalogue.provider.open) }
+const ofProvider = { provider: toOne('ai-providers', catalogue.provider.open) }
 
 const uniqueAttributes: [type: string, attribute: string, rest: object, relationships?: object][] = [
   ['ai-providers', 'providerId', { name: 'P', adapter: 'demo' }],
@@ -36,7 +36,7 @@ test('a duplicate value is refused by the name of its attribute', async () => {
 
 test('values that are unique together are refused without a name of one', async () => {
   const create = () =>
-    svc.admin.create('system-models', { modelType: 'default' }, { model: to('ai-models', catalogue.model.main) })
+    svc.admin.create('system-models', { modelType: 'default' }, { model: toOne('ai-models', catalogue.model.main) })
   await create()
 
   const answer = await create()

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { APPS_ON, appPublicKey, openSealed } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
-import { addCatalogue, clientOf, to, toMany } from '../kit/json-api/client.ts'
+import { addCatalogue, clientOf, toMany, toOne } from '../kit/json-api/client.ts'
 import { shapes } from '../kit/json-api/earlier-shapes.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
 import { CIPHERTEXT } from '../kit/rooms/messages.ts'
@@ -35,7 +35,7 @@ async function startWorld() {
   const declared = clientOf(svc, svc.people.ada.token, DECLARED)
   const admin = clientOf(svc, svc.people.admin.token, DECLARED)
   const { model, provider } = await addCatalogue({ ...svc, admin })
-  const ofModel = { model: to('ai-models', model.external) }
+  const ofModel = { model: toOne('ai-models', model.external) }
   await admin.create('ai-model-descriptions', { locale: 'en_US', description: 'Large.' }, ofModel)
   await admin.create('system-models', { modelType: 'default', usageType: 'external' }, ofModel)
   await admin.create('system-prompts', {
@@ -45,10 +45,10 @@ async function startWorld() {
     prompt: 'Be brief.',
   })
   await svc.rows('insert into frontend_migrations (name) values ($1)', [MIGRATION])
-  const room = to('rooms', (await declared.create('rooms', { name: 'Chess' })).one.id)
+  const room = toOne('rooms', (await declared.create('rooms', { name: 'Chess' })).one.id)
   const attachments = toMany('attachments', [await upload(svc, svc.people.ada.token)])
   const { one: first } = await declared.create('room-messages', { content: CIPHERTEXT }, { room, attachments })
-  const reply = { room, thread: to('room-messages', first.id) }
+  const reply = { room, thread: toOne('room-messages', first.id) }
   await declared.create('room-messages', { content: CIPHERTEXT }, reply)
   const { browser } = await signIn(svc, 'bea')
   const snake = { admin: clientOf(svc, svc.people.admin.token, SNAKE), ada: clientOf(svc, svc.people.ada.token, SNAKE) }

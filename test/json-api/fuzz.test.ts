@@ -4,11 +4,11 @@ import { buildRoutes, type Route } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api/client.ts'
-import { encode, requestTo } from '../kit/json-api/fuzz.ts'
-import { bearer, type RawAnswer, raw } from '../kit/json-api/raw.ts'
-import { rounds } from '../kit/rounds.ts'
+import { anyRequest, encodeParameter } from '../kit/json-api/fuzz.ts'
+import { bearerHeader, type RawAnswer, sendRaw } from '../kit/json-api/raw-request.ts'
+import { chooseRounds } from '../kit/rounds.ts'
 
-const MINUTES = rounds(300_000, 900_000)
+const MINUTES = chooseRounds(300_000, 900_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 const routes = buildRoutes(appRouter)
 
@@ -64,13 +64,18 @@ async function attack(
   runs: number,
 ) {
   for (const route of routes) {
-    const property = fc.asyncProperty(requestTo(route), async ([ownId, query, body, extra]) => {
-      const path = `${route.url.replace(':id', encode(ownId))}${query && `?${query}`}`
+    const property = fc.asyncProperty(anyRequest(route), async ([ownId, query, body, extra]) => {
+      const path = `${route.url.replace(':id', encodeParameter(ownId))}${query && `?${query}`}`
       fc.pre(!isSuicide(svc, route, ownId))
       const sends = route.method !== 'GET' && { body }
       const type = sends && { 'content-type': mediaType }
-      const sent = { method: route.method, path, headers: { ...extra, ...type, ...(token && bearer(token)) }, ...sends }
-      const answer = await raw(svc.url, sent)
+      const sent = {
+        method: route.method,
+        path,
+        headers: { ...extra, ...type, ...(token && bearerHeader(token)) },
+        ...sends,
+      }
+      const answer = await sendRaw(svc.url, sent)
       try {
         judge(assertDocument(answer), answer.text)
       } catch (cause) {
@@ -78,7 +83,7 @@ async function attack(
         throw new Error(`${(cause as Error).message}\nRequest and answer: ${told.slice(0, 4000)}`, { cause })
       }
     })
-    await fc.assert(property, { numRuns: runs * rounds(1, 16), seed: SEED, endOnFailure: true })
+    await fc.assert(property, { numRuns: runs * chooseRounds(1, 16), seed: SEED, endOnFailure: true })
   }
 }
 

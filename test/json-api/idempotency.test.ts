@@ -2,12 +2,12 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
 import { send, startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
-import { type Client, clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import { type Client, clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openClient } from '../kit/postgres-client.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 const provider = (providerId: string, name = 'Name') => ({
   data: { type: 'ai-providers', attributes: { providerId, name, adapter: 'demo', apiKey: 'a-very-secret-key' } },
@@ -21,7 +21,7 @@ const headersOf = ({ headers }: { headers: Headers }) =>
 
 /** Of this file alone, which looks at all that is kept there. */
 const DATABASE = 2
-const redisUrl = inject('redisUrl') && ownDatabase(DATABASE)
+const redisUrl = inject('redisUrl') && redisDatabaseUrl(DATABASE)
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -169,7 +169,7 @@ test('a key does nothing for what may be repeated anyway', async () => {
 })
 
 test('a repeat is refused while the outcome of the first is unknown', async () => {
-  const nowhere = `redis://127.0.0.1:${await freePort()}`
+  const nowhere = `redis://127.0.0.1:${await findFreePort()}`
   await using svc = await startApp({ REDIS_URL: nowhere })
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
   const away = clientOf(svc, token)
@@ -229,7 +229,7 @@ describeWith('redis')('over two replicas', () => {
       data: {
         type: 'system-models',
         attributes: { modelType: key.slice(0, 8), usageType: 'external' },
-        relationships: { model: to('ai-models', replicas.model) },
+        relationships: { model: toOne('ai-models', replicas.model) },
       },
     }
 
@@ -268,7 +268,7 @@ describeWith('redis')('over two replicas', () => {
   test('a key stays claimed during its request, and is freed after a kill', async () => {
     const redis = new Redis(redisUrl ?? '')
     const before = new Set(await redis.keys('svc:idempotency:*'))
-    await using folder = await dataFolder()
+    await using folder = await createDataFolder()
     await using replica = startProcess({ ...replicas.settings, DATA_DIR: folder.path, PORT: '0' })
     const third = clientOf({ send: (...request) => send(url, ...request) }, replicas.token)
     const url = await replica.ready()

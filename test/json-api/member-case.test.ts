@@ -4,7 +4,7 @@ import { wireNames } from '../../facades/http/names.ts'
 import { Members } from '../../facades/json-api/members.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
-import { to } from '../kit/json-api/client.ts'
+import { toOne } from '../kit/json-api/client.ts'
 import { serveJsonApi } from '../kit/json-api/serve.ts'
 
 /** For front ends that expect names such as `model-id`. */
@@ -42,7 +42,7 @@ const attributes = {
 
 const create = async (given: object) =>
   api.send('POST', '/ai-models', {
-    data: { type: 'ai-models', attributes: given, relationships: { provider: to('ai-providers', 1) } },
+    data: { type: 'ai-models', attributes: given, relationships: { provider: toOne('ai-providers', 1) } },
   })
 
 describe('members that are written in another case', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { afterAll, expect, test, vi } from 'vitest'
 import { base, mediaType, startJsonApi } from '../kit/json-api/client.ts'
-import { bearer, raw } from '../kit/json-api/raw.ts'
+import { bearerHeader, sendRaw } from '../kit/json-api/raw-request.ts'
 
 const svc = await startJsonApi()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -21,9 +21,9 @@ const accepted = [
 
 test('content negotiation answers whoever accepts its media type in one way or another', async () => {
   for (const [what, accept] of accepted) {
-    const headers = { ...bearer(svc.people.ada.token), ...(accept && { accept }) }
+    const headers = { ...bearerHeader(svc.people.ada.token), ...(accept && { accept }) }
 
-    const { status, headers: answered } = await raw(svc.url, { method: 'GET', path: '/ai-models', headers })
+    const { status, headers: answered } = await sendRaw(svc.url, { method: 'GET', path: '/ai-models', headers })
 
     expect([what, status, answered['content-type']]).toEqual([what, 200, mediaType])
     expect(answered['vary']).toContain('Accept')
@@ -71,9 +71,13 @@ test('content negotiation takes bodies of its media type alone', async () => {
   const { id, token } = svc.people.ada
   const body = JSON.stringify({ data: { type: 'users', id: String(id), attributes: { bio: 'Hello' } } })
   for (const [type, expected] of contentTypes) {
-    const headers = { ...bearer(token), 'content-length': `${body.length}`, ...(type && { 'content-type': type }) }
+    const headers = {
+      ...bearerHeader(token),
+      'content-length': `${body.length}`,
+      ...(type && { 'content-type': type }),
+    }
 
-    const answer = await raw(svc.url, { method: 'PATCH', path: `/users/${id}`, headers, body })
+    const answer = await sendRaw(svc.url, { method: 'PATCH', path: `/users/${id}`, headers, body })
 
     expect([type, answer.status, answer.headers['content-type']]).toEqual([type, expected, mediaType])
     const source = expected === 415 ? { header: 'Content-Type' } : undefined
@@ -102,7 +106,7 @@ test('content negotiation keeps its media type in every kind of answer', async (
 test('content negotiation answers in its media type while it stops', async () => {
   await using svc = await startJsonApi()
   const headers = {
-    ...bearer(svc.people.ada.token),
+    ...bearerHeader(svc.people.ada.token),
     'content-type': mediaType,
     'content-length': '2',
     expect: '100-continue',

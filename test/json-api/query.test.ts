@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
-import { bearer, raw } from '../kit/json-api/raw.ts'
+import { bearerHeader, sendRaw } from '../kit/json-api/raw-request.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
@@ -59,10 +59,14 @@ test('a query names each problem once', async () => {
 })
 
 test('a query is the same with its brackets encoded and not', async () => {
-  const headers = bearer(svc.people.admin.token)
+  const headers = bearerHeader(svc.people.admin.token)
 
-  const bare = await raw(svc.url, { method: 'GET', path: '/ai-models?page[size]=2&fields[ai-models]=label', headers })
-  const encoded = await raw(svc.url, {
+  const bare = await sendRaw(svc.url, {
+    method: 'GET',
+    path: '/ai-models?page[size]=2&fields[ai-models]=label',
+    headers,
+  })
+  const encoded = await sendRaw(svc.url, {
     method: 'GET',
     path: '/ai-models?page%5Bsize%5D=2&fields%5Bai-models%5D=label',
     headers,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
 import { appPublicKey } from '../kit/apps/ext-app.ts'
-import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
+import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
 const writable = buildRoutes(appRouter)
   .filter(({ method, answers, procedure }) => method === 'PATCH' && answers === 'one' && procedure)
@@ -14,7 +14,7 @@ beforeAll(async () => {
   const { model, provider } = await addCatalogue(svc)
   const servers = [{ apiUrl: 'https://ai.example/v1', apiKey: 'KEY' }]
   await svc.admin.update('ai-providers', provider.open, { servers })
-  const related = { model: to('ai-models', model.external) }
+  const related = { model: toOne('ai-models', model.external) }
   await svc.admin.create('ai-model-descriptions', { locale: 'en_US', description: 'A model.' }, related)
   await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)
   await svc.admin.create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
@@ -22,7 +22,7 @@ beforeAll(async () => {
     ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
     publicKey: appPublicKey,
   })
-  const room = to('rooms', (await svc.admin.create('rooms', { name: 'Chess' })).one.id)
+  const room = toOne('rooms', (await svc.admin.create('rooms', { name: 'Chess' })).one.id)
   await svc.admin.create('room-messages', { content: 'aXY=|dGFn|Y2lwaGVy' }, { room })
 })
 afterAll(() => svc[Symbol.asyncDispose]())

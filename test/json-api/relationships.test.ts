@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { addCatalogue, base, idsOf, pointersOf, startJsonApi, to, toMany } from '../kit/json-api/client.ts'
+import { addCatalogue, base, idsOf, pointersOf, startJsonApi, toMany, toOne } from '../kit/json-api/client.ts'
 
 const svc = await startJsonApi()
 const catalogue = await addCatalogue(svc)
@@ -74,7 +74,7 @@ test('a relation is changed as a whole or not at all', async () => {
   const path = `/ai-tools/${tool.loose}/relationships/models`
 
   const missing = await svc.admin.post(path, toMany('ai-models', [model.external, 999999]))
-  const wrong = await svc.admin.post(path, { data: [to('ai-models', model.external).data, to('users', 1).data] })
+  const wrong = await svc.admin.post(path, { data: [toOne('ai-models', model.external).data, toOne('users', 1).data] })
   const added = await svc.admin.post(path, toMany('ai-models', [model.external, model.main, model.external]))
   const again = await svc.admin.post(path, toMany('ai-models', [model.external]))
   const absent = await svc.admin.delete(path, toMany('ai-models', [model.inactive]))

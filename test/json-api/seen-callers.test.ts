@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { model, provider } from '../kit/ai/model-config.ts'
-import { configFor } from '../kit/ai/provider.ts'
+import { buildModel, buildProvider } from '../kit/ai/model-config.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { watchStatements } from '../kit/statements.ts'
 
@@ -10,9 +10,9 @@ let changing: TestApp
 let asked: TestApp
 
 beforeAll(async () => {
-  const config = resources.use(await configFor(''))
-  const models = [model('seen-1'), model('seen-2'), model('hidden', { external: false })]
-  await config.write({ providers: [provider('local', models)], systemModels: {} })
+  const config = resources.use(await writeConfig(''))
+  const models = [buildModel('seen-1'), buildModel('seen-2'), buildModel('hidden', { external: false })]
+  await config.write({ providers: [buildProvider('local', models)], systemModels: {} })
   changing = resources.use(await startApp({ AI_CONFIG: config.file }))
   const { DATABASE_URL = '', DATA_DIR, AI_CONFIG = '' } = changing.env
   asked = resources.use(await startApp({ DATABASE_URL, DATA_DIR, AI_CONFIG }))
@@ -120,11 +120,11 @@ describe('who reads', () => {
 
   test('is looked up once for each read', async () => {
     const { token } = await changing.user()
-    statements.taken()
+    statements.take()
     const counts: number[] = []
     for (let turn = 0; turn < 2; turn++) {
       expect((await read(token, '/ai-models/1')).status).toBe(200)
-      counts.push(statements.taken().length)
+      counts.push(statements.take().length)
     }
     expect(counts).toEqual([2, 2])
   })

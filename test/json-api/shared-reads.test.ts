@@ -41,12 +41,12 @@ async function together(svc: JsonApiApp, calls: readonly (readonly [procedure: s
 }
 
 /** How many statements since the last look read rows of a table for a caller. */
-const readsOf = (table: string) => statements.taken().filter(({ text }) => text.includes(`from ${table} t `)).length
+const readsOf = (table: string) => statements.take().filter(({ text }) => text.includes(`from ${table} t `)).length
 
 test('concurrent callers share a statement, and each gets only visible rows', async () => {
   const { model } = catalogue
   const ids = [model.external, model.inactive, model.main, model.external]
-  statements.taken()
+  statements.take()
 
   const found = await together(
     svc,
@@ -60,7 +60,7 @@ test('concurrent callers share a statement, and each gets only visible rows', as
 test('concurrent callers get their own page of a list by one statement', async () => {
   const { tool } = catalogue
   const page = (size: number, number: number) => ['aiTools.list', { page: { size, number } }] as const
-  statements.taken()
+  statements.take()
 
   const found = (await together(svc, [page(2, 1), page(2, 1), page(2, 2), page(1, 1)])) as Called[]
 
@@ -78,7 +78,7 @@ test('concurrent callers get only the includes that they requested', async () =>
   const { model, provider, tool } = catalogue
   const id = model.external
   const plain = { provider: { id: provider.open } }
-  statements.taken()
+  statements.take()
 
   const [alone, owned, equipped, both] = (await together(svc, [
     ['aiModels.get', { id }],

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
 import { type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { isOfTheRequest, watchStatements } from '../kit/statements.ts'
+import { isRequestStatement, watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
 
@@ -14,10 +14,10 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 /** The statements of one request beside the look-up of its token, which a token that was seen lately does not need. */
 async function statementsOf(client: Client, path: string) {
-  statements.taken()
+  statements.take()
   const { status, text } = await client.get(path)
   expect([path, status, status === 200 ? '' : text]).toEqual([path, 200, ''])
-  const seen = statements.taken()
+  const seen = statements.take()
   expect(seen[0]?.text, 'the first one confirms who asks').toContain('access_tokens')
   return seen.filter(({ name }) => name !== 'find-token-owners')
 }
@@ -90,7 +90,7 @@ async function preparedIn({ rows }: JsonApiApp): Promise<Prepared[]> {
          from pg_prepared_statements, pg_sleep(0.3) where statement like 'select%' and name <> ''`,
     )
   const all = (await Promise.all([look(), look()])).flat()
-  return all.filter(({ name, statement }) => isOfTheRequest({ name, text: statement }))
+  return all.filter(({ name, statement }) => isRequestStatement({ name, text: statement }))
 }
 
 const namesOf = (prepared: readonly Prepared[]) => [...new Set(prepared.map(({ name }) => name))].toSorted()
@@ -155,19 +155,19 @@ test('one resource takes one statement, and one without a table none', async () 
 })
 
 test('the number of statements of a guest is none at all', async () => {
-  statements.taken()
+  statements.take()
 
   await svc.guest.get('/ai-models?include=provider')
   await svc.guest.get('/translation-labels/en_US')
 
-  expect(statements.taken()).toEqual([])
+  expect(statements.take()).toEqual([])
 })
 
 test('the number of statements of a refusal is the look at the token', async () => {
   for (const path of ['/ai-models?include=x', '/ai-models?page[size]=x', '/ai-models/x', '/nonsense']) {
-    statements.taken()
+    statements.take()
     await svc.ada.get(path)
-    expect([path, statements.taken().length]).toEqual([path, 1])
+    expect([path, statements.take().length]).toEqual([path, 1])
   }
 })
 
@@ -182,9 +182,9 @@ test('a statement has a name, and is prepared once per connection', async () => 
   for (let round = 0; round < 10; round++) await askAll()
   const before = await preparedIn(small)
 
-  statements.taken()
+  statements.take()
   for (let round = 0; round < 10; round++) await askAll()
-  const sent = statements.taken()
+  const sent = statements.take()
   const after = await preparedIn(small)
 
   expect(sent.every(({ name }) => name)).toBe(true)
@@ -237,11 +237,11 @@ test('the text of a statement never holds a value that somebody sent', { timeout
 
   await fc.assert(
     fc.asyncProperty(value, fc.nat(places.length - 1), async (text, place) => {
-      statements.taken()
+      statements.take()
       const [path, headers] = places[place]?.(encodeURIComponent(text)) ?? ['']
       const { status } = await svc.ada.get(path, headers)
       expect([200, 400, 404]).toContain(status)
-      for (const statement of statements.taken()) {
+      for (const statement of statements.take()) {
         expect(statement.text).not.toContain(text)
         texts.add(statement.text)
       }

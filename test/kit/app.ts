@@ -8,8 +8,14 @@ import { readEnv } from '../../server/config/env.ts'
 import { openLog } from '../../server/ops/log.ts'
 import { type ServiceOptions, startService } from '../../server/service.ts'
 import { cloneDatabase } from './database.ts'
-import { deepFreeze } from './deep-freeze.ts'
-import { publicKeyOf } from './identity/public-key.ts'
+import { makePublicKey } from './identity/people.ts'
+
+/** Lets nothing of a value be changed from now on. */
+function deepFreeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
+  Object.freeze(value)
+  for (const member of Object.values(value)) deepFreeze(member)
+}
 
 export interface TestUser {
   id: number
@@ -76,7 +82,7 @@ export async function startApp(
     if (role) await service.host.admin.setRole({ user: { id }, role })
     if (keys)
       await service.services.sql({ name: '', text: 'update users set public_key = $1 where id = $2' }, [
-        publicKeyOf(username),
+        makePublicKey(username),
         id,
       ])
     const { token } = await service.host.tokens.createFor({

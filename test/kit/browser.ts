@@ -1,9 +1,9 @@
 import { hash } from '@node-rs/argon2'
 import { accountsFile, putHashedAccount } from '../../server/login/accounts.ts'
 import type { TestApp } from './app.ts'
-import { publicKeyOf } from './identity/public-key.ts'
+import { makePublicKey } from './identity/people.ts'
 
-export interface Sending {
+export interface BrowserRequest {
   body?: unknown
   /** Sent as it is, instead of what a browser says of its own pages. */
   headers?: Record<string, string>
@@ -14,9 +14,9 @@ export interface Sending {
 export function openBrowser(url: string) {
   const cookies = new Map<string, string>()
 
-  async function send(method: string, path: string, sending: Sending = {}) {
-    const answer = await fetch(url + path, { method, redirect: 'manual', ...requestOf(cookies, sending) })
-    keep(cookies, answer.headers)
+  async function send(method: string, path: string, sending: BrowserRequest = {}) {
+    const answer = await fetch(url + path, { method, redirect: 'manual', ...buildRequest(cookies, sending) })
+    storeCookies(cookies, answer.headers)
     const { status, headers } = answer
     const text = await answer.text()
     const isJson = headers.get('content-type')?.includes('json')
@@ -44,7 +44,7 @@ export function openBrowser(url: string) {
   }
 }
 
-function requestOf(cookies: Map<string, string>, { body, form, headers }: Sending) {
+function buildRequest(cookies: Map<string, string>, { body, form, headers }: BrowserRequest) {
   const sent = typeof body === 'string' || form ? body : JSON.stringify(body)
   return {
     headers: {
@@ -57,7 +57,7 @@ function requestOf(cookies: Map<string, string>, { body, form, headers }: Sendin
   }
 }
 
-function keep(cookies: Map<string, string>, headers: Headers): void {
+function storeCookies(cookies: Map<string, string>, headers: Headers): void {
   for (const line of headers.getSetCookie()) {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
     if (value) cookies.set(name, value)
@@ -69,29 +69,29 @@ export type TestBrowser = ReturnType<typeof openBrowser>
 
 export const PASSWORD = 'correct horse battery'
 
-export const identityOf = (username: string) => ({
+export const buildIdentity = (username: string) => ({
   username,
   email: `${username}@example.org`,
   name: `The ${username}`,
 })
 
-let hashed: Promise<string> | undefined
+let cachedHash: Promise<string> | undefined
 
 /** The hash of the password, by the least work that a hash can take: each sign-in repeats that work. */
-function cheapHash(): Promise<string> {
-  hashed ??= hash(PASSWORD, { memoryCost: 8, timeCost: 1 })
-  return hashed
+function hashCheaply(): Promise<string> {
+  cachedHash ??= hash(PASSWORD, { memoryCost: 8, timeCost: 1 })
+  return cachedHash
 }
 
 /** A local account of somebody who has not signed in yet. */
 export async function putAccount(env: TestApp['env'], username: string): Promise<void> {
-  await putHashedAccount(accountsFile(env), { ...identityOf(username), hash: await cheapHash() })
+  await putHashedAccount(accountsFile(env), { ...buildIdentity(username), hash: await hashCheaply() })
 }
 
 /** A local account, and a person where `known`, who has made their keys unless told otherwise. */
 export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
   await putAccount(svc.env, username)
-  if (!known) return { id: 0, ...identityOf(username), token: '' }
+  if (!known) return { id: 0, ...buildIdentity(username), token: '' }
   return svc.user({ username, keys })
 }
 
@@ -104,15 +104,15 @@ export async function signIn(svc: TestApp, username = 'ada', options = {}) {
   return { browser, ...person }
 }
 
-const sealed = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(part).toString('base64')).join('|')
+const encodeSealed = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(part).toString('base64')).join('|')
 
 /** What the handshake of a browser sends; for the service its values are any texts. */
-export const firstKeys = (name = 'first') => ({
-  publicKey: publicKeyOf(name),
+export const buildFirstKeys = (name = 'first') => ({
+  publicKey: makePublicKey(name),
   keychain: [
-    { key: 'privateKey', keyType: 'private_key', value: sealed(`private ${name}`) },
-    { key: 'publicKey', keyType: 'public_key', value: sealed(`public ${name}`) },
-    { key: 'aiConvKey', keyType: 'ai_conv', value: sealed(`conversations ${name}`) },
+    { key: 'privateKey', keyType: 'private_key', value: encodeSealed(`private ${name}`) },
+    { key: 'publicKey', keyType: 'public_key', value: encodeSealed(`public ${name}`) },
+    { key: 'aiConvKey', keyType: 'ai_conv', value: encodeSealed(`conversations ${name}`) },
   ],
   passkeyBackup: {
     ciphertext: Buffer.from(`passkey ${name}`).toString('base64'),

@@ -9,38 +9,41 @@ import { type Program, svc } from '../../cli/programs.ts'
 import { cloneDatabase } from './database.ts'
 import { rowsOf } from './postgres-client.ts'
 
-export interface Ended {
+export interface CommandResult {
   exitCode: number
   stdout: string
   stderr: string
 }
 
 /** What somebody at the terminal waits to see, and types then. */
-export type Typing = readonly [sees: string, types: string | (() => Promise<string>)]
+export type TypedInput = readonly [sees: string, types: string | (() => Promise<string>)]
 
 interface RunOptions {
   env: Record<string, string>
   program?: Program
   /** Without it nobody is at the terminal. */
-  typing?: readonly Typing[]
+  typing?: readonly TypedInput[]
   /** What is piped in, where nobody is at the terminal. */
   piped?: string
 }
 
 /** Runs a command line in this process, with somebody at its keyboard or nobody. */
-export async function run(argv: string[], { env, program = svc, typing, piped }: RunOptions): Promise<Ended> {
+export async function runCommand(
+  argv: string[],
+  { env, program = svc, typing, piped }: RunOptions,
+): Promise<CommandResult> {
   const input = new PassThrough()
-  const stdout = collector()
-  const stderr = collector()
+  const stdout = createCollector()
+  const stderr = createCollector()
   const terminal = { input, stdout, stderr, interactive: typing !== undefined }
   const ended = main(program, argv, terminal, env)
   if (piped !== undefined) input.end(piped)
-  await type(typing ?? [], stderr, input)
+  await typeInput(typing ?? [], stderr, input)
   const exitCode = await ended
   return { exitCode, stdout: stdout.text(), stderr: stderr.text() }
 }
 
-async function type(typing: readonly Typing[], seen: Collector, input: PassThrough): Promise<void> {
+async function typeInput(typing: readonly TypedInput[], seen: Collector, input: PassThrough): Promise<void> {
   let read = 0
   for (const [sees, types] of typing) {
     const shown = () => seen.text().indexOf(sees, read)
@@ -52,7 +55,7 @@ async function type(typing: readonly Typing[], seen: Collector, input: PassThrou
 
 type Collector = Writable & { text(): string }
 
-function collector(): Collector {
+function createCollector(): Collector {
   const chunks: string[] = []
   const sink = new Writable({
     write(chunk, _, done) {
@@ -63,20 +66,20 @@ function collector(): Collector {
   return Object.assign(sink, { text: () => stripVTControlCharacters(chunks.join('')) })
 }
 
-export const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03' }
+export const terminalKeys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03' }
 
 /** Command lines over a database and a data folder of their own. */
-export async function host(settings: Record<string, string> = {}) {
+export async function openHost(settings: Record<string, string> = {}) {
   const database = await cloneDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'svc-cli-'))
   const env = { DATABASE_URL: database.url, DATA_DIR: folder, DATABASE_POOL: '2', ...settings }
   return {
     env,
     folder,
-    run: (argv: string[], options: Omit<RunOptions, 'env'> = {}) => run(argv, { env, ...options }),
+    run: (argv: string[], options: Omit<RunOptions, 'env'> = {}) => runCommand(argv, { env, ...options }),
     rows: (text: string) => rowsOf(database.url, text),
     /** The document that a command printed, and nothing else may have been printed. */
-    json: async (...argv: string[]) => JSON.parse((await run([...argv, '--json'], { env })).stdout),
+    json: async (...argv: string[]) => JSON.parse((await runCommand([...argv, '--json'], { env })).stdout),
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true })
@@ -85,6 +88,6 @@ export async function host(settings: Record<string, string> = {}) {
 }
 
 /** Nothing listens there: whoever gets this far and connects fails with 1. */
-export const unreachable = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none', DATA_DIR: '/dev/null/none' }
+export const unreachableHost = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none', DATA_DIR: '/dev/null/none' }
 
-export const ada = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada Example']
+export const adaFlags = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada Example']

@@ -9,7 +9,7 @@ const END = 32_000
 let next = randomInt(FIRST, END)
 
 /** A port of 127.0.0.1 that nobody listens on, another one each time. */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = next
     next = port + 1 < END ? port + 1 : FIRST

@@ -10,8 +10,8 @@ import { connect } from '../../server/database/database.ts'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { migrate } from '../../server/database/migrate.ts'
 import { DatabaseJobQueue } from '../../server/stores/job-queue.ts'
-import { freePort } from './free-port.ts'
-import { silentLog } from './log.ts'
+import { findFreePort } from './free-port.ts'
+import { createSilentLog } from './log.ts'
 import { isMissing, missingPartsNote } from './parts/installed.ts'
 import { startPostgres } from './parts/postgres.ts'
 import { openClient, rowsOf } from './postgres-client.ts'
@@ -64,12 +64,12 @@ async function startDatabase(folder: string): Promise<AsyncDisposable & { url: s
     }
   }
   const cluster = await startCluster(join(folder, 'postgres'), ['-c', 'fsync=off', '-c', 'full_page_writes=off'])
-  await cheapenSignIn(cluster.url)
+  await reduceHashRounds(cluster.url)
   return { url: cluster.url, [Symbol.asyncDispose]: () => cluster.stop('fast') }
 }
 
 /** Hashes the password with one round in place of 4,096, as a run opens some ten thousand connections. PostgreSQL 15 cannot. */
-async function cheapenSignIn(url: string): Promise<void> {
+async function reduceHashRounds(url: string): Promise<void> {
   const { username, password } = new URL(url)
   await using client = await openClient(url)
   await client.query('set scram_iterations = 1')
@@ -81,7 +81,7 @@ async function makeTemplate(url: string): Promise<void> {
   const templateUrl = url.replace(/\/postgres$/, `/${TEMPLATE}`)
   const database = await connect({ url: templateUrl, poolSize: 2 })
   await migrate(database, templateUrl, { name: 'svc', username: 'svc' })
-  const jobs = new DatabaseJobQueue({ pool: database.pool, log: silentLog() })
+  const jobs = new DatabaseJobQueue({ pool: database.pool, log: createSilentLog() })
   await jobs.prepare()
   await jobs.close()
   await database.close()
@@ -89,16 +89,16 @@ async function makeTemplate(url: string): Promise<void> {
 
 async function startRedis(folder: string): Promise<{ url: string; process: ChildProcess } | undefined> {
   if (isMissing('redis')) return undefined
-  const port = await freePort()
+  const port = await findFreePort()
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
   const server = spawn(process.env['TEST_REDIS'] ?? 'redis-server', args, { stdio: 'ignore' })
   await once(server, 'spawn')
   const url = `redis://127.0.0.1:${port}`
-  await untilAnswers(url)
+  await waitForRedis(url)
   return { url, process: server }
 }
 
-async function untilAnswers(url: string): Promise<void> {
+async function waitForRedis(url: string): Promise<void> {
   const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: 600 })
   redis.on('error', () => pause(10))
   await redis.ping()

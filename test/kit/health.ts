@@ -7,31 +7,31 @@ import type { TestApp } from './app.ts'
 type Check = { name: string; status: string; message: string; response_time?: number | null }
 type Report = { status: string; timestamp: string; checks: Check[] }
 
-export async function health(svc: TestApp, options = {}) {
+export async function getHealth(svc: TestApp, options = {}) {
   const response = await svc.send('GET', '/health', options)
   return { code: response.status, ...((await response.json()) as Report) }
 }
 
-export const namesOf = ({ checks }: Report) => checks.map(({ name }) => name)
-export const checkOf = ({ checks }: Report, name: string) => checks.find((check) => check.name === name)
+export const checkNames = ({ checks }: Report) => checks.map(({ name }) => name)
+export const findCheck = ({ checks }: Report, name: string) => checks.find((check) => check.name === name)
 
 /** The names of the checks of a deep check of an installation without extensions. */
-export const deep = ['database', 'cache', 'kvstore', 'storage']
+export const deepChecks = ['database', 'cache', 'kvstore', 'storage']
 
 /** What a part of a replica says of itself. */
-export function partOf({ services }: TestApp, name: 'realtime' | 'changeBus'): string | undefined {
+export function readReplicaPart({ services }: TestApp, name: 'realtime' | 'changeBus'): string | undefined {
   const parts: Hooks['replica-asked']['parts'] = {}
   services.hooks.emit('replica-asked', { parts })
   return parts[name]?.message
 }
 
 /** The file of the health timer. */
-export const markerOf = (folder: string) => join(folder, 'svc_health_timer_marker.json')
+export const markerPath = (folder: string) => join(folder, 'svc_health_timer_marker.json')
 
 /** What the marker says after a check that failed. */
-export const failed = JSON.stringify({ failed: true, quickChecks: 0 })
+export const failedMarker = JSON.stringify({ failed: true, quickChecks: 0 })
 
-export async function temporaryFolder() {
+export async function createTemporaryFolder() {
   const path = await mkdtemp(join(tmpdir(), 'svc-health-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

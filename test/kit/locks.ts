@@ -11,7 +11,7 @@ export async function holdLock(svc: TestApp, text: string, values: readonly unkn
   const [{ holder } = {}] = (await client.query<{ holder: number }>('select pg_backend_pid() as holder')).rows
   return {
     /** Resolves with the connection that waits for it, once there is one. */
-    async awaited(): Promise<number> {
+    async waitForWaiter(): Promise<number> {
       const text = 'select pid from pg_stat_activity where $1::int = any(pg_blocking_pids(pid))'
       const blocked = async () => (await svc.rows<{ pid: number }>(text, [holder]))[0]?.pid
       await expect.poll(blocked).toBeDefined()
@@ -34,4 +34,41 @@ export async function countWaiting(svc: TestApp): Promise<number> {
   const waits = `datname = current_database() and wait_event_type = 'Lock'`
   const [row] = await svc.rows<{ count: number }>(`select count(*)::int as count from pg_stat_activity where ${waits}`)
   return row?.count ?? 0
+}
+
+/** Ends every session in a transaction that is only committed once the request, which still finds its own, waits for it. */
+export const whileEndingSessions = <Answer>(svc: TestApp, send: () => Promise<Answer>) =>
+  whileChanging(svc, 'delete from sessions', send)
+
+/** Carries out a change in a transaction that is only committed once the request, which does not see it, waits for it. */
+export async function whileChanging<Answer>(
+  svc: TestApp,
+  change: string,
+  send: () => Promise<Answer>,
+): Promise<Answer> {
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query(change)
+  const answer = send()
+  await waitForLocks(svc.env.DATABASE_URL)
+  await client.query('commit')
+  return await answer
+}
+
+/** Lets a change happen whenever a local password was compared, before the session begins. */
+export function afterPasswordCheck({ services: { localAccounts } }: TestApp, change: () => Promise<unknown>): void {
+  const compare = localAccounts.verify
+  localAccounts.verify = async (...typed) => {
+    const identity = await compare(...typed)
+    await change()
+    return identity
+  }
+}
+
+/** Resolves once so many connections to a database wait for a lock. It asks by a connection of its own, as a pool may be exhausted. */
+export async function waitForLocks(url: string | undefined, count = 1): Promise<void> {
+  await using client = await openClient(url)
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  const seen = async () => (await client.query(waiting)).rowCount
+  await expect.poll(seen, { timeout: 30_000 }).toBeGreaterThanOrEqual(count)
 }

@@ -2,10 +2,10 @@ import { Writable } from 'node:stream'
 import { createLog } from '../../server/ops/log.ts'
 
 /** A log that nobody reads. */
-export const silentLog = () => createLog('silent', new Writable({ write: (_, __, done) => done() }))
+export const createSilentLog = () => createLog('silent', new Writable({ write: (_, __, done) => done() }))
 
 /** The log as it is, with the lines that it wrote. */
-export function keepLog() {
+export function recordLog() {
   const lines: string[] = []
   const sink = new Writable({
     write(chunk, _, done) {

@@ -10,20 +10,20 @@ interface OwnExport {
   expiresAt: string
 }
 
-const resultOf = ({ body }: { body: Record<string, unknown> }) => (body['result'] as { data: OwnExport | null }).data
+const readResult = ({ body }: { body: Record<string, unknown> }) => (body['result'] as { data: OwnExport | null }).data
 
 export const requestExport = (browser: TestBrowser) => browser.send('POST', '/trpc/personExports.request', { body: {} })
 
 /** Reads what the person is told of their last export. */
-export const currentExport = async (browser: TestBrowser) =>
-  resultOf(await browser.send('GET', '/trpc/personExports.current'))
+export const readCurrentExport = async (browser: TestBrowser) =>
+  readResult(await browser.send('GET', '/trpc/personExports.current'))
 
 /** Asks for an export, and waits until it is there. */
 export async function makeExport(browser: TestBrowser): Promise<OwnExport> {
   const { status, text } = await requestExport(browser)
   if (status !== 200) throw new Error(text)
-  await expect.poll(async () => (await currentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
-  return (await currentExport(browser)) as OwnExport
+  await expect.poll(async () => (await readCurrentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
+  return (await readCurrentExport(browser)) as OwnExport
 }
 
 /** Fetches an archive as a browser does. */
@@ -47,7 +47,7 @@ interface Manifest {
 }
 
 /** An archive as somebody finds it who unpacks it. */
-export function unpack(archive: Uint8Array) {
+export function unpackExport(archive: Uint8Array) {
   const files = unzipSync(archive)
   const text = (path: string) => Buffer.from(files[path] ?? []).toString()
   const manifest = JSON.parse(text('manifest.json')) as Manifest

@@ -13,20 +13,20 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 const SLOW = { timeout: 60_000, interval: 20 }
 
 /** A folder that a service may fill, in memory like that of the run. What a killed one left running in it is stopped at the end. */
-export async function dataFolder() {
+export async function createDataFolder() {
   const path = await mkdtemp(join(inject('runFolder'), 'start-'))
   return {
     path,
     /** The process of the PostgreSQL that runs in it, by what the process table says. */
-    postgres: () => postgresIn(path),
+    postgres: () => findPostgres(path),
     async [Symbol.asyncDispose]() {
-      if (await postgresIn(path)) await (await startCluster(join(path, 'postgres'))).stop('fast')
+      if (await findPostgres(path)) await (await startCluster(join(path, 'postgres'))).stop('fast')
       await rm(path, { recursive: true, force: true })
     },
   }
 }
 
-async function postgresIn(path: string): Promise<number | undefined> {
+async function findPostgres(path: string): Promise<number | undefined> {
   const file = await readFile(join(path, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number(file.split('\n')[0])
   return pid > 0 && existsSync(`/proc/${pid}`) ? pid : undefined
@@ -57,7 +57,7 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
   const ended = once(child, 'close').then(([code]) => code as number | null)
   return {
     child,
-    said,
+    output: said,
     ended,
     /** The address, once it listens. */
     async ready(): Promise<string> {
@@ -73,11 +73,11 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
       child.kill('SIGTERM')
       return ended
     },
-    [Symbol.asyncDispose]: () => end(child, ended),
+    [Symbol.asyncDispose]: () => endProcess(child, ended),
   }
 }
 
-async function end(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+async function endProcess(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
   await Promise.race([ended, new Promise((late) => setTimeout(late, 40_000).unref())])
   child.kill('SIGKILL')

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterEach, beforeEach, vi } from 'vitest'
 
-export interface Seen {
+export interface SentStatement {
   name?: string
   text: string
   values?: unknown[]
@@ -9,21 +9,21 @@ export interface Seen {
 
 /** Records every statement that this process sends during each test of a file; `taken` returns those since its last call. */
 export function watchStatements() {
-  let seen: Seen[] = []
+  let seen: SentStatement[] = []
   beforeEach(() => {
     seen = []
     const { query } = pg.Client.prototype
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
       const [first, values] = given
       if (typeof first === 'string') seen.push({ text: first, values: values as unknown[] })
-      else seen.push({ ...(first as Seen) })
+      else seen.push({ ...(first as SentStatement) })
       return Reflect.apply(query, this, given)
     })
   })
   afterEach(() => vi.restoreAllMocks())
   return {
-    taken(): Seen[] {
-      const taken = seen.filter(isOfTheRequest)
+    take(): SentStatement[] {
+      const taken = seen.filter(isRequestStatement)
       seen = []
       return taken
     },
@@ -45,5 +45,5 @@ const periodic = [
 const JOBS = 'svc_jobs'
 
 /** Whether a statement was sent for a request, and not by a service of its own accord. */
-export const isOfTheRequest = ({ name = '', text }: Pick<Seen, 'name' | 'text'>) =>
+export const isRequestStatement = ({ name = '', text }: Pick<SentStatement, 'name' | 'text'>) =>
   !periodic.includes(name) && !text.includes(JOBS)

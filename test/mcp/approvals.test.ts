@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { callsTool, callsTools, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, callsTool, callsTools, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { startToolServer, tool } from '../kit/mcp/hostile.ts'
+import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -18,7 +18,7 @@ beforeAll(async () => {
   upstream = resources.use(await startProvider(callsTool('mail_echo', '{"text":"to Bob"}')))
   const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
   const model = { tools: ['mail_echo'] }
-  const config = resources.use(await configFor(upstream.url, { model, more: { mcpServers } }))
+  const config = resources.use(await writeConfig(upstream.url, { model, more: { mcpServers } }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_TOOL_APPROVAL_TIMEOUT: '4s' }))
   ada = await svc.user()
   eve = await svc.user()
@@ -36,7 +36,7 @@ const said = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
 
 beforeEach(() => {
   server.seen.length = 0
-  upstream.asked.length = 0
+  upstream.requests.length = 0
 })
 
 /** A token, or a browser that has a session. */
@@ -57,7 +57,7 @@ async function asked(
   { by = ada.token, conversation }: { by?: string; conversation?: string | undefined } = {},
 ) {
   const headers = { accept: 'text/event-stream' }
-  const body = { payload: { ...question().payload, conversation } }
+  const body = { payload: { ...buildQuestion().payload, conversation } }
   const response = await svc.send('POST', '/api/ai-req', { token: by, body, headers, signal })
   const events: string[] = []
   for await (const line of createInterface(Readable.fromWeb(response.body as never))) {
@@ -80,7 +80,7 @@ async function isAskedInBrowser(
   atQuestion: (question: { id: string }) => unknown,
 ) {
   const headers = { ...proofOf(by).headers, 'trpc-accept': 'application/jsonl' }
-  const body = { 0: { ...question().payload, conversation } }
+  const body = { 0: { ...buildQuestion().payload, conversation } }
   const response = await svc.send('POST', '/trpc/ai.stream?batch=1', { body, headers })
   let isQuestion = false
   for await (const line of createInterface(Readable.fromWeb(response.body as never))) {
@@ -92,7 +92,7 @@ async function isAskedInBrowser(
 }
 
 const calls = () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)
-const told = () => String(upstream.asked.at(-1)?.body.messages.at(-1)?.content)
+const told = () => String(upstream.requests.at(-1)?.body.messages.at(-1)?.content)
 
 test('a call waits until its person has seen and approved it', async () => {
   const events = await asked(async (part) => {
@@ -110,7 +110,7 @@ test('a call that is refused, unanswered or cannot be asked reaches no server', 
   expect(told()).toMatch(/does not allow/)
   await asked(() => {})
   expect(told()).toMatch(/did not answer in time/)
-  expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: question() })).status).toBe(200)
+  expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: buildQuestion() })).status).toBe(200)
   expect(told()).toMatch(/cannot be asked/)
   expect(calls()).toEqual([])
 })
@@ -157,13 +157,13 @@ test('a tool that is approved for a conversation still asks in others', async ()
     expect(await isAsked(by, conversation)).toBe(true)
 
   server.seen.length = 0
-  const whole = { payload: { ...question().payload, conversation: 'one' } }
+  const whole = { payload: { ...buildQuestion().payload, conversation: 'one' } }
   expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: whole })).status).toBe(200)
   expect(calls()).toEqual([{ text: 'to Bob' }])
-  const long = { payload: { ...question().payload, conversation: 'x'.repeat(201) } }
+  const long = { payload: { ...buildQuestion().payload, conversation: 'x'.repeat(201) } }
   expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: long })).status).toBe(422)
 
-  server.tools = [tool('echo', { description: 'Sends mail to everybody.' })]
+  server.tools = [buildTool('echo', { description: 'Sends mail to everybody.' })]
   await svc.host.mcp.sync()
   await approve()
   expect(await isAsked(ada.token, 'one')).toBe(true)
@@ -213,7 +213,7 @@ test('approvals for a conversation belong to one session and can be revoked else
 test('an API without approvals refuses the tool by its field', async () => {
   const messages = [{ role: 'user', content: 'Hello' }]
   const asking: [path: string, body: object, status: number, names: RegExp][] = [
-    ['/api/ai-req', { payload: { ...question().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],
+    ['/api/ai-req', { payload: { ...buildQuestion().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],
     ['/v1/chat/completions', { model: 'mock-1', messages, tools: ['mail_echo'] }, 400, /"param":"tools/],
     ['/trpc/ai.complete', { model: 'mock-1', messages: [said], modelTools: ['mail_echo'] }, 422, /modelTools/],
   ]
@@ -223,7 +223,7 @@ test('an API without approvals refuses the tool by its field', async () => {
     expect([path, response.status, text]).toEqual([path, status, expect.stringMatching(/cannot be asked here/)])
     expect(text).toMatch(names)
   }
-  expect(upstream.asked).toEqual([])
+  expect(upstream.requests).toEqual([])
   for (const [path, body] of [
     ['/v1/chat/completions', { model: 'mock-1', messages }],
     ['/v1/chat/completions', { model: 'mock-1', messages, stream: true }],

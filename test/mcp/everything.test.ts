@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { callsTool, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, callsTool, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { startEverything } from '../kit/mcp/everything.ts'
 
@@ -11,16 +11,20 @@ describe('tools of tool servers', () => {
       await using server = await startEverything(transport)
       await using upstream = await startProvider(callsTool('everything_echo', '{"message":"from afar"}'))
       const mcpServers = [{ label: 'Everything', url: server.url, transport }]
-      await using config = await configFor(upstream.url, {
+      await using config = await writeConfig(upstream.url, {
         model: { tools: ['everything_echo'] },
         more: { mcpServers },
       })
       await using svc = await startApp({ AI_CONFIG: config.file })
       const { token } = await svc.user()
       const ask = async () => {
-        upstream.asked.length = 0
-        const response = await svc.send('POST', '/api/ai-req', { token, body: question() })
-        return { status: response.status, body: await response.json(), asked: upstream.asked.map(({ body }) => body) }
+        upstream.requests.length = 0
+        const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+        return {
+          status: response.status,
+          body: await response.json(),
+          asked: upstream.requests.map(({ body }) => body),
+        }
       }
 
       const [report] = await svc.host.mcp.sync()

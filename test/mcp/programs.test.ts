@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { callsTool, callsTools, configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, callsTool, callsTools, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
 const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
@@ -51,7 +51,7 @@ let reports: Awaited<ReturnType<TestApp['host']['mcp']['sync']>>
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider(callsTool('everything_get-env', '{}')))
-  const config = resources.use(await configFor(upstream.url))
+  const config = resources.use(await writeConfig(upstream.url))
   pids = `${config.file}.pids`
   go = `${config.file}.go`
   calls = `${config.file}.calls`
@@ -86,9 +86,9 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-const ask = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: question() })
+const ask = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })
 /** What the model was told of the tools that it called. */
-const told = () => upstream.asked.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
+const told = () => upstream.requests.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
 
 const isGone = (pid: number) => {
   try {

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Behaviour, json } from '../kit/ai/provider.ts'
-import { after, ask, hello, type Input, type Mail, questionsIn, startMail, word } from '../kit/mcp/mail.ts'
+import { type Behaviour, sendJson } from '../kit/ai/provider.ts'
+import {
+  appendOutput,
+  buildApprovals,
+  createResponse,
+  findApprovalRequests,
+  HELLO,
+  type Input,
+  type Mail,
+  startMail,
+} from '../kit/mcp/mail.ts'
 
 let mail: Mail
 beforeAll(async () => {
@@ -26,13 +35,13 @@ const calls: Behaviour = ({ path, body }, response) => {
   const parts = rounds[[0, 0, 1, 2][said.filter((part) => 'functionResponse' in part).length] ?? 0]
   const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 }
   const answer = { candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }], usageMetadata }
-  if (!path.includes('stream')) return json(response, answer)
+  if (!path.includes('stream')) return sendJson(response, answer)
   response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(answer)}\n\n`)
 }
 
 /** The calls that the provider gets back, with their proofs. */
 function sentBack() {
-  const contents = (mail.upstream.asked.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
+  const contents = (mail.upstream.requests.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
   const sent = contents.flatMap(({ parts }) => parts).filter((part) => part['functionCall'])
   return sent.map(({ functionCall, thoughtSignature }) => [(functionCall as { args: object }).args, thoughtSignature])
 }
@@ -48,19 +57,19 @@ test.each(['whole', 'streamed'])(
   async (how) => {
     const { ada } = mail
     const asking = (input: Input) =>
-      how === 'whole' ? ask(ada, input) : ada.responses.stream({ model: 'mock-1', input }).finalResponse()
-    const asked = await asking(hello)
-    const input = [...after(hello, asked), ...word(asked, true)]
+      how === 'whole' ? createResponse(ada, input) : ada.responses.stream({ model: 'mock-1', input }).finalResponse()
+    const asked = await asking(HELLO)
+    const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)]
     const next = await asking(input)
     expect([sentBack(), mail.calls()]).toEqual([first, [{ text: 'to Bob' }, { text: 'to Eve' }]])
 
     const ran = next.output.filter((item) => item.type === 'mcp_call')
     expect(ran.map((item) => item.approval_request_id).sort()).toEqual(
-      questionsIn(asked)
+      findApprovalRequests(asked)
         .map(({ id }) => id)
         .sort(),
     )
-    const whole = [...after(input, next), ...word(next, false, 'Mia is away.')]
+    const whole = [...appendOutput(input, next), ...buildApprovals(next, false, 'Mia is away.')]
     const { output_text } = await asking(whole)
     expect([output_text, sentBack()]).toEqual(['All are sent.', second])
   },
@@ -105,7 +114,7 @@ test('an approval id of somebody else sends nothing to the provider', async () =
       arguments: '{}',
     } as const
     const no = { type: 'mcp_approval_response', approval_request_id: id, approve: false } as const
-    await ask(mail.ada, [...hello, asked, no])
+    await createResponse(mail.ada, [...HELLO, asked, no])
     expect([id, sentBack()]).toEqual([id, [[{}, undefined]]])
   }
 })

@@ -1,7 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { callsTool, callsTools } from '../kit/ai/provider.ts'
-import { after, ask, hello, type Input, type Mail, questionIn, questionsIn, startMail, word } from '../kit/mcp/mail.ts'
+import {
+  appendOutput,
+  buildApprovals,
+  createResponse,
+  findApprovalRequest,
+  findApprovalRequests,
+  HELLO,
+  type Input,
+  type Mail,
+  startMail,
+} from '../kit/mcp/mail.ts'
 
 let mail: Mail
 beforeAll(async () => {
@@ -11,7 +21,7 @@ afterAll(() => mail[Symbol.asyncDispose]())
 beforeEach(() => mail.reset())
 
 test('a response ends with an approval request, which the next request answers once', async () => {
-  const { upstream, ada, calls, told, allowed } = mail
+  const { upstream, ada, calls, lastModelMessage: told, buildApprovedInput: allowed } = mail
   const { asked, input } = await allowed()
   expect(asked).toMatchObject({ status: 'completed', output_text: '' })
   expect(asked.output).toEqual([
@@ -22,40 +32,40 @@ test('a response ends with an approval request, which the next request answers o
   ])
   expect(calls()).toEqual([])
 
-  const done = await ask(ada, input)
+  const done = await createResponse(ada, input)
   expect(done.output).toMatchObject([
     {
       ...{ type: 'mcp_call', name: 'mail_echo', arguments: '{"text":"to Bob"}', server_label: 'Mail' },
-      ...{ approval_request_id: questionIn(asked).id, status: 'completed', output: 'done', error: null },
+      ...{ approval_request_id: findApprovalRequest(asked).id, status: 'completed', output: 'done', error: null },
     },
     { type: 'message' },
   ])
   expect(done.output_text).toBe('The tool was of help.')
   expect([calls(), told()]).toMatchObject([[{ text: 'to Bob' }], { role: 'tool', content: 'done' }])
 
-  await ask(ada, [...after(input, done), { role: 'user', content: 'Thanks' }])
-  expect(upstream.asked.at(-1)?.body.messages.map(({ role }) => role)).toEqual([
+  await createResponse(ada, [...appendOutput(input, done), { role: 'user', content: 'Thanks' }])
+  expect(upstream.requests.at(-1)?.body.messages.map(({ role }) => role)).toEqual([
     ...['user', 'assistant', 'tool', 'assistant', 'user'],
   ])
   const { input: both } = await allowed()
-  await Promise.all([ask(ada, both), ask(ada, both)])
+  await Promise.all([createResponse(ada, both), createResponse(ada, both)])
   expect(calls()).toHaveLength(2)
 })
 
 test('a model hears that the person does not allow a call, and why', async () => {
-  const { ada, calls, told } = mail
-  const asked = await ask(ada, hello)
-  const input = [...after(hello, asked), ...word(asked, false, 'Bob is away.')]
-  const { output_text } = await ask(ada, input)
+  const { ada, calls, lastModelMessage: told } = mail
+  const asked = await createResponse(ada, HELLO)
+  const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, false, 'Bob is away.')]
+  const { output_text } = await createResponse(ada, input)
   expect([output_text, calls()]).toEqual(['The tool was of help.', []])
   expect(told()).toMatchObject({ content: 'The person does not allow this call. They say: Bob is away.' })
   const changed = input.map((item) => ('approve' in item ? { ...item, approve: true } : item))
-  questionIn(await ask(ada, changed))
+  findApprovalRequest(await createResponse(ada, changed))
   expect(calls()).toEqual([])
 })
 
 test('an approval holds for the very call, person and token alone', async () => {
-  const { svc, upstream, adaId, ada, eve, clientOf, calls, allowed } = mail
+  const { svc, upstream, adaId, ada, eve, clientOf, calls, buildApprovedInput: allowed } = mail
   const { asked, input } = await allowed()
   const other = (await svc.host.tokens.createFor({ user: { id: adaId }, name: 'other', abilities: ['ai'] })).token
   const changed = input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item))
@@ -64,29 +74,29 @@ test('an approval holds for the very call, person and token alone', async () => 
     [clientOf(other), input],
     [ada, changed],
   ] as const) {
-    const question = questionIn(await ask(client, said))
-    expect(question.id).not.toBe(questionIn(asked).id)
+    const question = findApprovalRequest(await createResponse(client, said))
+    expect(question.id).not.toBe(findApprovalRequest(asked).id)
     expect(question.arguments).toBe(said === changed ? '{"text":"to all"}' : '{"text":"to Bob"}')
   }
-  await expect(ask(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
-  expect([calls(), upstream.asked.length]).toEqual([[], 1])
-  await ask(clientOf(other), [...after(hello, asked), ...word(asked, false)])
+  await expect(createResponse(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
+  expect([calls(), upstream.requests.length]).toEqual([[], 1])
+  await createResponse(clientOf(other), [...appendOutput(HELLO, asked), ...buildApprovals(asked, false)])
 
-  const anew = await ask(ada, changed)
-  const done = await ask(ada, [...after(changed, anew), ...word(anew, true)])
+  const anew = await createResponse(ada, changed)
+  const done = await createResponse(ada, [...appendOutput(changed, anew), ...buildApprovals(anew, true)])
   expect([done.output.map(({ type }) => type), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to all' }]])
-  const at = upstream.asked.at(-1)?.body.messages.find(({ role }) => role === 'tool')
+  const at = upstream.requests.at(-1)?.body.messages.find(({ role }) => role === 'tool')
   expect(at?.content).toBe('This call was not made.')
-  expect((await ask(ada, input)).output[0]?.type).toBe('mcp_call')
+  expect((await createResponse(ada, input)).output[0]?.type).toBe('mcp_call')
 })
 
 test('a question that is too old is asked anew', async () => {
-  const { start, clientOf, calls, allowed } = mail
+  const { start, clientOf, calls, buildApprovedInput: allowed } = mail
   const forgetful = await start({ AI_TOOL_QUESTION_LIFETIME: '1ms' })
   const client = clientOf((await forgetful.user()).token, forgetful)
   const { input } = await allowed(client)
   await pause(10)
-  questionIn(await ask(client, input))
+  findApprovalRequest(await createResponse(client, input))
   expect(calls()).toEqual([])
 })
 
@@ -97,13 +107,19 @@ test('several calls are allowed one by one; beside a question no other call runs
     { name: 'mail_echo', input: '{"text":1}' },
     { name: 'mail_echo', input: '{"text":"to Eve"}' },
   ])
-  const asked = await ask(eve, hello)
-  expect(questionsIn(asked).map((question) => question.arguments)).toEqual(['{"text":"to Bob"}', '{"text":"to Eve"}'])
-  const [yes, other] = word(asked, true)
-  const input: Input = [...after(hello, asked), ...(yes ? [yes] : [])]
-  await expect(ask(eve, input)).rejects.toMatchObject({ status: 400, message: expect.stringMatching(/has no result/) })
+  const asked = await createResponse(eve, HELLO)
+  expect(findApprovalRequests(asked).map((question) => question.arguments)).toEqual([
+    '{"text":"to Bob"}',
+    '{"text":"to Eve"}',
+  ])
+  const [yes, other] = buildApprovals(asked, true)
+  const input: Input = [...appendOutput(HELLO, asked), ...(yes ? [yes] : [])]
+  await expect(createResponse(eve, input)).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringMatching(/has no result/),
+  })
   const no = { ...other, approve: false } as Input[number]
-  expect((await ask(eve, [...input, no])).output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
+  expect((await createResponse(eve, [...input, no])).output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
   expect(calls()).toEqual([{ text: 'to Bob' }])
 })
 
@@ -113,26 +129,30 @@ test('several approval requests may be answered at once, and all approved calls 
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
     { name: 'mail_echo', input: '{"text":"to Eve"}' },
   ])
-  const asked = await ask(eve, hello)
-  const words = word(asked, true)
-  const input = [...hello, ...asked.output.flatMap((item, at) => [item, ...words.slice(at, at + 1)])] as Input
-  const done = await ask(eve, input)
+  const asked = await createResponse(eve, HELLO)
+  const words = buildApprovals(asked, true)
+  const input = [...HELLO, ...asked.output.flatMap((item, at) => [item, ...words.slice(at, at + 1)])] as Input
+  const done = await createResponse(eve, input)
   expect(done.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_call', 'message'])
   expect(calls()).toHaveLength(2)
   expect(calls()).toEqual(expect.arrayContaining([{ text: 'to Bob' }, { text: 'to Eve' }]))
 })
 
 test("the number of a person's pending approvals is bounded", async () => {
-  const { svc, upstream, clientOf, calls, told } = mail
+  const { svc, upstream, clientOf, calls, lastModelMessage: told } = mail
   upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
   const mia = clientOf((await svc.user()).token)
   const opened = async () => {
-    const response = await ask(mia, hello)
-    return { count: questionsIn(response).length, said: after(hello, response), no: word(response, false) }
+    const response = await createResponse(mia, HELLO)
+    return {
+      count: findApprovalRequests(response).length,
+      said: appendOutput(HELLO, response),
+      no: buildApprovals(response, false),
+    }
   }
   const [first, second] = [await opened(), await opened()]
   expect([first.count, second.count]).toEqual([64, 36])
-  expect((await ask(mia, hello)).output_text).toBe('The tools were of help.')
+  expect((await createResponse(mia, HELLO)).output_text).toBe('The tools were of help.')
   expect(String(told()?.content)).toMatch(/too many open questions/)
   expect(calls()).toEqual([])
 
@@ -146,35 +166,35 @@ test("the number of a person's pending approvals is bounded", async () => {
   expect(types.filter((type) => type === 'response.mcp_call.failed')).toHaveLength(36)
 
   const [no = {}, ...others] = second.no
-  await ask(mia, [...second.said, { ...no, approve: true } as Input[number], ...others])
+  await createResponse(mia, [...second.said, { ...no, approve: true } as Input[number], ...others])
   expect(calls()).toEqual([{ text: 'to Bob' }])
   const forged = JSON.stringify([...second.said, ...second.no]).replaceAll(/mcpr_\w+/g, '$&:taken')
-  await ask(mia, JSON.parse(forged))
+  await createResponse(mia, JSON.parse(forged))
   const third = await opened()
   expect([third.count, (await opened()).count]).toEqual([36, 0])
 
   const refusal = [...third.said, ...third.no]
-  await Promise.all([ask(mia, refusal), ask(mia, refusal)])
+  await Promise.all([createResponse(mia, refusal), createResponse(mia, refusal)])
   expect([(await opened()).count, (await opened()).count]).toEqual([36, 0])
 })
 
 test('a tool call without approval request is accepted back, and errors name its item', async () => {
   const { upstream, ada } = mail
   const ran = { type: 'mcp_call', id: 'mcp_1', server_label: 'Mail', name: 'mail_echo', arguments: '{}' } as const
-  const input: Input = [...hello, { ...ran, output: 'sent' }, { role: 'user', content: 'Thanks' }]
+  const input: Input = [...HELLO, { ...ran, output: 'sent' }, { role: 'user', content: 'Thanks' }]
   const taken = [input, input.map((item) => ('output' in item ? { ...item, approval_request_id: null } : item))]
   upstream.behave = callsTool('mail_echo', '{"text":1}')
   for (const said of taken) {
-    await ask(ada, said as Input)
-    expect(upstream.asked.at(-1)?.body.messages.slice(1)).toMatchObject([
+    await createResponse(ada, said as Input)
+    expect(upstream.requests.at(-1)?.body.messages.slice(1)).toMatchObject([
       { role: 'assistant', tool_calls: [{ function: { name: 'mail_echo', arguments: '{}' } }] },
       ...[{ role: 'tool', content: 'sent' }, { role: 'user' }],
     ])
   }
   const lost = [...input, { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }] as Input
-  await expect(ask(ada, [...lost, ...hello])).rejects.toMatchObject({ status: 400, param: 'input[3]' })
+  await expect(createResponse(ada, [...lost, ...HELLO])).rejects.toMatchObject({ status: 400, param: 'input[3]' })
   const named = input.map((item) => ('output' in item ? { ...item, name: 'bad name' } : item))
-  const refused = await ask(ada, named as Input).catch((error: Error) => error.message)
+  const refused = await createResponse(ada, named as Input).catch((error: Error) => error.message)
   expect(String(refused).match(/'input\[1\]\.name'/g)).toHaveLength(1)
 })
 
@@ -186,9 +206,9 @@ test('a tool that asks can be named, and runs beside functions of the caller', a
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
     { name: 'weather', input: '{}' },
   ])
-  const asked = await ask(ada, hello, more)
+  const asked = await createResponse(ada, HELLO, more)
   expect(asked.output.map(({ type }) => type)).toEqual(['function_call', 'mcp_approval_request'])
   const result = { type: 'function_call_output', call_id: 'call-2', output: 'Rain' } as const
-  const done = await ask(ada, [...after(hello, asked), result, ...word(asked, true)], more)
+  const done = await createResponse(ada, [...appendOutput(HELLO, asked), result, ...buildApprovals(asked, true)], more)
   expect([done.output.map(({ type }) => type), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
 })

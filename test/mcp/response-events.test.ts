@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { callsTools } from '../kit/ai/provider.ts'
-import { after, ask, hello, type Input, type Mail, startMail, word } from '../kit/mcp/mail.ts'
+import {
+  appendOutput,
+  buildApprovals,
+  createResponse,
+  HELLO,
+  type Input,
+  type Mail,
+  startMail,
+} from '../kit/mcp/mail.ts'
 
 let mail: Mail
 beforeAll(async () => {
@@ -10,14 +18,14 @@ afterAll(() => mail[Symbol.asyncDispose]())
 beforeEach(() => mail.reset())
 
 test('a stream reports the approval request, call and result by events of OpenAI', async () => {
-  const { ada, told, allowed } = mail
+  const { ada, lastModelMessage: told, buildApprovedInput: allowed } = mail
   const types = async (input: Input) => {
     const events = []
     for await (const event of await ada.responses.create({ model: 'mock-1', input, stream: true })) events.push(event)
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at))
     return events.map(({ type }) => type.replace('response.', ''))
   }
-  expect(await types(hello)).toEqual([
+  expect(await types(HELLO)).toEqual([
     ...['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed'],
   ])
   const said = await types((await allowed()).input)
@@ -28,7 +36,7 @@ test('a stream reports the approval request, call and result by events of OpenAI
   const { input } = await allowed()
   const whole = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()
   expect(whole.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
-  await ask(ada, [...after(input, whole), { role: 'user', content: 'Thanks' }])
+  await createResponse(ada, [...appendOutput(input, whole), { role: 'user', content: 'Thanks' }])
   expect(told()).toMatchObject({ role: 'user', content: 'Thanks' })
 })
 
@@ -48,8 +56,8 @@ test('approved calls run concurrently, and a stream reports their start and end'
     { name: 'mail_echo', input: '{"text":"to Eve"}' },
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
   ])
-  const asked = await ask(eve, hello)
-  const input = [...after(hello, asked), ...word(asked, true)]
+  const asked = await createResponse(eve, HELLO)
+  const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)]
   const told: { type: string; output_index?: number; item_id?: string; item?: { id?: string | undefined } }[] = []
   for await (const event of await eve.responses.create({ model: 'mock-1', input, stream: true })) {
     told.push(event as (typeof told)[number])

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { send as sendTo, startApp, type TestApp } from '../kit/app.ts'
-import { run } from '../kit/command-line.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
 import { base, startJsonApi } from '../kit/json-api/client.ts'
 import { startPostgres } from '../kit/parts/postgres.ts'
 import { startS3 } from '../kit/parts/s3.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openClient, rowsOf } from '../kit/postgres-client.ts'
 import { download, PNG, upload } from '../kit/rooms/attachments.ts'
-import { newPerson } from '../kit/rooms/messages.ts'
-import { dataFolder, root, startProcess } from '../kit/service-process.ts'
+import { createPerson } from '../kit/rooms/messages.ts'
+import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { PASSKEY, signIn } from '../kit/web/pages.ts'
@@ -40,14 +40,14 @@ afterAll(() => resources.disposeAsync())
 
 const place = (name: string) => join(folder, name)
 
-const command = (env: Record<string, string>, ...argv: string[]) => run(['backup', ...argv], { env })
+const command = (env: Record<string, string>, ...argv: string[]) => runCommand(['backup', ...argv], { env })
 
 /** The settings of the installation that is copied. */
 const old = () => ({ DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder, APP_KEY, DATABASE_POOL: '2' })
 
 /** An installation with keys and nothing else. */
 async function newInstallation(settings: Record<string, string> = {}) {
-  const database = await emptyDatabase()
+  const database = await createEmptyDatabase()
   const dataDir = await mkdtemp(join(folder, 'data-'))
   const env = { DATABASE_URL: database.url, DATA_DIR: dataDir, APP_KEY, DATABASE_POOL: '2', ...settings }
   return {
@@ -71,7 +71,7 @@ async function backedUp(name: string) {
 }
 
 test('a restored installation has all data, and clients read it again from the start', async () => {
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const { one: room } = await person.create('rooms', { name: 'Chess' })
   const { one: file } = await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   await mkdir(join(svc.folder, 'announcements/rules'), { recursive: true })
@@ -146,7 +146,7 @@ test('an installation of an earlier version is restored, and brought to the newe
 })
 
 test('a restore that breaks off leaves no file behind, and succeeds the next time', async () => {
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   const copy = await backedUp('repeated')
   await using fresh = await newInstallation()
@@ -170,7 +170,7 @@ test('the embedded database is restored like any other', async () => {
 
   expect(await command(env, 'restore', join(fixtures, 'earlier-installation'))).toMatchObject({ exitCode: 0 })
 
-  const { stdout } = await run(['users', '--json'], { env })
+  const { stdout } = await runCommand(['users', '--json'], { env })
   expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ username: earlier.username }))
 })
 
@@ -283,7 +283,7 @@ test.for(['SIGINT', 'SIGTERM'] as const)(
   'a restore that %s ends leaves no database running, and is tried again',
   async (signal) => {
     const copy = join(fixtures, 'earlier-installation')
-    await using data = await dataFolder()
+    await using data = await createDataFolder()
     const env = { DATA_DIR: data.path, APP_KEY }
     const command = [process.execPath, join(root, 'cli/svc.ts'), 'backup', 'restore', copy]
     await using restoring = startProcess(env, command)
@@ -292,7 +292,7 @@ test.for(['SIGINT', 'SIGTERM'] as const)(
 
     expect(await restoring.ended).toBe(128 + constants.signals[signal])
     expect(await data.postgres()).toBe(undefined)
-    expect(await run(['backup', 'restore', copy], { env })).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(await runCommand(['backup', 'restore', copy], { env })).toMatchObject({ exitCode: 0, stderr: '' })
   },
 )
 
@@ -318,7 +318,7 @@ test('a backup that is interrupted leaves nothing of itself', async () => {
 test('a backup names the files in a bucket, and a restore misses them', async () => {
   await using s3 = await startS3()
   await using source = await startJsonApi({ APP_KEY, ...s3.settings })
-  const person = await newPerson(source)
+  const person = await createPerson(source)
   const { one: file } = await upload(source, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   const env = { ...s3.settings, DATABASE_URL: source.env.DATABASE_URL ?? '', DATA_DIR: source.folder, APP_KEY }
 
@@ -346,14 +346,14 @@ describeWith('postgres')('between majors of PostgreSQL', () => {
     await using debian = await startPostgres('svc', 'secret', 'svc')
     const url = `postgresql://svc:secret@${debian.address}/svc`
     await using source = await startJsonApi({ APP_KEY, DATABASE_URL: url })
-    const person = await newPerson(source)
+    const person = await createPerson(source)
     const { one: room } = await person.create('rooms', { name: 'Chess' })
     const { one: file } = await upload(source, person.token, PNG, { name: 'dot.png', type: 'image/png' })
     const env = { DATABASE_URL: url, DATA_DIR: source.folder, APP_KEY }
     expect(await command(env, 'create', place('debian'))).toMatchObject({ exitCode: 0, stderr: '' })
     const { postgres } = JSON.parse(await readFile(join(place('debian'), 'manifest.json'), 'utf8'))
 
-    await using data = await dataFolder()
+    await using data = await createDataFolder()
     const embedded = { DATA_DIR: data.path, APP_KEY }
     expect(await command(embedded, 'restore', place('debian'))).toMatchObject({ exitCode: 0, stderr: '' })
     await using moved = startProcess({ ...embedded, PORT: '0', NODE_ENV: 'development' })

@@ -8,8 +8,8 @@ import { stripVTControlCharacters } from 'node:util'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { blockCommands, type CommandLine, isRunElsewhere } from '../kit/command-lines.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { blockCommands, type CommandLine, isRunElsewhere } from '../kit/readme-commands.ts'
 import { root } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 120_000 })

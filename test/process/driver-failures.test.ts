@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import pg from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { isUnavailable, unavailableOr } from '../../routers/core/outage.ts'
-import { administer } from '../kit/database.ts'
+import { runAdminStatement } from '../kit/database.ts'
 
 /** Fails as the driver does, and returns the failure. */
 const failureOf = (work: Promise<unknown>): Promise<Error> =>
@@ -43,7 +43,7 @@ describe('a driver failure without a code counts as an unavailable database', ()
     const client = await openClient()
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
     const failed = failureOf(client.query('select pg_sleep(60)'))
-    await administer(`select pg_terminate_backend(${rows[0]?.pid})`)
+    await runAdminStatement(`select pg_terminate_backend(${rows[0]?.pid})`)
     expect(isUnavailable(unavailableOr(await failed))).toBe(true)
 
     expect(isUnavailable(unavailableOr(await failureOf(client.query('select 1'))))).toBe(true)

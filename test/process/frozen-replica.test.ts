@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { accountsFile } from '../../server/login/accounts.ts'
-import { question } from '../kit/ai/provider.ts'
+import { buildQuestion } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
@@ -13,12 +13,12 @@ import {
   type JsonApiApp,
   mediaType,
   startJsonApi,
-  to,
+  toOne,
 } from '../kit/json-api/client.ts'
 import { countWaiting, holdLock } from '../kit/locks.ts'
-import { startFlakyRelay } from '../kit/parts/flaky-relay.ts'
-import { CIPHERTEXT, join as joinRoom, newPerson, newRoom } from '../kit/rooms/messages.ts'
-import { dataFolder, root, startProcess } from '../kit/service-process.ts'
+import { startFlakyRelay } from '../kit/parts/relay.ts'
+import { CIPHERTEXT, createPerson, createRoom, addMember as joinRoom } from '../kit/rooms/messages.ts'
+import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
@@ -31,7 +31,7 @@ let stop: () => Promise<void>
 
 beforeAll(async () => {
   await using resources = new AsyncDisposableStack()
-  const folder = resources.use(await dataFolder())
+  const folder = resources.use(await createDataFolder())
   svc = resources.use(await startJsonApi(limits))
   catalogue = await addCatalogue(svc)
   await svc.host.limits.set({ name: 'ada', for: 'user:ada', cap: 1000, unit: 'requests', per: 'day' } as never)
@@ -60,7 +60,7 @@ const request = (method: string, path: string, token: string, body?: object) => 
 
 const messageTo = (room: string, token: string) =>
   request('POST', `${base}/room-messages`, token, {
-    data: { type: 'room-messages', attributes: { content: CIPHERTEXT }, relationships: { room: to('rooms', room) } },
+    data: { type: 'room-messages', attributes: { content: CIPHERTEXT }, relationships: { room: toOne('rooms', room) } },
   })
 
 type Request = ReturnType<typeof request>
@@ -78,7 +78,7 @@ const scenes: [string, () => Promise<Scene>][] = [
   [
     'a room',
     async () => {
-      const { id, admin } = await newRoom(svc)
+      const { id, admin } = await createRoom(svc)
       const lock = ['select from rooms where id = $1 for update', [id]] as const
       return { lock, frozen: messageTo(id, admin.token), other: messageTo(id, admin.token) }
     },
@@ -86,7 +86,7 @@ const scenes: [string, () => Promise<Scene>][] = [
   [
     'the changes of a room',
     async () => {
-      const { id, admin, send } = await newRoom(svc)
+      const { id, admin, send } = await createRoom(svc)
       const { one } = await send()
       const mark = request('POST', `${base}/rooms/${id}/actions/mark-read`, admin.token, { upTo: one.id })
       return { lock: rowOf(`room:${id}`), frozen: messageTo(id, admin.token), other: mark }
@@ -95,7 +95,7 @@ const scenes: [string, () => Promise<Scene>][] = [
   [
     'a person',
     async () => {
-      const { id, token } = await newPerson(svc)
+      const { id, token } = await createPerson(svc)
       const change = (bio: string) =>
         request('PATCH', `${base}/users/${id}`, token, { data: { type: 'users', id: `${id}`, attributes: { bio } } })
       return { lock: ['select from users where id = $1 for update', [id]], frozen: change('one'), other: change('two') }
@@ -121,7 +121,7 @@ const scenes: [string, () => Promise<Scene>][] = [
           data: { type: 'ai-providers', id, attributes: { name } },
         })
       await addAccount(svc, 'grace')
-      const { id: person } = await newPerson(svc)
+      const { id: person } = await createPerson(svc)
       await rename('One')(svc.url)
       const lock = ['select from audit_heads for update', []] as const
       const appoint = request('PATCH', `${base}/users/${person}`, svc.people.admin.token, {
@@ -160,7 +160,7 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
     const { lock, frozen, other } = await open()
     await using held = await holdLock(svc, ...lock)
     const answer = frozen(url)
-    const waiting = await held.awaited()
+    const waiting = await held.waitForWaiter()
 
     await freeze(replica)
     await held.passTo(waiting)
@@ -173,13 +173,13 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
   })
 
   test('the counter of a limit, by a command', async () => {
-    const ask = request('POST', '/api/ai-req', svc.people.ada.token, question('Hello', 'external'))
+    const ask = request('POST', '/api/ai-req', svc.people.ada.token, buildQuestion('Hello', 'external'))
     expect((await ask(svc.url)).status).toBe(200)
     await expect.poll(() => svc.rows('select id from usage_holds')).toEqual([])
     await using held = await holdLock(svc, 'select from usage_counters order by id limit 1 for update')
     const argv = [process.execPath, join(root, 'cli/svc.ts'), 'limits', 'top-up', 'ada', '--amount', '10']
     await using command = startProcess(settings, argv)
-    const waiting = await held.awaited()
+    const waiting = await held.waitForWaiter()
 
     await freeze(command)
     await held.passTo(waiting)
@@ -193,7 +193,7 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
 const isOk = (status: number) => status >= 200 && status < 300
 
 test('a replica that freezes with a row lock does not block the other', async () => {
-  const { id, admin } = await newRoom(svc)
+  const { id, admin } = await createRoom(svc)
   const database = new URL(String(svc.env.DATABASE_URL))
   await using relay = await startFlakyRelay(Number(database.port))
   database.host = new URL(relay.url).host
@@ -201,7 +201,7 @@ test('a replica that freezes with a row lock does not block the other', async ()
   const url = await replica.ready()
   await using held = await holdLock(svc, 'select from rooms where id = $1 for update', [id])
   const answer = messageTo(id, admin.token)(url)
-  const waiting = await held.awaited()
+  const waiting = await held.waitForWaiter()
 
   relay.hang(1)
   await held.passTo(waiting)
@@ -218,12 +218,12 @@ test('a replica that freezes with a row lock does not block the other', async ()
 
 describe('while many wait for one lock', () => {
   test('everybody else is served, and readiness stays', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const writers = await Promise.all(Array.from({ length: 16 }, () => joinRoom(svc, room.id, 'editor')))
-    const [{ token }, elsewhere] = [await newPerson(svc), await newRoom(svc)]
+    const [{ token }, elsewhere] = [await createPerson(svc), await createRoom(svc)]
     await using held = await holdLock(svc, 'select from rooms where id = $1 for update', [room.id])
     const writing = writers.map((writer) => messageTo(room.id, writer.token)(svc.url))
-    await held.awaited()
+    await held.waitForWaiter()
 
     const others = await Promise.all([
       request('GET', `${base}/rooms`, token)(svc.url),
@@ -248,7 +248,7 @@ describe('a service with short limits', () => {
   afterAll(() => short[Symbol.asyncDispose]())
 
   test('refuses whoever waits too long with 503 and when to try again', async () => {
-    const { id } = await newRoom(svc)
+    const { id } = await createRoom(svc)
     const writers = await Promise.all([1, 2, 3].map(() => joinRoom(svc, id, 'editor')))
     await using held = await holdLock(svc, 'select from rooms where id = $1 for update', [id])
 
@@ -262,7 +262,7 @@ describe('a service with short limits', () => {
   })
 
   test('is not ready while all of its connections are in use', async () => {
-    const rooms = [await newRoom(svc), await newRoom(svc)]
+    const rooms = [await createRoom(svc), await createRoom(svc)]
     await using held = await holdLock(
       svc,
       'select from (select count(*) from (select from rooms where id = any($1::int[]) for update) r) c',

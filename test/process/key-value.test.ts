@@ -1,9 +1,9 @@
 import { describe, expect, inject, test } from 'vitest'
 import { createKeyValue } from '../../server/stores/key-value.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 
 const stores: [string, string | undefined][] = [['in this process', undefined]]
-if (inject('redisUrl')) stores.push(['in Redis', ownDatabase(1)])
+if (inject('redisUrl')) stores.push(['in Redis', redisDatabaseUrl(1)])
 
 async function openStore(url: string | undefined) {
   const { kv, close } = await createKeyValue({ url })

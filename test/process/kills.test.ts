@@ -5,14 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { mediaType } from '../kit/json-api/client.ts'
-import { dataFolder, root, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
 const run = promisify(execFile)
 
 test('every acknowledged write survives kills of the service and its database', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   const settings = { DATA_DIR: folder.path, PORT: '0' }
   const token = await firstAdministrator(settings)
   const answered: string[] = []

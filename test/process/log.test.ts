@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { startApp } from '../kit/app.ts'
-import { emptyDatabase } from '../kit/database.ts'
-import { dataFolder, root, startProcess } from '../kit/service-process.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
+import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 /** A process that logs an error and ends at once. */
 function logAndEnd(ending: string) {
@@ -74,17 +74,17 @@ test('a stalled log reader costs 4 MB at most, and dropped lines are counted', a
 /** A first start at a terminal, by the time it says what to type. */
 async function startAtTerminal(settings: Record<string, string>) {
   await using resources = new AsyncDisposableStack()
-  const folder = resources.use(await dataFolder())
-  const database = resources.use(await emptyDatabase())
+  const folder = resources.use(await createDataFolder())
+  const database = resources.use(await createEmptyDatabase())
   const command = `stty cols 200; exec ${manifest.scripts.start}`
   const service = resources.use(
     startProcess({ DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', ...settings }, [
       ...['script', '--quiet', '--flush', '--command', command, '/dev/null'],
     ]),
   )
-  await vi.waitFor(() => expect(service.said.out).toMatch(/Next:[\s\S]*\}\]\}\}'/), { timeout: 60_000, interval: 20 })
+  await vi.waitFor(() => expect(service.output.out).toMatch(/Next:[\s\S]*\}\]\}\}'/), { timeout: 60_000, interval: 20 })
   const kept = resources.move()
-  const lines = service.said.out.replaceAll('\r', '').split('\n')
+  const lines = service.output.out.replaceAll('\r', '').split('\n')
   return { lines, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
-import { question } from '../kit/ai/provider.ts'
-import { firstKeys } from '../kit/browser.ts'
+import { buildQuestion } from '../kit/ai/provider.ts'
+import { buildFirstKeys } from '../kit/browser.ts'
 import { base } from '../kit/json-api/client.ts'
-import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/parts/behind-relay.ts'
-import { rounds, sampleOf } from '../kit/rounds.ts'
+import { type BehindRelay, type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
+import { chooseRounds, sampleList } from '../kit/rounds.ts'
 
 let app: BehindRelay
 let session: Record<string, string>
@@ -41,11 +41,12 @@ async function cutEverywhere(makeCall: (n: number) => Call, headersOf: Headers |
     app.watch(undefined)
     app.relay.mend()
     if (pieces < cutAt) {
-      expect(`${nameOf(call)}: ${answer.status} ${answer.text}`).toMatch(/^\S+ \S+: 20[01]/)
+      expect(`${describeCall(call)}: ${answer.status} ${answer.text}`).toMatch(/^\S+ \S+: 20[01]/)
       return cutAt - 1
     }
     // Where the connection is lost behind the last answer of the database, the call does not notice.
-    if (answer.status >= 300) expect([nameOf(call), problemOf(call, answer)]).toEqual([nameOf(call), 'unavailable'])
+    if (answer.status >= 300)
+      expect([describeCall(call), readProblem(call, answer)]).toEqual([describeCall(call), 'unavailable'])
   }
   throw new Error('the call sends for ever')
 }
@@ -109,14 +110,14 @@ const bySession: [string, (n: number) => Call][] = [
   ['the list of tokens', () => ({ method: 'GET', path: '/req/profile/fetch-tokens' })],
   [
     'a change of the passkey backup',
-    () => ({ method: 'POST', path: '/trpc/passkey.renewBackup', body: firstKeys().passkeyBackup }),
+    () => ({ method: 'POST', path: '/trpc/passkey.renewBackup', body: buildFirstKeys().passkeyBackup }),
   ],
   [
     'a change of the keychain',
     (n) => ({
       method: 'POST',
       path: `${base}/user-keychain-values/actions/batch-update`,
-      body: { set: [{ key: `key${n}`, keyType: 'room_key', value: firstKeys().keychain[0]?.value }] },
+      body: { set: [{ key: `key${n}`, keyType: 'room_key', value: buildFirstKeys().keychain[0]?.value }] },
     }),
   ],
 ]
@@ -127,24 +128,24 @@ const reading = buildRoutes(appRouter)
   .map(({ url }) => url)
 
 describe('a call that loses its database connection answers 503, and the service continues:', () => {
-  test.for(sampleOf(byToken, 4))('%s', async ([, makeCall]) => {
+  test.for(sampleList(byToken, 4))('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, app.token)).toBeGreaterThan(1)
   })
 
-  test.for(sampleOf(bySession, 2))('%s', async ([, makeCall]) => {
+  test.for(sampleList(bySession, 2))('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, session)).toBeGreaterThan(1)
   })
 
   test('the first keys of a person', async () => {
     // Each try may have made the keys, so each is another person's.
     const headers = (n: number) => app.session(`new${n}`, { hasKeys: false })
-    const handshake = () => ({ method: 'POST', path: '/handshake', body: firstKeys() })
+    const handshake = () => ({ method: 'POST', path: '/handshake', body: buildFirstKeys() })
     expect(await cutEverywhere(handshake, headers)).toBeGreaterThan(1)
   })
 
   test('a question to a model', async () => {
     const { token } = app.svc.people.ada
-    const ask = () => ({ method: 'POST', path: '/api/ai-req', body: question('Hello', 'external') })
+    const ask = () => ({ method: 'POST', path: '/api/ai-req', body: buildQuestion('Hello', 'external') })
     await app.send(app.token, patch('ai-models', app.catalogue.model.external, { usageTypes: ['external'] }))
     expect(await cutEverywhere(ask, { authorization: `Bearer ${token}` })).toBeGreaterThan(1)
   })
@@ -152,13 +153,13 @@ describe('a call that loses its database connection answers 503, and the service
   test('the addresses that are read', async () => {
     expect(reading.length).toBeGreaterThan(30)
     let cuts = 0
-    for (const url of sampleOf(reading, 8)) {
+    for (const url of sampleList(reading, 8)) {
       const [, type] = url.split('/')
       const [row] = await app.svc.rows<{ id: string }>(idsOf[type ?? ''] ?? `select '1' as id where false`)
       if (!row && url.includes(':id')) continue
       cuts += await cutEverywhere(() => ({ method: 'GET', path: base + url.replace(':id', row?.id ?? '') }), app.token)
     }
-    expect(cuts).toBeGreaterThan(rounds(5, 50))
+    expect(cuts).toBeGreaterThan(chooseRounds(5, 50))
   })
 })
 

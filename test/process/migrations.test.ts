@@ -4,7 +4,7 @@ import { Migrator } from '@mikro-orm/migrations'
 import { describe, expect, test } from 'vitest'
 import { connect } from '../../server/database/database.ts'
 import { migrate } from '../../server/database/migrate.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
 
 const svc = { name: 'svc', username: 'svc' }
 const folder = fileURLToPath(new URL('../../entities/migrations', import.meta.url))
@@ -12,7 +12,7 @@ const files = (await readdir(folder)).filter((name) => name.endsWith('.ts')).map
 
 async function emptyConnection() {
   const stack = new AsyncDisposableStack()
-  const { url } = stack.use(await emptyDatabase())
+  const { url } = stack.use(await createEmptyDatabase())
   const open = async () => {
     const database = await connect({ url, poolSize: 2 })
     stack.defer(() => database.close())

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { base, clientOf, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api/client.ts'
 import { countWaiting, holdLock } from '../kit/locks.ts'
-import { newPerson, newRoom, type RoomPerson, send } from '../kit/rooms/messages.ts'
+import { createPerson, createRoom, type RoomPerson, sendRoomMessage } from '../kit/rooms/messages.ts'
 
 /** As many requests of one person wait as may at a time. */
 const MAX_WAITING = 500
@@ -13,7 +13,7 @@ let rooms: { id: string }[]
 let busy: RoomPerson
 beforeAll(async () => {
   svc = await startJsonApi({ DATABASE_POOL: '5', DATABASE_PER_PERSON: '3' })
-  busy = await newPerson(svc)
+  busy = await createPerson(svc)
   rooms = await Promise.all(Array.from({ length: 8 }, async () => (await busy.create('rooms', { name: 'R' })).one))
 })
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -24,9 +24,9 @@ const lockRooms = () =>
   ])
 
 test('concurrent requests of one person use at most three database connections', async () => {
-  const other = await newRoom(svc)
+  const other = await createRoom(svc)
   await using held = await lockRooms()
-  const sending = rooms.map(({ id }) => send(busy, id))
+  const sending = rooms.map(({ id }) => sendRoomMessage(busy, id))
   await expect.poll(() => countWaiting(svc)).toBe(3)
 
   const [read, written] = await Promise.all([other.admin.get('/rooms'), other.send()])
@@ -38,7 +38,7 @@ test('concurrent requests of one person use at most three database connections',
 
 test('excess concurrent requests of a person are refused with 429 and Retry-After', async () => {
   await using held = await lockRooms()
-  const sending = rooms.slice(0, 3).map(({ id }) => send(busy, id))
+  const sending = rooms.slice(0, 3).map(({ id }) => sendRoomMessage(busy, id))
   await expect.poll(() => countWaiting(svc)).toBe(3)
   const refused: Response[] = []
   const reading = Array.from({ length: MAX_WAITING + 5 }, async () => {
@@ -58,7 +58,7 @@ test('excess concurrent requests of a person are refused with 429 and Retry-Afte
 
 test('a request whose client goes away leaves its place', async () => {
   await using held = await lockRooms()
-  const sending = rooms.slice(0, 3).map(({ id }) => send(busy, id))
+  const sending = rooms.slice(0, 3).map(({ id }) => sendRoomMessage(busy, id))
   await expect.poll(() => countWaiting(svc)).toBe(3)
   const headers = { authorization: `Bearer ${busy.token}`, 'content-type': mediaType }
   const leaving = request(`${svc.url}${base}/rooms`, { method: 'POST', headers }).on('error', () => {})

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { answers, question, startProvider } from '../kit/ai/provider.ts'
+import { answers, buildQuestion, startProvider } from '../kit/ai/provider.ts'
 import { send } from '../kit/app.ts'
 import { openBrowser, type TestBrowser } from '../kit/browser.ts'
 import { type Deployment, startDeployment, TYPED_PASSWORD } from '../kit/compose/deployment.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { trust } from '../kit/net/trust.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { trustAuthority } from '../kit/net/tls-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
 import { openSocket } from '../kit/realtime/socket.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
-import { sendFile, uploadTo } from '../kit/rooms/older.ts'
+import { sendFile, uploadFile } from '../kit/rooms/older-routes.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 
@@ -52,9 +52,9 @@ describeWith(
       PEOPLE_SEARCHES_PER_MINUTE: '100',
     }
     site = resources.use(await startDeployment({ models: provider.url, settings }))
-    resources.use(await trust(site.stack.caFile))
+    resources.use(await trustAuthority(site.stack.caFile))
     await site.addPerson('bob')
-    await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}' where id > 1`)
+    await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}' where id > 1`)
     ada = openBrowser(site.url)
     bob = openBrowser(site.url)
     for (const [browser, name] of [
@@ -139,7 +139,7 @@ describeWith(
     )
     const { slug: conv } = made['conv'] as { slug: string }
     await expectOf(ada, `POST /req/conv/updateInfo/${conv}`, { conv_name: 'Chess' }, { ...done, response: any })
-    const file = await uploadTo(site, ada, '/req/conv/attachment/upload')
+    const file = await uploadFile(site, ada, '/req/conv/attachment/upload')
     asked.push('POST /req/conv/attachment/upload')
     const saying = { isAi: false, threadId: 0, completion: true }
     const content = { text: text('Hi'), attachments: [file] }
@@ -202,7 +202,7 @@ describeWith(
       { invitation_id },
       { ...done, room: like({ slug, room_name: 'Chess' }) },
     )
-    const given = await uploadTo(site, ada, `/req/room/attachment/upload/${slug}`)
+    const given = await uploadFile(site, ada, `/req/room/attachment/upload/${slug}`)
     asked.push('POST /req/room/attachment/upload/x')
     const words = { text: text('Look'), attachments: [given] }
     await expectOf(
@@ -294,7 +294,10 @@ describeWith(
       ...done,
       tokens: expect.arrayContaining([like({ name: 'laptop' })]),
     })
-    const program = await send(site.url, 'POST', '/api/ai-req', { token: `${token}`, body: question('Hello', 'llama') })
+    const program = await send(site.url, 'POST', '/api/ai-req', {
+      token: `${token}`,
+      body: buildQuestion('Hello', 'llama'),
+    })
     expect([program.status, await program.json()]).toEqual([200, { ...done, content: { text: 'Good day.' } }])
     const me = await send(site.url, 'GET', '/api/user', { token: `${token}` })
     expect([me.status, me.headers.get('link')]).toEqual([200, '</api/acme/v1/users/me>; rel="successor-version"'])

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { appRouter } from '../../routers/index.ts'
 import { openBrowser } from '../kit/browser.ts'
-import { allRoutes } from '../kit/json-api/all-routes.ts'
+import { listRoutes } from '../kit/json-api/all-routes.ts'
 import { base } from '../kit/json-api/client.ts'
-import { type BehindRelay, type Call, nameOf, problemOf, startBehindRelay } from '../kit/parts/behind-relay.ts'
+import { type BehindRelay, type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
 
 // Hundreds of requests, each of which waits for a connection, on a machine that has other things to do.
 vi.setConfig({ testTimeout: 300_000 })
@@ -20,7 +20,7 @@ afterEach(() => {
 
 /** Every route and every procedure, with an empty body where one is taken. */
 async function everyCall(): Promise<Call[]> {
-  const routes = (await allRoutes(app.svc)).filter(
+  const routes = (await listRoutes(app.svc)).filter(
     ([method, path]) => ['GET', 'POST', 'PATCH', 'DELETE'].includes(method) && !path.startsWith('/trpc'),
   )
   const paths = routes.map(([method, path]) => [method, path.replace(':id', '1').replace('*', '/x')] as const)
@@ -54,7 +54,7 @@ describe('while the database is out of reach', () => {
     const failed: [string, number, string | undefined][] = []
     for (const call of calls) {
       const answer = await app.send(headers, call)
-      if (answer.status >= 500) failed.push([nameOf(call), answer.status, problemOf(call, answer)])
+      if (answer.status >= 500) failed.push([describeCall(call), answer.status, readProblem(call, answer)])
     }
 
     expect(failed.length).toBeGreaterThan(0)
@@ -92,6 +92,6 @@ describe('while the database is out of reach', () => {
 
     const answer = await app.send(app.token, call)
 
-    expect([answer.status, problemOf(call, answer)]).toEqual([503, 'unavailable'])
+    expect([answer.status, readProblem(call, answer)]).toEqual([503, 'unavailable'])
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { waitForLocks } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
-import { untilWaiting } from '../kit/while-changing.ts'
 
 const SLOW = { timeout: 20_000, interval: 50 }
 
@@ -29,7 +29,7 @@ test('a stop waits for the periodic task that is running', async () => {
   await addExpired(svc)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin; lock table sessions')
-  await untilWaiting(svc.env.DATABASE_URL)
+  await waitForLocks(svc.env.DATABASE_URL)
 
   const stopped = svc.stop()
   await vi.waitFor(() => expect(fetch(svc.url)).rejects.toThrow(), SLOW)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor, question, startProvider } from '../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { cloneDatabase, emptyDatabase } from '../kit/database.ts'
+import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
 import { base, mediaType } from '../kit/json-api/client.ts'
 import { startPgbouncer } from '../kit/parts/pgbouncer.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
@@ -16,10 +16,10 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
   let replicas: TestApp[]
 
   beforeAll(async () => {
-    const database = kept.use(await emptyDatabase())
+    const database = kept.use(await createEmptyDatabase())
     const pooler = kept.use(await startPgbouncer(database.url, CONNECT_QUERY))
     const provider = kept.use(await startProvider())
-    const config = kept.use(await configFor(provider.url))
+    const config = kept.use(await writeConfig(provider.url))
     const settings = {
       ...limits,
       DATABASE_URL: pooler.url,
@@ -43,7 +43,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
       Array.from({ length: 200 }, async (_, index) => {
         const { token } = people[index % 10] ?? {}
         const { send } = replicas[index % 2] as TestApp
-        return (await send('POST', '/api/ai-req', { token, body: question() })).status
+        return (await send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
       }),
     )
     for (const { services } of replicas) await services.usageLedger.flush()

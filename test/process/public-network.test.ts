@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseNetwork } from '../../server/config/settings/addresses.ts'
 import { PublicNetwork } from '../../server/net/public-network.ts'
 import { createWebReader } from '../../server/net/web-reader.ts'
-import { freePort } from '../kit/free-port.ts'
-import { page, redirectTo, startSite } from '../kit/net/site.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import { redirectsTo, sendsPage, startSite } from '../kit/net/site.ts'
 
 /** Where names of these tests lead, by question: the last answer is given again. */
 const names: Record<string, string[][]> = {
@@ -37,23 +37,23 @@ let reader: ReturnType<typeof createWebReader>
 let sent = 0
 
 beforeAll(async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   const paths = {
-    '/': page('public'),
-    '/to-private': redirectTo('http://127.0.0.1/'),
-    '/to-port': redirectTo('http://site.test:22/'),
-    '/to-file': redirectTo('file:///etc/passwd'),
-    '/to-user': redirectTo('http://ada:secret@site.test/'),
-    '/loop': redirectTo('/loop'),
-    '/five': redirectTo('/four'),
-    '/four': redirectTo('/three'),
-    '/three': redirectTo('/two'),
-    '/two': redirectTo('/one'),
-    '/one': redirectTo('/'),
-    '/gzip': page(gzipSync('small'), { 'content-encoding': 'gzip' }),
-    '/bomb': page(gzipSync(Buffer.alloc(64 * 1024 * 1024)), { 'content-encoding': 'gzip' }),
-    '/broken': page('no gzip', { 'content-encoding': 'gzip' }),
-    '/coded': page('?', { 'content-encoding': 'zstd, gzip' }),
+    '/': sendsPage('public'),
+    '/to-private': redirectsTo('http://127.0.0.1/'),
+    '/to-port': redirectsTo('http://site.test:22/'),
+    '/to-file': redirectsTo('file:///etc/passwd'),
+    '/to-user': redirectsTo('http://ada:secret@site.test/'),
+    '/loop': redirectsTo('/loop'),
+    '/five': redirectsTo('/four'),
+    '/four': redirectsTo('/three'),
+    '/three': redirectsTo('/two'),
+    '/two': redirectsTo('/one'),
+    '/one': redirectsTo('/'),
+    '/gzip': sendsPage(gzipSync('small'), { 'content-encoding': 'gzip' }),
+    '/bomb': sendsPage(gzipSync(Buffer.alloc(64 * 1024 * 1024)), { 'content-encoding': 'gzip' }),
+    '/broken': sendsPage('no gzip', { 'content-encoding': 'gzip' }),
+    '/coded': sendsPage('?', { 'content-encoding': 'zstd, gzip' }),
     '/endless': (_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' })
       const more = () => {
@@ -72,7 +72,7 @@ beforeAll(async () => {
     '/silent': () => {},
   } satisfies Record<string, RequestListener>
   site = await startSite('127.0.0.2', paths, port)
-  secret = await startSite('127.0.0.1', { '/': page('secret') }, port)
+  secret = await startSite('127.0.0.1', { '/': sendsPage('secret') }, port)
   reader = createWebReader({
     userAgent: 'test',
     ports: [80, 443, site.port],
@@ -179,7 +179,7 @@ describe('a request whose address a stranger chose', () => {
   test('asks for a name once, so that a second answer cannot lead it elsewhere', async () => {
     expect(await read(at('rebinding.test'))).toBe('public')
     expect(questions.filter((asked) => asked === 'rebinding.test')).toHaveLength(1)
-    expect(secret.asked).toEqual([])
+    expect(secret.requestedPaths).toEqual([])
   })
 
   test.each([
@@ -190,7 +190,7 @@ describe('a request whose address a stranger chose', () => {
     ['/loop', 'too many redirects'],
   ])('does not follow %s: %s', async (path, message) => {
     await expect(read(at('site.test', path))).rejects.toThrow(new RegExp(message))
-    expect(secret.asked).toEqual([])
+    expect(secret.requestedPaths).toEqual([])
   })
 
   test('follows five redirects', async () => {

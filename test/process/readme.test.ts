@@ -15,7 +15,7 @@ import { required } from '../../server/config/settings.ts'
 import { guides } from '../../server/guides.ts'
 import { renew } from '../../server/readme.ts'
 import { startApp } from '../kit/app.ts'
-import { isRunElsewhere, quotedCommands, readmes } from '../kit/command-lines.ts'
+import { isRunElsewhere, quotedCommands, readmes } from '../kit/readme-commands.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { answers, configFor, question, startProvider } from '../kit/ai/provider.ts'
-import { emptyDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
+import { findFreePort } from '../kit/free-port.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { tokensIn } from '../kit/started.ts'
+import { readTokens } from '../kit/service-client.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -14,14 +14,14 @@ const SLOW = { timeout: 60_000, interval: 20 }
 
 describeWith('haproxy')('two replicas behind a load balancer', () => {
   test('are restarted one after the other under load, and no request fails', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
+    await using database = await createEmptyDatabase()
+    await using folder = await createDataFolder()
     await using provider = await startProvider(async (asked, response) => {
       await pause(100)
       await answers('Good day.')(asked, response)
     })
-    await using config = await configFor(provider.url)
-    const ports = [await freePort(), await freePort()]
+    await using config = await writeConfig(provider.url)
+    const ports = [await findFreePort(), await findFreePort()]
     const start = async (port = 0) => {
       const settings = {
         DATABASE_URL: database.url,
@@ -37,7 +37,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
     const replicas = [stack.use(await start(ports[0])), stack.use(await start(ports[1]))]
     await using balancer = await startHaproxy(ports)
     await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)
-    const [token = ''] = replicas.flatMap(({ said }) => tokensIn(said.out))
+    const [token = ''] = replicas.flatMap(({ output: said }) => readTokens(said.out))
     const load = startLoad(balancer.url, token)
 
     for (let round = 0; round < 12; round++) {
@@ -59,7 +59,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
 function startLoad(url: string, token: string) {
   const outcomes: Record<string, number> = {}
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const body = JSON.stringify(question('Hello', 'mock-1'))
+  const body = JSON.stringify(buildQuestion('Hello', 'mock-1'))
   let going = true
   const client = async (method: string, path: string) => {
     while (going) {

@@ -4,7 +4,7 @@ import { cloneDatabase } from '../kit/database.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { startSentinels } from '../kit/parts/sentinels.ts'
 import { describeWith, testWith } from '../kit/parts/with-parts.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 describeWith('redis')('two replicas over three Redis servers that Sentinels watch', () => {
   const kept = new AsyncDisposableStack()
@@ -67,7 +67,7 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
 testWith('redis')('Redis and Sentinels that speak TLS alone are reached where their authority is trusted', async () => {
   await using stores = await startSentinels({ tls: true })
   await using database = await cloneDatabase()
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   const settings = {
     ...stores.settings,
     DATABASE_URL: database.url,

@@ -5,20 +5,20 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { emptyDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
 describe('a start that is refused', () => {
   /** Runs until it ends, which it does by itself. */
   async function refused(settings: Record<string, string | undefined>) {
-    await using folder = await dataFolder()
+    await using folder = await createDataFolder()
     const path = join(folder.path, 'data')
     await using service = startProcess({ DATA_DIR: path, PORT: '0', ...settings })
     const code = await service.ended
-    return { code, ...service.said, made: existsSync(path) ? await readdir(path) : [] }
+    return { code, ...service.output, made: existsSync(path) ? await readdir(path) : [] }
   }
 
   async function temporaryFile(name: string, text: string) {
@@ -98,14 +98,14 @@ describe('a start that is refused', () => {
   })
 
   test('a port that is taken: one line, and no database is made', async () => {
-    await using folder = await dataFolder()
+    await using folder = await createDataFolder()
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
     await using service = startProcess({ DATA_DIR: folder.path, PORT: String(port) })
 
     expect(await service.ended).toBe(1)
-    expect(service.said.err.trim()).toBe(`Port ${port} of 127.0.0.1 is taken. Set PORT to another.`)
+    expect(service.output.err.trim()).toBe(`Port ${port} of 127.0.0.1 is taken. Set PORT to another.`)
     expect(await readdir(folder.path)).toEqual([])
     other.close()
   })
@@ -119,7 +119,7 @@ describe('a start that is refused', () => {
     await using service = startProcess({ PORT: 'eighty', TRUSTED_PROXY: 'x' }, undefined, cwd)
 
     expect(await service.ended).toBe(1)
-    expect(service.said.err.trimEnd().split('\n')).toEqual([
+    expect(service.output.err.trimEnd().split('\n')).toEqual([
       'The settings are not valid.',
       '  BASEURL in .env is no setting. Did you mean BASE_URL?',
       '  PROT in .env is no setting. Did you mean PORT?',
@@ -130,12 +130,12 @@ describe('a start that is refused', () => {
   })
 
   test('a .env that cannot be read, with all else that is wrong', async () => {
-    await using folder = await dataFolder()
+    await using folder = await createDataFolder()
     await mkdir(join(folder.path, '.env'))
     await using service = startProcess({ PORT: 'eighty' }, undefined, folder.path)
 
     expect(await service.ended).toBe(1)
-    expect(service.said.err).toMatch(
+    expect(service.output.err).toMatch(
       /^ {2}The file \.env cannot be read: EISDIR.*\n {2}PORT=eighty: must be a number$/m,
     )
   })
@@ -148,7 +148,9 @@ describe('a start that is refused', () => {
   })
 
   test('a database that is not there', async () => {
-    const { code, err } = await refused({ DATABASE_URL: `postgresql://svc:CANARY@127.0.0.1:${await freePort()}/svc` })
+    const { code, err } = await refused({
+      DATABASE_URL: `postgresql://svc:CANARY@127.0.0.1:${await findFreePort()}/svc`,
+    })
 
     expect(code).toBe(1)
     expect(err).toMatch(/^DATABASE_URL: the database svc at 127\.0\.0\.1:\d+ cannot be used: .*ECONNREFUSED/)
@@ -156,7 +158,7 @@ describe('a start that is refused', () => {
   })
 
   test('a database that does not know the password', async () => {
-    await using database = await emptyDatabase()
+    await using database = await createEmptyDatabase()
     const url = new URL(database.url)
     url.password = 'CANARY'
 

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { configFor } from '../kit/ai/provider.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { productionSettings } from '../kit/production.ts'
 
-const config = await configFor('http://127.0.0.1:9/v1')
+const config = await writeConfig('http://127.0.0.1:9/v1')
 afterAll(() => config[Symbol.asyncDispose]())
 
 const says = (settings: Record<string, string>) =>

@@ -6,13 +6,13 @@ import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { describe, expect, test, vi } from 'vitest'
 import { required } from '../../server/config/settings.ts'
-import { configFor } from '../kit/ai/provider.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { cloneDatabase, emptyDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
+import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
+import { findFreePort } from '../kit/free-port.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { ask, SLOW, tokensIn } from '../kit/started.ts'
+import { askService, readTokens, SLOW } from '../kit/service-client.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -24,18 +24,18 @@ const loadedPackages = join(import.meta.dirname, '../kit/loaded-packages.ts')
 
 describe('the first start', () => {
   test('the first start needs no settings and prints a request that works', async () => {
-    await using folder = await dataFolder()
-    const first = startProcess({ DATA_DIR: folder.path, PORT: String(await freePort()) })
+    await using folder = await createDataFolder()
+    const first = startProcess({ DATA_DIR: folder.path, PORT: String(await findFreePort()) })
     await using _ = first
     await first.ready()
 
-    const [command = ''] = first.said.out.match(/curl .*?\}\]\}\}'/s) ?? []
-    expect(first.said.out.trimEnd().endsWith(command)).toBe(true)
+    const [command = ''] = first.output.out.match(/curl .*?\}\]\}\}'/s) ?? []
+    expect(first.output.out.trimEnd().endsWith(command)).toBe(true)
     const { stdout } = await run('sh', ['-c', `${command} --silent`])
 
     expect(JSON.parse(stdout)).toEqual({ success: true, content: { text: expect.stringContaining('not an AI') } })
-    expect(tokensIn(first.said.out)).toHaveLength(1)
-    expect(first.said.err).toBe('')
+    expect(readTokens(first.output.out)).toHaveLength(1)
+    expect(first.output.err).toBe('')
     expect(await first.stop()).toBe(0)
     expect(await folder.postgres()).toBeUndefined()
 
@@ -44,9 +44,9 @@ describe('the first start', () => {
     await using second = startProcess({ DATA_DIR: folder.path, PORT: '0', ...recorder })
     const url = await second.ready()
 
-    expect(second.said.out).not.toContain('svc_')
-    expect(lastLine(second.said.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- token' })
-    expect((await ask(url, tokensIn(first.said.out)[0] ?? '')).status).toBe(200)
+    expect(second.output.out).not.toContain('svc_')
+    expect(lastLine(second.output.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- token' })
+    expect((await askService(url, readTokens(first.output.out)[0] ?? '')).status).toBe(200)
     // A thread pool of eight, so that what keeps some of them for long leaves others free.
     const tasks = `/proc/${second.child.pid}/task`
     // A thread may have ended since it was listed.
@@ -85,21 +85,21 @@ describe('the first start', () => {
 
   test('the first start creates the user demo if there is no person yet', async () => {
     await using database = await cloneDatabase()
-    await using folder = await dataFolder()
+    await using folder = await createDataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
     await using service = startProcess({ ...settings, BASE_URL: 'https://svc.localhost/' })
     await service.ready()
 
-    expect(tokensIn(service.said.out)).toHaveLength(1)
+    expect(readTokens(service.output.out)).toHaveLength(1)
     // It tells the public address where there is one.
-    expect(service.said.out).toContain('Address   https://svc.localhost\n')
-    expect(service.said.out).toContain('curl https://svc.localhost/api/ai-req ')
+    expect(service.output.out).toContain('Address   https://svc.localhost\n')
+    expect(service.output.out).toContain('curl https://svc.localhost/api/ai-req ')
   })
 
   test('the first start in production prints the command that adds the first user', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
-    await using config = await configFor('http://127.0.0.1:9')
+    await using database = await createEmptyDatabase()
+    await using folder = await createDataFolder()
+    await using config = await writeConfig('http://127.0.0.1:9')
     const secrets = Object.keys(required).map((name) => [name, randomUUID()])
     const settings = {
       ...Object.fromEntries(secrets),
@@ -113,33 +113,33 @@ describe('the first start', () => {
     await using service = startProcess(settings)
     const url = await service.ready()
 
-    expect(lastLine(service.said.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- add-user' })
+    expect(lastLine(service.output.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- add-user' })
     expect(await rowsOf(database.url, 'select id from users')).toEqual([{ id: 1 }])
-    expect(service.said.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
+    expect(service.output.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
   test('a second service waits for a data folder in use, and can be stopped', async () => {
-    await using folder = await dataFolder()
-    await using elsewhere = await dataFolder()
+    await using folder = await createDataFolder()
+    await using elsewhere = await createDataFolder()
     const settings = { DATA_DIR: folder.path, PORT: '0' }
     await using first = startProcess(settings)
-    await using other = startProcess({ DATA_DIR: elsewhere.path, PORT: String(await freePort()) })
+    await using other = startProcess({ DATA_DIR: elsewhere.path, PORT: String(await findFreePort()) })
     const urls = await Promise.all([first.ready(), other.ready()])
-    const [mine = '', theirs = ''] = [first, other].flatMap(({ said }) => tokensIn(said.out))
+    const [mine = '', theirs = ''] = [first, other].flatMap(({ output: said }) => readTokens(said.out))
     expect(new Set(urls).size).toBe(2)
-    expect((await ask(urls[0], mine)).status).toBe(200)
-    expect((await ask(urls[1], theirs)).status).toBe(200)
-    expect((await ask(urls[0], theirs)).status).toBe(401)
+    expect((await askService(urls[0], mine)).status).toBe(200)
+    expect((await askService(urls[1], theirs)).status).toBe(200)
+    expect((await askService(urls[0], theirs)).status).toBe(401)
 
     await using second = startProcess(settings)
     await using third = startProcess(settings)
-    for (const { said } of [second, third]) {
+    for (const { output: said } of [second, third]) {
       await vi.waitFor(() => expect(said.out).toContain('Waiting until it ends'), SLOW)
       expect(said.out).toContain(`Another process holds the data folder ${folder.path}`)
     }
 
     expect(await second.stop()).toBe(1)
-    expect(second.said.err).toBe(`Stopped while another process held the data folder ${folder.path}.\n`)
+    expect(second.output.err).toBe(`Stopped while another process held the data folder ${folder.path}.\n`)
     expect(await folder.postgres()).toBeDefined()
 
     await first.stop()
@@ -155,8 +155,8 @@ describe('the first start', () => {
   })
 
   test('SVC_AVATAR is applied at the next start if the first could not read it', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
+    await using database = await createEmptyDatabase()
+    await using folder = await createDataFolder()
     const picture = join(folder.path, 'svc.png')
     await writeFile(picture, 'no picture')
     const settings = { DATABASE_URL: database.url, SVC_AVATAR: picture }
@@ -169,16 +169,16 @@ describe('the first start', () => {
   })
 
   test('two replicas that start concurrently share one schema and one demo user', async () => {
-    await using database = await emptyDatabase()
-    await using folder = await dataFolder()
+    await using database = await createEmptyDatabase()
+    await using folder = await createDataFolder()
     const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
     await using one = startProcess(settings)
     await using two = startProcess(settings)
     const urls = await Promise.all([one.ready(), two.ready()])
-    const tokens = [one, two].flatMap(({ said }) => tokensIn(said.out))
+    const tokens = [one, two].flatMap(({ output: said }) => readTokens(said.out))
 
     expect(tokens).toHaveLength(1)
-    for (const url of urls) expect((await ask(url, tokens[0] ?? '')).status).toBe(200)
+    for (const url of urls) expect((await askService(url, tokens[0] ?? '')).status).toBe(200)
     expect(await rowsOf(database.url, 'select id, username from users order by id')).toEqual([
       { id: 1, username: 'svc' },
       { id: 2, username: 'demo' },

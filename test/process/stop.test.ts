@@ -10,18 +10,18 @@ import { runningCluster } from '../../server/database/embedded-postgres.ts'
 import {
   answers,
   beginStream,
-  chunk,
-  completion,
-  configFor,
-  json,
-  question,
+  buildChunk,
+  buildCompletion,
+  buildQuestion,
+  sendJson,
   startProvider,
+  writeConfig,
 } from '../kit/ai/provider.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
+import { waitForLocks } from '../kit/locks.ts'
 import { openClient, rowsOf } from '../kit/postgres-client.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
-import { ask, SLOW, tokensIn } from '../kit/started.ts'
-import { untilWaiting } from '../kit/while-changing.ts'
+import { askService, readTokens, SLOW } from '../kit/service-client.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -32,19 +32,19 @@ async function busy(settings: Record<string, string> = {}, command?: string[]) {
   const provider = stack.use(
     await startProvider(async (_, response) => {
       await released
-      if (!response.destroyed) json(response, completion('Good day.'))
+      if (!response.destroyed) sendJson(response, buildCompletion('Good day.'))
     }),
   )
   stack.defer(() => release())
-  const config = stack.use(await configFor(provider.url))
-  const folder = stack.use(await dataFolder())
+  const config = stack.use(await writeConfig(provider.url))
+  const folder = stack.use(await createDataFolder())
   const service = stack.use(
     startProcess({ DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file, ...settings }, command),
   )
   const url = await service.ready()
-  const [token = ''] = tokensIn(service.said.out)
-  const asked = ask(url, token, 'mock-1')
-  await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
+  const [token = ''] = readTokens(service.output.out)
+  const asked = askService(url, token, 'mock-1')
+  await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
   const parts = stack.move()
   return { service, folder, provider, release, url, token, asked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
@@ -62,7 +62,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     await vi.waitFor(async () => expect(await readiness(svc.url)).toEqual([503, { status: 'draining' }]), SLOW)
     // A connection that was idle may end just when it is used again.
     const late = await vi.waitFor(async () => {
-      const refused = await ask(svc.url, svc.token, 'mock-1')
+      const refused = await askService(svc.url, svc.token, 'mock-1')
       expect(refused.status).toBe(503)
       return refused
     }, SLOW)
@@ -73,7 +73,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     expect(late.body).toMatchObject({ success: false, code: 'unavailable' })
     expect(await svc.asked).toEqual({ status: 200, body: { success: true, content: { text: 'Good day.' } } })
     expect(await svc.service.ended).toBe(0)
-    expect(svc.service.said.err).toBe('')
+    expect(svc.service.output.err).toBe('')
     expect(await svc.folder.postgres()).toBeUndefined()
   },
 )
@@ -88,11 +88,11 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
   svc.service.kill('SIGTERM')
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
   const during = [await fetch(`${svc.url}/health/live`), await fetch(`${svc.url}/login`)]
-  const served = ask(svc.url, svc.token, 'mock-1')
-  await vi.waitFor(() => expect(svc.provider.asked).toHaveLength(2), SLOW)
+  const served = askService(svc.url, svc.token, 'mock-1')
+  await vi.waitFor(() => expect(svc.provider.requests).toHaveLength(2), SLOW)
   idle.resume()
   await idleEnded
-  await vi.waitFor(async () => expect((await ask(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
+  await vi.waitFor(async () => expect((await askService(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
   svc.release()
 
   expect(String(before)).toMatch(/^connection: keep-alive/im)
@@ -152,7 +152,7 @@ test('a stop by Ctrl-C finishes open requests with a database of its own', async
 test('a stop by a closed terminal finishes open requests', async () => {
   const command = `echo "process $$"; exec ${manifest.scripts.start}`
   await using terminal = await busy({}, ['script', '--quiet', '--flush', '--command', command, '/dev/null'])
-  const pid = Number(terminal.service.said.out.match(/process (\d+)/)?.[1])
+  const pid = Number(terminal.service.output.out.match(/process (\d+)/)?.[1])
   expect(existsSync(`/proc/${pid}`)).toBe(true)
 
   terminal.service.kill('SIGKILL')
@@ -165,7 +165,7 @@ test('a stop by a closed terminal finishes open requests', async () => {
 })
 
 test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their record', async () => {
-  await using database = await emptyDatabase()
+  await using database = await createEmptyDatabase()
   await using svc = await busy({ SHUTDOWN_TIMEOUT: '500ms', DATABASE_URL: database.url })
 
   svc.service.kill('SIGTERM')
@@ -176,22 +176,22 @@ test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their recor
 })
 
 test('a stop cuts a stream, too', async () => {
-  await using database = await emptyDatabase()
-  await using folder = await dataFolder()
+  await using database = await createEmptyDatabase()
+  await using folder = await createDataFolder()
   await using provider = await startProvider((_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Good ' } }))
+    response.write(buildChunk({ delta: { content: 'Good ' } }))
   })
-  await using config = await configFor(provider.url)
+  await using config = await writeConfig(provider.url)
   const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '500ms' }
   await using service = startProcess({ ...settings, AI_CONFIG: config.file })
   const url = await service.ready()
   const headers = {
-    authorization: `Bearer ${tokensIn(service.said.out)[0]}`,
+    authorization: `Bearer ${readTokens(service.output.out)[0]}`,
     'content-type': 'application/json',
     accept: 'text/event-stream',
   }
-  const stream = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
+  const stream = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(buildQuestion()) })
   const text = stream.text().catch(() => 'cut')
 
   expect(await service.stop()).toBe(0)
@@ -200,23 +200,23 @@ test('a stop cuts a stream, too', async () => {
 })
 
 test('a stop is not held up by a database that does not let go', async () => {
-  await using database = await emptyDatabase()
-  await using folder = await dataFolder()
+  await using database = await createEmptyDatabase()
+  await using folder = await createDataFolder()
   const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '200ms' }
   await using service = startProcess(settings)
   const url = await service.ready()
   await using locker = await openClient(database.url)
   await locker.query('begin; lock table users, access_tokens, usage_records in access exclusive mode')
 
-  const asked = ask(url, tokensIn(service.said.out)[0] ?? '')
-  await untilWaiting(database.url)
+  const asked = askService(url, readTokens(service.output.out)[0] ?? '')
+  await waitForLocks(database.url)
 
   expect(await service.stop()).toBe(0)
   expect((await asked).status).toBe(0)
 })
 
 test('a stop that comes during the start lets it finish, and leaves nothing behind', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using service = startProcess({ DATA_DIR: folder.path, PORT: '0' })
   await vi.waitFor(async () => expect(await folder.postgres()).toBeDefined(), SLOW)
 
@@ -225,22 +225,22 @@ test('a stop that comes during the start lets it finish, and leaves nothing behi
 })
 
 test('a stop of `npm start` reaches the service', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using npm = startProcess({ DATA_DIR: folder.path, PORT: '0' }, ['npm', 'start'])
   const url = await npm.ready()
 
   await npm.stop()
 
   await vi.waitFor(async () => expect(await folder.postgres()).toBeUndefined(), SLOW)
-  expect((await ask(url, 'x')).status).toBe(0)
-  expect(npm.said.out).toContain('"msg":"stopping"')
+  expect((await askService(url, 'x')).status).toBe(0)
+  expect(npm.output.out).toContain('"msg":"stopping"')
 })
 
 test.for([
   ['SIGINT', 130],
   ['SIGHUP', 129],
 ] as const)('a command that %s ends stops the database that it started', async ([signal, code]) => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
   await vi.waitFor(async () => expect(await runningCluster(`${folder.path}/postgres`)).toBeDefined(), SLOW)
 
@@ -251,10 +251,10 @@ test.for([
 })
 
 test('a command that waits for the data folder can be ended', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   const unlock = await lock(folder.path, { lockfilePath: `${folder.path}/postgres.lock`, update: 1000 })
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
-  await vi.waitFor(() => expect(command.said.err).toContain('Another process holds'), SLOW)
+  await vi.waitFor(() => expect(command.output.err).toContain('Another process holds'), SLOW)
 
   command.signalAll('SIGTERM')
 
@@ -265,7 +265,7 @@ test('a command that waits for the data folder can be ended', async () => {
 })
 
 test('a command that waits at its end is ended by a second signal', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
   const url = await vi.waitUntil(() => runningCluster(`${folder.path}/postgres`), SLOW)
   await using sharer = await openClient(url)
@@ -284,14 +284,14 @@ test('a command that waits at its end is ended by a second signal', async () => 
 })
 
 test('after SIGKILL the next start has all acknowledged writes', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using provider = await startProvider(answers('Good day.'))
-  await using config = await configFor(provider.url)
+  await using config = await writeConfig(provider.url)
   const settings = { DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file }
   await using killed = startProcess(settings)
   const before = await killed.ready()
-  const [token = ''] = tokensIn(killed.said.out)
-  expect((await ask(before, token, 'mock-1')).status).toBe(200)
+  const [token = ''] = readTokens(killed.output.out)
+  expect((await askService(before, token, 'mock-1')).status).toBe(200)
   const orphan = await folder.postgres()
   killed.kill('SIGKILL')
   await killed.ended
@@ -300,18 +300,18 @@ test('after SIGKILL the next start has all acknowledged writes', async () => {
   await using service = startProcess(settings)
   const url = await service.ready()
 
-  expect((await ask(url, token, 'mock-1')).status).toBe(200)
+  expect((await askService(url, token, 'mock-1')).status).toBe(200)
   expect(await folder.postgres()).not.toBe(orphan)
   expect(await service.stop()).toBe(0)
   expect(await folder.postgres()).toBeUndefined()
 })
 
 test('a stop of machine and database at once is recovered from, too', async () => {
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   const settings = { DATA_DIR: folder.path, PORT: '0' }
   await using killed = startProcess(settings)
   await killed.ready()
-  const [token = ''] = tokensIn(killed.said.out)
+  const [token = ''] = readTokens(killed.output.out)
   const postgres = (await folder.postgres()) ?? 0
   killed.kill('SIGKILL')
   process.kill(postgres, 'SIGKILL')
@@ -319,5 +319,5 @@ test('a stop of machine and database at once is recovered from, too', async () =
 
   await using service = startProcess(settings)
 
-  expect((await ask(await service.ready(), token)).status).toBe(200)
+  expect((await askService(await service.ready(), token)).status).toBe(200)
 })

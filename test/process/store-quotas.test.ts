@@ -3,10 +3,10 @@ import { limiterInProcess } from '../../server/stores/rate-limiter.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 import { clientOf } from '../kit/json-api/client.ts'
-import { emptyOut, ownDatabase } from '../kit/parts/redis.ts'
+import { flushRedis, redisDatabaseUrl } from '../kit/parts/redis.ts'
 
 const drivers: [string, Record<string, string>][] = [['in this process', {}]]
-if (inject('redisUrl')) drivers.push(['in Redis', { REDIS_URL: ownDatabase(4) }])
+if (inject('redisUrl')) drivers.push(['in Redis', { REDIS_URL: redisDatabaseUrl(4) }])
 
 const DAY = 24 * 60 * 60
 const MAX_KEYS = 5000
@@ -43,7 +43,7 @@ async function people(svc: TestApp) {
 describe.for(drivers)('with stores %s', ([, settings]) => {
   let svc: TestApp
   beforeAll(async () => {
-    if (settings['REDIS_URL']) await emptyOut(settings['REDIS_URL'])
+    if (settings['REDIS_URL']) await flushRedis(settings['REDIS_URL'])
     svc = await startApp(settings)
   })
   afterAll(() => svc[Symbol.asyncDispose]())

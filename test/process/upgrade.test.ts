@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
-import { run } from '../kit/command-line.ts'
-import { emptyDatabase } from '../kit/database.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
 import { base, mediaType } from '../kit/json-api/client.ts'
-import { dataFolder, root, startProcess } from '../kit/service-process.ts'
-import { ask } from '../kit/started.ts'
+import { askService } from '../kit/service-client.ts'
+import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 300_000 })
 
@@ -37,15 +37,17 @@ test('the earlier version goes on beside the newer one that has upgraded its ins
     'username' | 'room',
     string
   >
-  await using database = await emptyDatabase()
-  await using folder = await dataFolder()
+  await using database = await createEmptyDatabase()
+  await using folder = await createDataFolder()
   const env = {
     DATABASE_URL: database.url,
     DATA_DIR: folder.path,
     APP_KEY: 'the key of the installation, which is kept apart from its backups',
   }
-  expect(await run(['backup', 'restore', fixture], { env })).toMatchObject({ exitCode: 0, stderr: '' })
-  const made = await run(['token', '--username', username, '--name', 'both', '--abilities', 'ai,read,write'], { env })
+  expect(await runCommand(['backup', 'restore', fixture], { env })).toMatchObject({ exitCode: 0, stderr: '' })
+  const made = await runCommand(['token', '--username', username, '--name', 'both', '--abilities', 'ai,read,write'], {
+    env,
+  })
   const token = /svc_\S+/.exec(made.stdout)?.[0] ?? ''
   await using newer = startProcess({ ...env, PORT: '0' })
   const urls = [await newer.ready()]
@@ -56,7 +58,7 @@ test('the earlier version goes on beside the newer one that has upgraded its ins
 
   for (const url of urls) {
     const messages = await messagesIn(url, token, room)
-    expect((await ask(url, token)).status).toBe(200)
+    expect((await askService(url, token)).status).toBe(200)
     expect(await write(url, token, room)).toBe(201)
     // Whichever has written it, both read it.
     for (const other of urls) expect(await messagesIn(other, token, room)).toBe(messages + 1)

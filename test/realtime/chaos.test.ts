@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { cloneDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
+import { findFreePort } from '../kit/free-port.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { clientOf, startJsonApi } from '../kit/json-api/client.ts'
-import { startFlakyRelay } from '../kit/parts/flaky-relay.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
-import { startOwnRedis } from '../kit/parts/own-redis.ts'
+import { startOwnRedis } from '../kit/parts/redis.ts'
+import { startFlakyRelay } from '../kit/parts/relay.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { FrontEnd, readRoom } from '../kit/realtime/front-end.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
-import { join, newPerson, type RoomPerson, send } from '../kit/rooms/messages.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { addMember, createPerson, type RoomPerson, sendRoomMessage } from '../kit/rooms/messages.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -21,11 +21,11 @@ const SLOW = { timeout: 120_000, interval: 200 }
 /** Two replicas behind a load balancer behind a bad network, and a third one that tests ask directly. */
 async function openWorld() {
   await using resources = new AsyncDisposableStack()
-  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await dataFolder())]
+  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await createDataFolder())]
   const redis = resources.use(await startOwnRedis())
   const shared = { DATABASE_URL: database.url, REDIS_URL: redis.url, APP_KEY, SUBSCRIPTIONS_HEARTBEAT: '1s' }
   const svc = resources.use(await startJsonApi({ ...shared, DATABASE_POOL: '5' }))
-  const ports = [await freePort(), await freePort()]
+  const ports = [await findFreePort(), await findFreePort()]
   const start = async (index: number) => {
     const settings = { ...shared, DATA_DIR: folder.path, HOST: '127.0.0.1', PORT: String(ports[index]) }
     const replica = startProcess(settings)
@@ -78,7 +78,7 @@ async function write(world: World, person: RoomPerson, rooms: WorldRoom[], count
   const { create } = clientOf({ ...world.svc, send: sendOver(world.balancer.url) }, person.token)
   for (let n = 0; n < count; n++) {
     const { id = '' } = rooms[n % rooms.length] ?? {}
-    while ((await send({ create }, id).catch(() => undefined))?.status !== 201) await pause(50)
+    while ((await sendRoomMessage({ create }, id).catch(() => undefined))?.status !== 201) await pause(50)
   }
 }
 
@@ -113,11 +113,11 @@ describeWith('redis', 'haproxy')('two replicas behind a load balancer', () => {
   test('lose no event, and deliver none to removed people, through all failures', async () => {
     await using world = await openWorld()
     const { svc } = world
-    const [ada, bob] = [await newPerson(svc), await newPerson(svc)]
+    const [ada, bob] = [await createPerson(svc), await createPerson(svc)]
     const rooms: WorldRoom[] = []
     for (let n = 0; n < ROOMS; n++) {
       const { one } = await ada.create('rooms', { name: `Room ${n}` })
-      await join(svc, one.id, 'viewer', bob)
+      await addMember(svc, one.id, 'viewer', bob)
       rooms.push({ id: one.id, slug: String(one.attributes['slug']) })
     }
     const [adas, bobs] = [openFrontEnds(world, ada, rooms), openFrontEnds(world, bob, rooms)]
@@ -168,5 +168,5 @@ async function expectRemoved(svc: World['svc'], frontEnd: FrontEnd): Promise<voi
     `select seq::int from change_log where stream = $1 and kind = 'room-members.deleted'`,
     [`room:${frontEnd.room}`],
   )
-  expect(frontEnd.told.filter((seq) => seq >= Number(removal?.seq))).toEqual([])
+  expect(frontEnd.receivedSeqs.filter((seq) => seq >= Number(removal?.seq))).toEqual([])
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { testWith } from '../kit/parts/with-parts.ts'
 import { curlCommands, runCurl } from '../kit/realtime/curl.ts'
 import { openFrontEndPage } from '../kit/realtime/front-end-page.ts'
-import { openRoomWindow, type RoomWindow, type WindowGiven } from '../kit/realtime/room-window.ts'
+import { openRoomWindow, type RoomWindow, type WindowOptions } from '../kit/realtime/room-window.ts'
 import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 import { salts } from '../kit/web/crypto.ts'
 
@@ -21,7 +21,7 @@ async function openWindow(who: 'dan' | 'eve') {
   const { id, token } = svc.people[who]
   const chromium = await openFrontEndPage(svc.url)
   const { page } = chromium
-  const given: WindowGiven = { url: svc.url, token, salts, passkey: `Passkey_${who}` }
+  const given: WindowOptions = { url: svc.url, token, salts, passkey: `Passkey_${who}` }
   await page.evaluate(
     `import('/assets/crypto.js')
       .then((web) => (${openRoomWindow})(web, live, Pusher, ${JSON.stringify(given)}))
@@ -55,7 +55,7 @@ testWith('chromium')(
     await using eve = await openWindow('eve')
     const room = await meet(dan, eve)
     await using curl = runCurl(curlCommands[0] ?? '', { url: svc.url, token: dan.token, room: room.id })
-    await expect.poll(() => curl.said.text, SLOW).toMatch(/^id: /m)
+    await expect.poll(() => curl.output.text, SLOW).toMatch(/^id: /m)
     const said: string[] = []
     const say = async ({ call }: Window, text: string) => {
       await call('say', text)
@@ -75,7 +75,7 @@ testWith('chromium')(
     await say(eve, 'back again')
     for (const window of [dan, eve]) await window.shows(said)
 
-    const toldToCurl = () => curl.said.text.match(/"kind":"room-messages.created"/g)?.length
+    const toldToCurl = () => curl.output.text.match(/"kind":"room-messages.created"/g)?.length
     await expect.poll(toldToCurl, SLOW).toBe(said.length)
     const stored = await svc.rows<{ content: string }>('select content from room_messages where room_id = $1', [
       room.id,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser, signIn } from '../kit/browser.ts'
 import { clientOf } from '../kit/json-api/client.ts'
-import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { createChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { send } from '../kit/rooms/messages.ts'
-import { RawSubscription } from '../kit/rooms/subscribe.ts'
+import { sendRoomMessage } from '../kit/rooms/messages.ts'
+import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
 let pair: Pair
 beforeAll(async () => {
@@ -20,7 +20,7 @@ const seqsOf = ({ frames }: TestSocket) =>
 /** A room with a member, whose sockets and event streams on every replica have begun. */
 async function begin(stack: DisposableStack, subscribeAs: Subscribing) {
   const { svc, urls } = pair
-  const room = await newChannel(svc)
+  const room = await createChannel(svc)
   await svc.rows(`insert into room_members (room_id, user_id, role) values ($1, $2, 'viewer')`, [
     room.id,
     subscribeAs.id,
@@ -37,7 +37,7 @@ async function begin(stack: DisposableStack, subscribeAs: Subscribing) {
   )
   for (const stream of streams) {
     stack.defer(() => stream.close())
-    await stream.begun()
+    await stream.waitForPosition()
   }
   return { room, sockets, bystanders, streams }
 }
@@ -78,13 +78,13 @@ async function expectSilence(subscribing: Subscribing, end: () => Promise<unknow
   const { svc, other, urls } = pair
   using stack = new DisposableStack()
   const { room, sockets, bystanders, streams } = await begin(stack, subscribing)
-  await send(svc.ada, room.id)
+  await sendRoomMessage(svc.ada, room.id)
   for (const stream of streams) await expect.poll(() => stream.seqs.length).toBe(1)
   for (const socket of sockets) await expect.poll(() => seqsOf(socket).length).toBe(1)
 
   await end()
   const adas = [svc, other].map((replica) => clientOf(replica, svc.people.ada.token))
-  for (const ada of [...adas, ...adas]) expect((await send(ada, room.id)).status).toBe(201)
+  for (const ada of [...adas, ...adas]) expect((await sendRoomMessage(ada, room.id)).status).toBe(201)
 
   for (const bystander of bystanders) await expect.poll(() => seqsOf(bystander).length).toBe(5)
   for (const socket of sockets) {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
-import { partOf } from '../kit/health.ts'
-import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { readReplicaPart } from '../kit/health.ts'
+import { createChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { send } from '../kit/rooms/messages.ts'
-import { join, membershipOf } from '../kit/rooms/rooms.ts'
+import { sendRoomMessage } from '../kit/rooms/messages.ts'
+import { joinRoom, readMembership } from '../kit/rooms/rooms.ts'
 
 let pair: Pair
 beforeAll(async () => {
@@ -36,16 +36,16 @@ describe('a subscription ends on every replica', () => {
   test('when its member is removed, and the others receive everything in order', async () => {
     const { svc } = pair
     using stack = new DisposableStack()
-    const room = await newChannel(svc)
-    await join(svc, room.id, 'bob', 'editor')
+    const room = await createChannel(svc)
+    await joinRoom(svc, room.id, 'bob', 'editor')
     const adas = await listen(svc.people.ada.token, room.channel, stack)
     const bobs = await listen(svc.people.bob.token, room.channel, stack)
-    const { id = '' } = (await membershipOf(svc, room.id, svc.people.bob.id)) ?? {}
+    const { id = '' } = (await readMembership(svc, room.id, svc.people.bob.id)) ?? {}
 
-    const posts = Array.from({ length: 30 }, () => send(svc.ada, room.id))
+    const posts = Array.from({ length: 30 }, () => sendRoomMessage(svc.ada, room.id))
     const removal = svc.ada.delete(`/room-members/${id}`)
     await Promise.all([...posts, removal])
-    await Promise.all(Array.from({ length: 5 }, () => send(svc.ada, room.id)))
+    await Promise.all(Array.from({ length: 5 }, () => sendRoomMessage(svc.ada, room.id)))
 
     const log = await svc.rows<{ seq: number; kind: string; subject: string }>(
       `select seq::int, kind, subject from change_log where stream = 'room:${room.id}' order by seq`,
@@ -70,7 +70,7 @@ describe('a subscription ends on every replica', () => {
   test('with the room, after its last change', async () => {
     const { svc } = pair
     using stack = new DisposableStack()
-    const room = await newChannel(svc)
+    const room = await createChannel(svc)
     const sockets = await listen(svc.people.ada.token, room.channel, stack)
 
     await svc.ada.delete(`/rooms/${room.id}`)
@@ -79,14 +79,14 @@ describe('a subscription ends on every replica', () => {
       await expect.poll(() => frames.at(-1)?.event).toBe('pusher:subscription_error')
       expect(frames.at(-2)).toMatchObject({ event: 'change', data: { kind: 'rooms.deleted', subject: room.id } })
     }
-    const open = () => partOf(svc, 'realtime')
+    const open = () => readReplicaPart(svc, 'realtime')
     await expect.poll(open).toMatch(/ to 0 channels/)
   })
 })
 
 test('a cancelled and repeated subscription is active once, and ends when they leave', async () => {
   const { svc } = pair
-  const room = await newChannel(svc)
+  const room = await createChannel(svc)
   using socket = await openSocket(svc.url)
   for (const channel of [room.channel, `presence-Rooms.${room.slug}`]) {
     const { body } = await authorize(svc.url, svc.people.ada.token, socket.id, channel)
@@ -102,28 +102,28 @@ test('a cancelled and repeated subscription is active once, and ends when they l
     socket.send(leave)
   }
   const before = seqsOf(socket)
-  await send(svc.ada, room.id)
+  await sendRoomMessage(svc.ada, room.id)
   await socket.settle()
 
   expect(seqsOf(socket)).toEqual(before)
-  const open = () => partOf(svc, 'realtime')
+  const open = () => readReplicaPart(svc, 'realtime')
   await expect.poll(open).toMatch(/ to 0 channels/)
 })
 
 describe('a signature that somebody still has', () => {
   test('is refused after their removal, and accepted when they return', async () => {
     const { svc } = pair
-    const room = await newChannel(svc)
-    await join(svc, room.id, 'cyd', 'viewer')
+    const room = await createChannel(svc)
+    await joinRoom(svc, room.id, 'cyd', 'viewer')
     using socket = await openSocket(svc.url)
     const { body } = await authorize(svc.url, svc.people.cyd.token, socket.id, room.channel)
-    const { id = '' } = (await membershipOf(svc, room.id, svc.people.cyd.id)) ?? {}
+    const { id = '' } = (await readMembership(svc, room.id, svc.people.cyd.id)) ?? {}
     const answers = () => socket.frames.flatMap(({ event, channel }) => (channel === room.channel ? [event] : []))
 
     await svc.ada.delete(`/room-members/${id}`)
     socket.send({ event: 'pusher:subscribe', data: { ...body, channel: room.channel } })
     await expect.poll(answers).toEqual(['pusher:subscription_error'])
-    await join(svc, room.id, 'cyd', 'viewer')
+    await joinRoom(svc, room.id, 'cyd', 'viewer')
     socket.send({ event: 'pusher:subscribe', data: { ...body, channel: room.channel } })
 
     await expect.poll(() => answers()[1]).toBe('pusher_internal:subscription_succeeded')

@@ -1,19 +1,19 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type * as live from '../../facades/client/live/index.ts'
-import { freePort } from '../kit/free-port.ts'
+import { findFreePort } from '../kit/free-port.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
 import { openFrontEndPage } from '../kit/realtime/front-end-page.ts'
-import { newRoom } from '../kit/rooms/messages.ts'
+import { createRoom } from '../kit/rooms/messages.ts'
 
 const SLOW = { timeout: 40_000, interval: 100 }
 
 let svc: JsonApiApp
 let relay: Awaited<ReturnType<typeof startRelay>>
 beforeAll(async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   relay = await startRelay(port)
   svc = await startJsonApi({ PORT: `${port}`, BASE_URL: `http://127.0.0.1:${relay.port}` })
 })
@@ -69,7 +69,7 @@ const shownIn = (page: Page) =>
 
 for (const over of ['server-sent events', 'pusher-js'])
   testWith('chromium')(`a page in Chromium over ${over} misses nothing while it is offline`, async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const [row] = await svc.rows<{ slug: string }>('select slug from rooms where id = $1', [room.id])
     const url = `http://127.0.0.1:${relay.port}`
     await using chromium = await openFrontEndPage(url)

@@ -3,7 +3,7 @@ import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 import { FrontEnd, readRoom } from '../kit/realtime/front-end.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
-import { newRoom } from '../kit/rooms/messages.ts'
+import { createRoom } from '../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const plain = (sight: Map<string, unknown>) =>
 describe.for(['server-sent events', 'pusher-js'] as const)('a front end over %s', (transport) => {
   test('shows what a fresh read shows, also after a lost connection', async () => {
     await using relay = await startRelay(Number(new URL(svc.url).port))
-    const room = await newRoom(svc, ['viewer'])
+    const room = await createRoom(svc, ['viewer'])
     const [url, { token }] = [`http://127.0.0.1:${relay.port}`, room.viewer]
     const { frontEnd, close } = await openFrontEnd(transport, url, token, room.id)
     const isFresh = () =>
@@ -53,7 +53,7 @@ describe.for(['server-sent events', 'pusher-js'] as const)('a front end over %s'
   })
 
   test('ends when its person is removed, and is told nothing of what comes later', async () => {
-    const room = await newRoom(svc, ['viewer'])
+    const room = await createRoom(svc, ['viewer'])
     const { frontEnd, close } = await openFrontEnd(transport, svc.url, room.viewer.token, room.id)
     await frontEnd.live.whenCurrent()
     await room.send()
@@ -70,7 +70,7 @@ describe.for(['server-sent events', 'pusher-js'] as const)('a front end over %s'
       `select seq::int from change_log where stream = $1 and kind = 'room-members.deleted'`,
       [`room:${room.id}`],
     )
-    expect(frontEnd.told.filter((seq) => seq >= Number(removal?.seq))).toEqual([])
+    expect(frontEnd.receivedSeqs.filter((seq) => seq >= Number(removal?.seq))).toEqual([])
     close()
   })
 })

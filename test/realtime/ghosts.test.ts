@@ -1,18 +1,18 @@
 import { describe, expect, inject, test } from 'vitest'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
 import { createKeyValue } from '../../server/stores/key-value.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
-import { newChannel } from '../kit/realtime/replicas.ts'
+import { createChannel } from '../kit/realtime/replicas.ts'
 import { startRooms } from '../kit/rooms/rooms.ts'
 
 const log = { info() {}, warn() {}, error() {} }
 
 describe.skipIf(!inject('redisUrl'))('a replica that was killed', () => {
   test('leaves nobody behind who would be shown as here', async () => {
-    const url = ownDatabase(10)
+    const url = redisDatabaseUrl(10)
     await using svc = await startRooms({ REDIS_URL: url })
-    const room = await newChannel(svc)
+    const room = await createChannel(svc)
     const name = `presence-Rooms.${room.slug}`
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(name)

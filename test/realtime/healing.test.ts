@@ -1,35 +1,35 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
-import { to } from '../kit/json-api/client.ts'
+import { toOne } from '../kit/json-api/client.ts'
 import { startBehindRelay } from '../kit/parts/behind-relay.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
-import { newChannel } from '../kit/realtime/replicas.ts'
-import { send } from '../kit/rooms/messages.ts'
+import { createChannel } from '../kit/realtime/replicas.ts'
+import { sendRoomMessage } from '../kit/rooms/messages.ts'
 import { type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 
 const seqsIn = (first: number, count: number) => Array.from({ length: count }, (_, n) => first + n)
 
 describe.skipIf(!inject('redisUrl'))('while Redis is away', () => {
   test('changes of another replica are read from the log, each once and in order', async () => {
-    const url = ownDatabase(15)
+    const url = redisDatabaseUrl(15)
     await using relay = await startRelay(Number(new URL(url).port))
     const settings = { APP_KEY, REDIS_URL: url.replace(/:\d+\//, `:${relay.port}/`) }
     await using svc = await startRooms(settings)
     await using other = await startApp({ ...settings, DATABASE_URL: String(svc.env.DATABASE_URL) })
-    const room = await newChannel(svc)
+    const room = await createChannel(svc)
     using client = openPusher(other.url, { token: svc.people.ada.token })
     const { data } = await client.subscribe(room.channel)
 
-    await send(svc.ada, room.id)
+    await sendRoomMessage(svc.ada, room.id)
     await client.until('change', 1)
     relay.cut()
-    for (let n = 0; n < 5; n++) await send(svc.ada, room.id)
+    for (let n = 0; n < 5; n++) await sendRoomMessage(svc.ada, room.id)
     await client.until('change', 6)
     relay.mend()
-    for (let n = 0; n < 5; n++) await send(svc.ada, room.id)
+    for (let n = 0; n < 5; n++) await sendRoomMessage(svc.ada, room.id)
     await client.until('change', 11)
 
     expect(client.dataOf('change').map(({ seq }) => seq)).toEqual(seqsIn(Number(data['seq']) + 1, 11))
@@ -45,7 +45,7 @@ describe('what nobody published', () => {
 
   test('is found in the log: whoever wrote it may have been killed', async () => {
     const svc = await withOwnPeople(shared, 'ada')
-    const room = await newChannel(svc)
+    const room = await createChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     const { data } = await client.subscribe(room.channel)
 
@@ -95,7 +95,8 @@ test('while the database is away connections stay, and go on once it is back', a
   relay.cut()
   expect((await svc.ada.get('/rooms')).status).toBe(503)
   relay.mend()
-  const post = () => svc.ada.create('room-messages', { content: 'aXY=|dGFn|Y2lwaGVy' }, { room: to('rooms', one.id) })
+  const post = () =>
+    svc.ada.create('room-messages', { content: 'aXY=|dGFn|Y2lwaGVy' }, { room: toOne('rooms', one.id) })
   await expect.poll(async () => (await post()).status, { timeout: 20_000 }).toBe(201)
   await client.until('change', 1)
 

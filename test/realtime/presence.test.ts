@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { TestApp } from '../kit/app.ts'
-import { run } from '../kit/command-line.ts'
-import { partOf } from '../kit/health.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { readReplicaPart } from '../kit/health.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
-import { newChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { createChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { join } from '../kit/rooms/rooms.ts'
-import { RawSubscription } from '../kit/rooms/subscribe.ts'
+import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
+import { joinRoom } from '../kit/rooms/rooms.ts'
 
 let pair: Pair
 beforeAll(async () => {
@@ -50,8 +50,8 @@ describe('who is here', () => {
   test('is told to whoever comes, and each coming and going once for all replicas', async () => {
     const { svc, urls } = pair
     const { ada, bob, eve } = svc.people
-    const room = await newChannel(svc)
-    for (const person of ['bob', 'eve'] as const) await join(svc, room.id, person, 'viewer')
+    const room = await createChannel(svc)
+    for (const person of ['bob', 'eve'] as const) await joinRoom(svc, room.id, person, 'viewer')
     const name = `presence-Rooms.${room.slug}`
     const members = (data: Record<string, unknown>) => Object.keys((data as { members: object }).members)
     using first = openPusher(urls[0] ?? '', { token: ada.token })
@@ -81,7 +81,7 @@ describe('who is here', () => {
   test('is told to somebody who leaves as the last and comes back at once', async () => {
     const { svc, urls } = pair
     const { ada } = svc.people
-    const { slug } = await newChannel(svc)
+    const { slug } = await createChannel(svc)
     const channel = `presence-Rooms.${slug}`
     using socket = await openSocket(urls[0] ?? '')
     await subscribe(urls[0] ?? '', socket, ada.token, channel)
@@ -102,8 +102,8 @@ describe('who is here', () => {
   test.skipIf(!inject('redisUrl'))('is not brought back by a write that was under way as they left', async () => {
     const { svc, urls } = pair
     const { ada, bob } = svc.people
-    const room = await newChannel(svc)
-    await join(svc, room.id, 'bob', 'viewer')
+    const room = await createChannel(svc)
+    await joinRoom(svc, room.id, 'bob', 'viewer')
     const name = `presence-Rooms.${room.slug}`
     using there = openPusher(urls[1] ?? '', { token: bob.token })
     await there.subscribe(name)
@@ -113,9 +113,9 @@ describe('who is here', () => {
     await held.begun
 
     here.pusher.disconnect()
-    await expect.poll(() => partOf(svc, 'realtime')).toMatch(/^0 connections/)
+    await expect.poll(() => readReplicaPart(svc, 'realtime')).toMatch(/^0 connections/)
     // Where a later list of another channel is written, so is this one, unless it waits for the one before it.
-    const other = `presence-Rooms.${(await newChannel(svc)).slug}`
+    const other = `presence-Rooms.${(await createChannel(svc)).slug}`
     using elsewhere = openPusher(urls[0] ?? '', { token: ada.token })
     await elsewhere.subscribe(other)
     await expect.poll(() => listsOf(svc, other)).toHaveLength(1)
@@ -129,7 +129,7 @@ describe('who is here', () => {
 
   test('is told of nothing that the log says: that is for the private channel', async () => {
     const { svc } = pair
-    const room = await newChannel(svc)
+    const room = await createChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(`presence-Rooms.${room.slug}`)
     await client.subscribe(room.channel)
@@ -142,8 +142,8 @@ describe('who is here', () => {
 
   test('is without somebody once they are removed from the room', async () => {
     const { svc } = pair
-    const room = await newChannel(svc)
-    const id = await join(svc, room.id, 'cyd', 'viewer')
+    const room = await createChannel(svc)
+    const id = await joinRoom(svc, room.id, 'cyd', 'viewer')
     const name = `presence-Rooms.${room.slug}`
     using ada = openPusher(svc.url, { token: svc.people.ada.token })
     using cyd = openPusher(svc.url, { token: svc.people.cyd.token })
@@ -162,8 +162,8 @@ describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
   test('shows what is open at each replica', async () => {
     const { svc } = pair
     // Those of the tests before are closed on their own.
-    await expect.poll(() => partOf(svc, 'realtime')).toMatch(/^0 connections.* to 0 channels/)
-    const room = await newChannel(svc)
+    await expect.poll(() => readReplicaPart(svc, 'realtime')).toMatch(/^0 connections.* to 0 channels/)
+    const room = await createChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
     await client.subscribe(room.channel)
     const following = await RawSubscription.open({
@@ -171,10 +171,12 @@ describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
       path: 'users.changes',
       token: svc.people.bob.token,
     })
-    await following.begun()
+    await following.waitForPosition()
 
     const { DATABASE_URL = '', REDIS_URL = '' } = svc.env
-    const { stdout } = await run(['realtime', '--json'], { env: { DATABASE_URL, REDIS_URL, DATA_DIR: svc.folder } })
+    const { stdout } = await runCommand(['realtime', '--json'], {
+      env: { DATABASE_URL, REDIS_URL, DATA_DIR: svc.folder },
+    })
 
     following.close()
     const reports = JSON.parse(stdout) as Record<string, unknown>[]

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { clientOf, to } from '../kit/json-api/client.ts'
-import { openEcho, type Websocket } from '../kit/realtime/echo.ts'
-import { openPusher } from '../kit/realtime/pusher.ts'
-import { newChannel } from '../kit/realtime/replicas.ts'
-import { join, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { clientOf, toOne } from '../kit/json-api/client.ts'
+import { openEcho, openPusher, type Websocket } from '../kit/realtime/pusher.ts'
+import { createChannel } from '../kit/realtime/replicas.ts'
+import { joinRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
 beforeAll(async () => {
@@ -14,11 +13,11 @@ afterAll(() => svc[Symbol.asyncDispose]())
 const text = 'aXY=|dGFn|Y2lwaGVy'
 
 const post = (room: string, who: 'ada' | 'bob' = 'ada') =>
-  svc[who].create('room-messages', { content: text }, { room: to('rooms', room) })
+  svc[who].create('room-messages', { content: text }, { room: toOne('rooms', room) })
 
 describe('an unmodified pusher-js', () => {
   test('receives changes of a room in the older packet and our own event', async () => {
-    const room = await newChannel(svc)
+    const room = await createChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })
 
     const { data } = await client.subscribe(room.channel)
@@ -38,8 +37,8 @@ describe('an unmodified pusher-js', () => {
 
 describe('an unmodified laravel-echo', () => {
   test('configured by the transfer block receives messages and typing of others', async () => {
-    const room = await newChannel(svc)
-    await join(svc, room.id, 'bob', 'editor')
+    const room = await createChannel(svc)
+    await joinRoom(svc, room.id, 'bob', 'editor')
     const transfer = (await svc.ada.get('/configs/transfer')).one.attributes as { values: { websocket: Websocket } }
     using ada = openEcho(svc.url, transfer.values.websocket, svc.people.ada.token)
     using bob = openEcho(svc.url, transfer.values.websocket, svc.people.bob.token)

@@ -3,7 +3,7 @@ import { createKeyValue } from '../../server/stores/key-value.ts'
 import { startApp } from '../kit/app.ts'
 import { type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket } from '../kit/realtime/socket.ts'
-import { RawSubscription } from '../kit/rooms/subscribe.ts'
+import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
 const SLOW = { timeout: 20_000, interval: 50 }
 
@@ -35,7 +35,7 @@ test('a process refuses streams beyond its maximum until one ends', async () => 
   const open = ({ token }: { token: string }) => RawSubscription.open({ url: svc.url, path: 'users.changes', token })
   const [first, second, third] = await Promise.all(people.map((person) => open(person)))
   const all = [first, second, third].filter((it) => it !== undefined)
-  await Promise.all(all.map((following) => Promise.race([following.begun(), following.ended])))
+  await Promise.all(all.map((following) => Promise.race([following.waitForPosition(), following.ended])))
   const refused = all.filter(({ problem }) => problem)
   expect(refused.map(({ problem }) => problem)).toMatchObject([{ problem: 'busy', httpStatus: 503 }])
 
@@ -43,7 +43,7 @@ test('a process refuses streams beyond its maximum until one ends', async () => 
 
   const again = async () => {
     const following = await open(people[0] as { token: string })
-    await Promise.race([following.begun(), following.ended])
+    await Promise.race([following.waitForPosition(), following.ended])
     following.close()
     return following.problem
   }
@@ -75,10 +75,10 @@ describe.skipIf(!inject('redisUrl'))('what somebody may have open at a time coun
   test('of streams that are followed', async () => {
     const person = await newPerson()
     const open = [await follow(person, 0), await follow(person, 1)]
-    for (const following of open) await following.begun()
+    for (const following of open) await following.waitForPosition()
     const problemOf = async (replica: number) => {
       const following = await follow(person, replica)
-      await Promise.race([following.begun(), following.ended])
+      await Promise.race([following.waitForPosition(), following.ended])
       following.close()
       return following.problem?.['problem']
     }

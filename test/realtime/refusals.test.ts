@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newChannel } from '../kit/realtime/replicas.ts'
+import { createChannel } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { join, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { joinRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 const ORIGIN = 'https://app.example.org'
 
 let svc: RoomsApp
-let room: Awaited<ReturnType<typeof newChannel>>
+let room: Awaited<ReturnType<typeof createChannel>>
 beforeAll(async () => {
   svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3', CORS_ORIGINS: ORIGIN })
-  room = await newChannel(svc)
-  await join(svc, room.id, 'bob', 'viewer')
+  room = await createChannel(svc)
+  await joinRoom(svc, room.id, 'bob', 'viewer')
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 

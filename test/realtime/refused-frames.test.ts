@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { newChannel } from '../kit/realtime/replicas.ts'
+import { createChannel } from '../kit/realtime/replicas.ts'
 import { openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { join, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { joinRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
-let room: Awaited<ReturnType<typeof newChannel>>
+let room: Awaited<ReturnType<typeof createChannel>>
 beforeAll(async () => {
   svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3' })
   await svc.rows(
@@ -13,8 +13,8 @@ beforeAll(async () => {
      insert into announcement_targets (announcement_id, user_id) select id, $1 from rules`,
     [svc.people.cyd.id],
   )
-  room = await newChannel(svc)
-  await join(svc, room.id, 'bob', 'viewer')
+  room = await createChannel(svc)
+  await joinRoom(svc, room.id, 'bob', 'viewer')
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 

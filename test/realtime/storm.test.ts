@@ -26,7 +26,7 @@ test('where everybody subscribes to all their rooms, a few statements per person
   using sockets = new DisposableStack()
   const opened = await Promise.all(people.map(() => openSocket(svc.url)))
   for (const socket of opened) sockets.use(socket)
-  statements.taken()
+  statements.take()
   const begun = performance.now()
 
   const channels = Array.from({ length: ROOMS }, (_, n) => `private-Rooms.room-${n + 1}`)
@@ -39,7 +39,7 @@ test('where everybody subscribes to all their rooms, a few statements per person
 
   const subscribed = opened.flatMap(({ frames }) => frames.filter(({ event }) => event.endsWith('succeeded')))
   expect(subscribed).toHaveLength(PEOPLE * ROOMS)
-  const asked = statements.taken()
+  const asked = statements.take()
   const others = asked.filter(({ name }) => name !== 'find-token-owners')
   expect(asked.length - others.length).toBeLessThan(PEOPLE * ROOMS)
   // It also looks for what has ended, and for what nobody told, more than twice a second.

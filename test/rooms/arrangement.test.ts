@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newRoom, type RoomPerson } from '../kit/rooms/messages.ts'
+import { createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
 import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 let svc: RoomsApp
@@ -15,7 +15,7 @@ const marksOf = async (person: RoomPerson, room: string) => {
 }
 
 test('a member mutes and archives a room for themself alone, each without the other', async () => {
-  const room = await newRoom(svc, ['viewer'])
+  const room = await createRoom(svc, ['viewer'])
   const arrange = (values: object) => room.viewer.post(`/rooms/${room.id}/actions/arrange`, values)
 
   expect((await arrange({ isMuted: true })).status).toBe(200)
@@ -29,12 +29,12 @@ test('a member mutes and archives a room for themself alone, each without the ot
 })
 
 test('somebody who is no member arranges nothing', async () => {
-  const [room, other] = [await newRoom(svc, []), await newRoom(svc, ['viewer'])]
+  const [room, other] = [await createRoom(svc, []), await createRoom(svc, ['viewer'])]
   expect((await other.viewer.post(`/rooms/${room.id}/actions/arrange`, { isMuted: true })).status).toBe(404)
 })
 
 test('the last message of each own room is shown encrypted, unless deleted', async () => {
-  const room = await newRoom(svc, ['editor', 'viewer'])
+  const room = await createRoom(svc, ['editor', 'viewer'])
   const first = (await room.send()).one
   const second = (await room.send(room.editor)).one
   const last = async (person: RoomPerson) => {

@@ -3,13 +3,13 @@ import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 
 const log = { info() {}, warn() {}, error() {} }
 
 const drivers: [string, string | undefined][] = [['in this process', undefined]]
-if (inject('redisUrl')) drivers.push(['over Redis', ownDatabase(11)])
+if (inject('redisUrl')) drivers.push(['over Redis', redisDatabaseUrl(11)])
 
 /** A bus, with what it carried and how often it was interrupted. */
 async function open(url: string | undefined) {
@@ -91,7 +91,7 @@ describe.for(drivers)('a bus %s', ([, url]) => {
 })
 
 describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
-  const url = ownDatabase(11)
+  const url = redisDatabaseUrl(11)
 
   test('carries changes to every other replica, each once and in order', async () => {
     await using one = await open(url)
@@ -112,7 +112,7 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
   test('carries nothing to replicas of an installation in another database of the same server', async () => {
     await using one = await open(url)
     await using same = await open(url)
-    await using foreign = await open(ownDatabase(12))
+    await using foreign = await open(redisDatabaseUrl(12))
     await untilConnected(one.bus, same)
 
     expect(foreign.heard).toEqual([])

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { clientOf, type JsonApiApp, startJsonApi, to } from '../kit/json-api/client.ts'
+import { clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const positionOf = ({ meta }: { meta: Record<string, unknown> }) => String(meta[
 test('everybody is told what administrators do with providers and models', async () => {
   const { admin } = svc
   const { one: provider } = await admin.create('ai-providers', { providerId: 'told', name: 'Told', adapter: 'demo' })
-  const relations = { provider: to('ai-providers', provider.id) }
+  const relations = { provider: toOne('ai-providers', provider.id) }
   const { one: model } = await admin.create('ai-models', { modelId: 'told', label: 'Told' }, relations)
   await admin.update('ai-models', model.id, { active: false })
   await admin.update('ai-providers', provider.id, { name: 'Other' })

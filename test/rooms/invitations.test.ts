@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
 import type { Client } from '../kit/json-api/client.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import {
   accept,
+  createLink,
   invite,
-  join,
+  joinRoom,
   KEY,
   makeRoom,
-  membershipOf,
-  newLink,
   type RoomsApp,
+  readMembership,
   startRooms,
   withOwnPeople,
 } from '../kit/rooms/rooms.ts'
@@ -33,7 +33,7 @@ describe('an invitation', () => {
   test('an invitation is visible to invitee and administrators, and makes a member', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const room = await makeRoom(svc.ada)
-    await join(svc, room, 'cyd', 'editor')
+    await joinRoom(svc, room, 'cyd', 'editor')
 
     const { status, one, headers } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
 
@@ -80,7 +80,7 @@ describe('an invitation that is not accepted', () => {
   test('an open invitation ends when it is declined, withdrawn or expired', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    await join(svc, room, 'cyd', 'editor')
+    await joinRoom(svc, room, 'cyd', 'editor')
     const invited = async () => (await invite(svc.ada, room, svc.people.bob.id, 'viewer')).one.id
     const isGone = async (id: string) => {
       expect((await svc.bob.get(`/room-members/${id}`)).status).toBe(404)
@@ -106,7 +106,7 @@ describe('an invitation that is not accepted', () => {
   test("an open invitation is replaced by the next, and ends with the inviter's right", async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const room = await makeRoom(svc.ada)
-    const cyd = await join(svc, room, 'cyd', 'admin')
+    const cyd = await joinRoom(svc, room, 'cyd', 'admin')
 
     const first = await invite(svc.cyd, room, svc.people.bob.id, 'admin')
     const second = await invite(svc.cyd, room, svc.people.bob.id, 'viewer')
@@ -121,8 +121,8 @@ describe('an invitation that is not accepted', () => {
   test('an invitation without the right to invite or a current key is refused', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const room = await makeRoom(svc.ada)
-    await join(svc, room, 'cyd', 'editor')
-    await join(svc, room, 'dan', 'viewer')
+    await joinRoom(svc, room, 'cyd', 'editor')
+    await joinRoom(svc, room, 'dan', 'viewer')
     const { bob, cyd, eve } = svc.people
 
     for (const [client, user, role, more, status] of [
@@ -146,14 +146,14 @@ describe('an invitation that is not accepted', () => {
         status,
       ])
     expect(await invitedTo(svc, room)).toEqual([])
-    expect(await membershipOf(svc, room, cyd.id)).toMatchObject({ role: 'editor' })
+    expect(await readMembership(svc, room, cyd.id)).toMatchObject({ role: 'editor' })
   })
 })
 
 describe('an invitation for keys that its person has no more', () => {
   const linkKey = 'aXY=|dGFn|a2V5'
   const changeKeys = async (svc: RoomsApp, name: 'cyd') => {
-    const publicKey = publicKeyOf('other')
+    const publicKey = makePublicKey('other')
     const { status } = await svc[name].post('/user-keychain-values/actions/batch-update', { publicKey })
     const stored = await svc.rows('select public_key from users where id = $1', [svc.people[name].id])
     expect([status, stored]).toEqual([200, [{ public_key: publicKey }]])
@@ -208,7 +208,7 @@ describe('invitations that have expired', () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { bob, dan } = svc.people
     const room = await makeRoom(svc.ada)
-    await join(svc, room, 'cyd', 'editor')
+    await joinRoom(svc, room, 'cyd', 'editor')
     for (const person of [bob, dan]) await invite(svc.ada, room, person.id, 'editor')
     await clean(svc)
     await expire(svc, bob.id)
@@ -246,7 +246,7 @@ describe('the link of an invitation', () => {
   test('an invitation link makes one member, and only one', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    const { proof, proofHash } = newLink()
+    const { proof, proofHash } = createLink()
     const { one } = await invite(svc.ada, room, undefined, 'editor', { proofHash })
 
     expect(one.attributes).toMatchObject({ state: 'invited', displayName: null })
@@ -267,7 +267,7 @@ describe('the link of an invitation', () => {
   test('an invitation link shows its invitation, and can be accepted afterwards', async () => {
     await using svc = await startRooms({ PEOPLE_SEARCHES_PER_MINUTE: '12' })
     const room = await makeRoom(svc.ada)
-    const { proof, proofHash } = newLink()
+    const { proof, proofHash } = createLink()
     const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })
     const look = (by: Client, given: object = { proof }, id = one.id) =>
       by.post(`/room-members/${id}/actions/preview`, given)
@@ -282,7 +282,7 @@ describe('the link of an invitation', () => {
         ...{ expiresAt: one.attributes['expiresAt'], _svc_sync_log: [] },
       },
     ])
-    for (const given of [{}, { proof: newLink().proof }]) expect((await look(svc.bob, given)).status).toBe(404)
+    for (const given of [{}, { proof: createLink().proof }]) expect((await look(svc.bob, given)).status).toBe(404)
     expect((await look(svc.bob, { proof }, 'invitation-999999')).status).toBe(404)
     expect((await look(svc.guest)).status).toBe(401)
     expect(await members()).toEqual(before)
@@ -296,8 +296,8 @@ describe('the link of an invitation', () => {
   test('an invitation link older than a removal does not readmit the removed person', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    const member = await join(svc, room, 'bob', 'viewer')
-    const [old, later] = [newLink(), newLink()]
+    const member = await joinRoom(svc, room, 'bob', 'viewer')
+    const [old, later] = [createLink(), createLink()]
     const known = (await invite(svc.ada, room, undefined, 'admin', { proofHash: old.proofHash })).one.id
     await svc.ada.delete(`/room-members/${member}`)
 
@@ -311,7 +311,7 @@ describe('the link of an invitation', () => {
   test('a link of a named invitation is readable by its invitee alone', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    const { proof, proofHash } = newLink()
+    const { proof, proofHash } = createLink()
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
     const look = async (by: Client, given: object) =>
       (await by.post(`/room-members/${one.id}/actions/preview`, given)).status
@@ -324,7 +324,7 @@ describe('the link of an invitation', () => {
   test('an invitation with name and link needs both', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    const { proof, proofHash } = newLink()
+    const { proof, proofHash } = createLink()
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'editor', { proofHash })
 
     expect((await accept(svc.cyd, one.id, { proof })).status).toBe(404)
@@ -336,20 +336,20 @@ describe('the link of an invitation', () => {
   test("an invitation link changes no member's role, and remains for its invitee", async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    await join(svc, room, 'bob', 'viewer')
-    const { proof, proofHash } = newLink()
+    await joinRoom(svc, room, 'bob', 'viewer')
+    const { proof, proofHash } = createLink()
     const { one } = await invite(svc.ada, room, undefined, 'admin', { proofHash })
 
     expect((await accept(svc.bob, one.id, { proof })).status).toBe(409)
 
-    expect(await membershipOf(svc, room, svc.people.bob.id)).toMatchObject({ role: 'viewer' })
+    expect(await readMembership(svc, room, svc.people.bob.id)).toMatchObject({ role: 'viewer' })
     expect((await accept(svc.cyd, one.id, { proof })).status).toBe(200)
   })
 
   test('an invitation link is used by one of several who try concurrently', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const room = await makeRoom(svc.ada)
-    const { proof, proofHash } = newLink()
+    const { proof, proofHash } = createLink()
     const { one } = await invite(svc.ada, room, undefined, 'viewer', { proofHash })
 
     const tries = await Promise.all([svc.bob, svc.cyd, svc.dan, svc.eve].map((by) => accept(by, one.id, { proof })))

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findStoredKeys } from '../../entities/rooms/room-key.sql.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { rekey } from '../kit/rooms/keys.ts'
-import { send } from '../kit/rooms/messages.ts'
-import { join, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { sendRoomMessage } from '../kit/rooms/messages.ts'
+import { joinRoom, makeRoom, type RoomsApp, rekeyRoom, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 
 let shared: RoomsApp
 beforeAll(async () => {
@@ -21,9 +20,9 @@ afterAll(() => enforcing[Symbol.asyncDispose]())
 /** A room that got its second key, and a message with the first, which `clientId` names. */
 async function withSecondKey(svc: RoomsApp) {
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'cyd', 'editor')
-  const early = await send(svc.cyd, room, { keyEpoch: 0, clientId: 'early' })
-  expect((await rekey(svc.ada, room)).status).toBe(200)
+  await joinRoom(svc, room, 'cyd', 'editor')
+  const early = await sendRoomMessage(svc.cyd, room, { keyEpoch: 0, clientId: 'early' })
+  expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
   const passGrace = () =>
     svc.rows(`update rooms set key_epoch_since = now() - interval '61 seconds' where id = $1`, [room])
   return { room, early: early.one.id, passGrace }
@@ -34,17 +33,17 @@ test('where enforced, an earlier key is refused a minute after the next one', as
   const { room, early, passGrace } = await withSecondKey(svc)
   const count = async () => (await svc.rows('select from room_messages where room_id = $1', [room])).length
 
-  expect((await send(svc.cyd, room, { keyEpoch: 0 })).status).toBe(201)
+  expect((await sendRoomMessage(svc.cyd, room, { keyEpoch: 0 })).status).toBe(201)
   await passGrace()
   const before = await count()
-  const refused = await send(svc.cyd, room, { keyEpoch: 0 })
+  const refused = await sendRoomMessage(svc.cyd, room, { keyEpoch: 0 })
   const edited = await svc.cyd.update('room-messages', early, { content: 'bmV3|bmV3|bmV3' })
 
   for (const { status, errors } of [refused, edited])
     expect([status, errors[0]]).toMatchObject([409, { code: 'key_epoch_outdated', meta: { keyEpoch: '1' } }])
   expect(await count()).toBe(before)
   expect((await svc.cyd.get(`/room-messages/${early}`)).one.attributes['content']).not.toBe('bmV3|bmV3|bmV3')
-  expect((await send(svc.cyd, room, { keyEpoch: 1 })).status).toBe(201)
+  expect((await sendRoomMessage(svc.cyd, room, { keyEpoch: 1 })).status).toBe(201)
   const again = await svc.cyd.update('room-messages', early, { content: 'bmV3|bmV3|bmV3', keyEpoch: 1 })
   expect([again.status, again.one.attributes]).toMatchObject([200, { keyEpoch: 1 }])
 })
@@ -54,7 +53,7 @@ test('a message repeated with an earlier key is still the first one', async () =
   const { room, early, passGrace } = await withSecondKey(svc)
   await passGrace()
 
-  const again = await send(svc.cyd, room, { keyEpoch: 0, clientId: 'early' })
+  const again = await sendRoomMessage(svc.cyd, room, { keyEpoch: 0, clientId: 'early' })
 
   expect([again.status, again.one.id]).toEqual([201, early])
 })
@@ -64,7 +63,7 @@ test('a message with an earlier key is taken where new keys are only advised', a
   const { room, early, passGrace } = await withSecondKey(svc)
   await passGrace()
 
-  expect((await send(svc.cyd, room, { keyEpoch: 0 })).status).toBe(201)
+  expect((await sendRoomMessage(svc.cyd, room, { keyEpoch: 0 })).status).toBe(201)
   expect((await svc.cyd.update('room-messages', early, { content: 'bmV3|bmV3|bmV3' })).status).toBe(200)
 })
 
@@ -72,20 +71,20 @@ test('a message with an unknown later key is refused, also as an edit', async ()
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const { room, early } = await withSecondKey(svc)
 
-  expect((await send(svc.cyd, room, { keyEpoch: 2 })).status).toBe(422)
+  expect((await sendRoomMessage(svc.cyd, room, { keyEpoch: 2 })).status).toBe(422)
   expect((await svc.cyd.update('room-messages', early, { keyEpoch: 2 })).status).toBe(422)
 })
 
 test('a member who changes keys during a rekey gets a usable room key', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'cyd', 'editor')
+  await joinRoom(svc, room, 'cyd', 'editor')
 
   for (let round = 0; round < 6; round++) {
-    const publicKey = publicKeyOf(randomUUID())
+    const publicKey = makePublicKey(randomUUID())
     const [changed, rekeyed] = await Promise.all([
       svc.cyd.post('/user-keychain-values/actions/batch-update', { publicKey }),
-      rekey(svc.ada, room),
+      rekeyRoom(svc.ada, room),
     ])
     const { rekeyRequired, keyEpoch } = (await svc.ada.get(`/rooms/${room}`)).one.attributes
     const { meta } = await svc.cyd.get(`/rooms/${room}/actions/keys`)

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChanges, findPosition } from '../../entities/events/change-log.sql.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { newRoom } from '../kit/rooms/messages.ts'
+import { createRoom } from '../kit/rooms/messages.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const MESSAGES = 200_000
 const ROOMS = 200
 
 let svc: JsonApiApp
-const openRoom = (app: JsonApiApp) => newRoom(app, ['viewer'])
+const openRoom = (app: JsonApiApp) => createRoom(app, ['viewer'])
 let room: Awaited<ReturnType<typeof openRoom>>
 const statements = watchStatements()
 
@@ -53,9 +53,9 @@ async function planOf({ statement, values }: { statement: { text: string }; valu
 
 /** The statement that a request runs over a table, without the look at its token. */
 async function statementFor(by: { get(path: string): Promise<{ status: number }> }, path: string, table: string) {
-  statements.taken()
+  statements.take()
   expect((await by.get(path)).status).toBe(200)
-  const found = statements.taken().find(({ text }) => text.includes(`from ${table} `))
+  const found = statements.take().find(({ text }) => text.includes(`from ${table} `))
   return { statement: { text: found?.text ?? '' }, values: found?.values ?? [] }
 }
 
@@ -121,9 +121,9 @@ describe('with hundreds of thousands of messages', () => {
   })
 
   test('unread messages of 200 rooms are counted in one statement up to a thousand', async () => {
-    statements.taken()
+    statements.take()
     const { list, status } = await room.viewer.get('/rooms?page[size]=200')
-    const taken = statements.taken()
+    const taken = statements.take()
     const unread = Object.groupBy(list, ({ attributes }) => String(attributes['unreadCount']))
     const plan = await planOf({ statement: { text: taken[1]?.text ?? '' }, values: taken[1]?.values ?? [] })
 
@@ -136,11 +136,11 @@ describe('with hundreds of thousands of messages', () => {
   test('500 changes are one statement, which reads no other', async () => {
     const values = [`room:${room.id}`, 1000, 501]
     const { position } = await room.changes(room.viewer)
-    statements.taken()
+    statements.take()
     const { status, meta } = await room.viewer.get(
       `/rooms/${room.id}/actions/changes?page[after]=${position.replace(/:\d+$/, ':1000')}`,
     )
-    const taken = statements.taken().filter(({ text }) => text.includes('change_log'))
+    const taken = statements.take().filter(({ text }) => text.includes('change_log'))
     const plan = await planOf({ statement: findChanges, values })
 
     expect([status, (meta['changes'] as unknown[]).length, taken.length]).toEqual([200, 500, 1])
@@ -151,7 +151,7 @@ describe('with hundreds of thousands of messages', () => {
 
   test('a message is sent by as many statements as in an empty room', async () => {
     const count = async (by: Pick<typeof room, 'admin'>, id: string) => {
-      statements.taken()
+      statements.take()
       expect(
         (
           await by.admin.create(
@@ -161,9 +161,9 @@ describe('with hundreds of thousands of messages', () => {
           )
         ).status,
       ).toBe(201)
-      return statements.taken().length
+      return statements.take().length
     }
-    const small = await newRoom(svc)
+    const small = await createRoom(svc)
 
     expect(await count(room, room.id)).toBe(await count(small, small.id))
   })

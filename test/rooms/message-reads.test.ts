@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { join, newPerson, newRoom, type RoomPerson } from '../kit/rooms/messages.ts'
+import { addMember, createPerson, createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
 import { accept, invite } from '../kit/rooms/rooms.ts'
 
 let svc: JsonApiApp
@@ -17,7 +17,7 @@ describe('who has read a message', () => {
   const markRead = (by: RoomPerson, room: string, upTo: string) => by.post(`/rooms/${room}/actions/mark-read`, { upTo })
 
   test('is shown on request in lists, single messages and includes', async () => {
-    const room = await newRoom(svc, ['editor', 'viewer'])
+    const room = await createRoom(svc, ['editor', 'viewer'])
     const first = (await room.send()).one.id
     const reply = (await room.send(room.editor, {}, first)).one.id
     const [admin, editor, viewer] = [room.admin, room.editor, room.viewer].map(({ id }) => id)
@@ -56,9 +56,9 @@ describe('who has read a message', () => {
   })
 
   test('is hidden from strangers, and lists 200 people of a large room', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const { one } = await room.send()
-    const outsider = await newPerson(svc)
+    const outsider = await createPerson(svc)
     for (const by of [outsider, svc.admin]) {
       expect((await by.get(`/room-messages/${one.id}?${asking}`)).status).toBe(404)
       expect(idsOf((await by.get(`/room-messages?${asking}`)).list)).not.toContain(one.id)
@@ -73,7 +73,7 @@ describe('who has read a message', () => {
        ) insert into room_read_marks (user_id, room_id, up_to) select id, $1, $2 from people`,
       [room.id, one.id],
     )
-    const last = await join(svc, room.id, 'viewer')
+    const last = await addMember(svc, room.id, 'viewer')
     await markRead(last, room.id, one.id)
     const readBy = (await last.get(`/room-messages/${one.id}?${asking}`)).one.attributes['readBy'] as number[]
     expect([readBy.length, readBy[0], new Set(readBy).size]).toEqual([200, last.id, 200])
@@ -81,8 +81,8 @@ describe('who has read a message', () => {
   })
 
   test('excludes people who joined later or rejoined after reading', async () => {
-    const room = await newRoom(svc)
-    const late = await newPerson(svc)
+    const room = await createRoom(svc)
+    const late = await createPerson(svc)
     const enter = async () => {
       const invited = await invite(room.admin, room.id, late.id, 'viewer')
       const accepted = await accept(late, invited.one.id)
@@ -112,7 +112,7 @@ describe('who has read a message', () => {
   })
 
   test('is no reason to refuse a change, though the answer has another entity tag', async () => {
-    const room = await newRoom(svc, ['viewer'])
+    const room = await createRoom(svc, ['viewer'])
     const { id } = (await room.send()).one
     const path = `/room-messages/${id}?${asking}`
     const tag = async () => (await room.admin.get(path)).headers.get('etag') ?? ''
@@ -132,11 +132,11 @@ describe('who has read a message', () => {
 })
 
 describe('POST /rooms/{id}/actions/mark-read', () => {
-  const unreadOf = async (by: Awaited<ReturnType<typeof newPerson>>, room: string) =>
+  const unreadOf = async (by: Awaited<ReturnType<typeof createPerson>>, room: string) =>
     (await by.get(`/rooms/${room}`)).one.attributes['unreadCount']
 
   test('marks all messages up to one as read, and never goes back', async () => {
-    const room = await newRoom(svc, ['viewer', 'editor'])
+    const room = await createRoom(svc, ['viewer', 'editor'])
     const sent = []
     for (let n = 0; n < 5; n++) sent.push((await room.send()).one.id)
     const mark = (upTo: unknown) => room.viewer.post(`/rooms/${room.id}/actions/mark-read`, { upTo })
@@ -153,8 +153,8 @@ describe('POST /rooms/{id}/actions/mark-read', () => {
   })
 
   test('refuses a message that is not in the room', async () => {
-    const room = await newRoom(svc)
-    const { one } = await (await newRoom(svc)).send()
+    const room = await createRoom(svc)
+    const { one } = await (await createRoom(svc)).send()
 
     for (const upTo of [one.id, '99999999'])
       expect((await room.admin.post(`/rooms/${room.id}/actions/mark-read`, { upTo })).status).toBe(404)
@@ -162,7 +162,7 @@ describe('POST /rooms/{id}/actions/mark-read', () => {
   })
 
   test('is told to the room and to the other devices of the reader, once', async () => {
-    const room = await newRoom(svc, ['viewer'])
+    const room = await createRoom(svc, ['viewer'])
     const { one } = await room.send()
     const { position } = await room.changes(room.viewer)
     const begin = (await room.viewer.get('/users/me/actions/changes')).meta['position']

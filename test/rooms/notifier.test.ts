@@ -1,12 +1,12 @@
 import { expect, inject, test } from 'vitest'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
 import { createNotifier } from '../../server/stores/notifier.ts'
-import { silentLog } from '../kit/log.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
+import { createSilentLog } from '../kit/log.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 
 async function open(url: string | undefined) {
-  const bus = await createChangeBus({ url }, silentLog())
+  const bus = await createChangeBus({ url }, createSilentLog())
   return { notifier: createNotifier(bus), bus, [Symbol.asyncDispose]: () => bus.close() }
 }
 
@@ -54,7 +54,7 @@ test('who waits looks a last time at the end, and then waits no more', async () 
 test.skipIf(!inject('redisUrl'))(
   'a notice wakes those who wait on another replica, also after a lost connection',
   async () => {
-    const url = ownDatabase(2)
+    const url = redisDatabaseUrl(2)
     await using relay = await startRelay(Number(new URL(url).port))
     await using own = await open(url.replace(/:\d+\//, `:${relay.port}/`))
     await using other = await open(url)

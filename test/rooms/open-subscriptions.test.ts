@@ -7,11 +7,11 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
-import { newPerson, newRoom } from '../kit/rooms/messages.ts'
-import { RawSubscription } from '../kit/rooms/subscribe.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
+import { createPerson, createRoom } from '../kit/rooms/messages.ts'
+import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
-const redis = inject('redisUrl') ? { REDIS_URL: ownDatabase(7) } : {}
+const redis = inject('redisUrl') ? { REDIS_URL: redisDatabaseUrl(7) } : {}
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -31,9 +31,9 @@ const follow = ({ url }: { url: string }, token: string, lastEventId?: string) =
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
 test('idle subscriptions hold no connection to the database', async () => {
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const open = await Promise.all(range(1, 40).map(() => follow(svc, person.token)))
-  await Promise.all(open.map((following) => following.begun()))
+  await Promise.all(open.map((following) => following.waitForPosition()))
 
   const held = () =>
     svc.rows(
@@ -49,9 +49,9 @@ test('idle subscriptions hold no connection to the database', async () => {
 })
 
 test('a subscription whose buffer overflows ends, and its client resumes', async () => {
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const following = await follow(svc, person.token)
-  await following.begun()
+  await following.waitForPosition()
   await write(svc, person.id, 3)
   await following.untilSeq(3)
 
@@ -65,7 +65,7 @@ test('a subscription whose buffer overflows ends, and its client resumes', async
 })
 
 test('a client that reads nothing is hung up on', async () => {
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const count = () => svc.services.subscriptions.count()
   await expect.poll(count).toBe(0)
   const socket = connect(Number(new URL(svc.url).port), '127.0.0.1').pause()
@@ -87,7 +87,7 @@ test('a subscription ends with its session', async () => {
   const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
   const headers = { cookie, 'sec-fetch-site': 'same-origin' }
   const following = await RawSubscription.open({ url: svc.url, path: 'users.changes', headers })
-  await following.begun()
+  await following.waitForPosition()
 
   await browser.send('POST', '/logout')
 
@@ -101,12 +101,12 @@ const startReplica = () => startApp({ DATABASE_URL: String(svc.env.DATABASE_URL)
 test('a removal and a revocation on one replica end subscriptions on the other', async () => {
   await using there = await startReplica()
   const here = svc
-  const room = await newRoom(here, ['viewer', 'editor'])
+  const room = await createRoom(here, ['viewer', 'editor'])
   const open = (token: string) =>
     RawSubscription.open({ url: there.url, path: 'rooms.changes', input: { id: room.id }, token })
   const [removed, revoked] = [await open(room.viewer.token), await open(room.editor.token)]
-  const begin = Number((await removed.begun()).split(':')[1])
-  await revoked.begun()
+  const begin = Number((await removed.waitForPosition()).split(':')[1])
+  await revoked.waitForPosition()
 
   const [membership] = await here.rows<{ id: number }>(
     'select id from room_members where room_id = $1 and user_id = $2',
@@ -135,9 +135,9 @@ const tokenOf = async ({ rows }: TestApp, user: number) =>
 test('a stopping replica closes its subscriptions, and clients resume at the other', async () => {
   await using one = await startReplica()
   const other = svc
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const following = await follow(one, person.token)
-  await following.begun()
+  await following.waitForPosition()
   await write(one, person.id, 2)
   await following.untilSeq(2)
 

@@ -3,22 +3,22 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { clientOf, to } from '../kit/json-api/client.ts'
-import { ask, ended } from '../kit/rooms/ai.ts'
-import { sendWith, upload } from '../kit/rooms/attachments.ts'
-import { follow, type Sight, sightOf } from '../kit/rooms/follower.ts'
-import { rekey } from '../kit/rooms/keys.ts'
-import { send } from '../kit/rooms/messages.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { clientOf, toOne } from '../kit/json-api/client.ts'
+import { askRoomModel, waitForAnswer } from '../kit/rooms/ai.ts'
+import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { followRooms, type RoomView, readView } from '../kit/rooms/follower.ts'
+import { sendRoomMessage } from '../kit/rooms/messages.ts'
 import {
   accept,
+  createLink,
   invite,
-  join,
+  joinRoom,
   KEY,
   makeRoom,
-  membershipOf,
-  newLink,
   type RoomsApp,
+  readMembership,
+  rekeyRoom,
   startRooms,
 } from '../kit/rooms/rooms.ts'
 
@@ -31,14 +31,14 @@ afterAll(() => svc[Symbol.asyncDispose]())
 /** A room that `ada` administers, in which `bob` writes and `cyd` reads, with some messages; `dan` is invited to it. */
 async function makeWorld() {
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'bob', 'editor')
-  await join(svc, room, 'cyd', 'viewer')
-  const first = (await send(svc.bob, room)).one.id
-  await send(svc.ada, room, {}, first)
+  await joinRoom(svc, room, 'bob', 'editor')
+  await joinRoom(svc, room, 'cyd', 'viewer')
+  const first = (await sendRoomMessage(svc.bob, room)).one.id
+  await sendRoomMessage(svc.ada, room, {}, first)
   const { one: file } = await upload(svc, svc.people.bob.token, 'Hello')
-  await sendWith(svc.bob, room, [file.id])
+  await sendAttachments(svc.bob, room, [file.id])
   const invitation = (await invite(svc.ada, room, svc.people.dan.id, 'viewer')).one.id
-  const member = async (name: 'ada' | 'bob' | 'cyd') => (await membershipOf(svc, room, svc.people[name].id))?.id ?? ''
+  const member = async (name: 'ada' | 'bob' | 'cyd') => (await readMembership(svc, room, svc.people[name].id))?.id ?? ''
   return { room, first, invitation, member, attachment: file.id }
 }
 
@@ -54,9 +54,9 @@ async function answered(room: string) {
     adapter: 'demo',
   })
   const values = { modelId, label: 'Demo', usageTypes: ['main', 'external'] }
-  await svc.admin.create('ai-models', values, { provider: to('ai-providers', provider.id) })
-  const asked = await ask(svc.ada, room, 'Hello', { model: modelId })
-  await ended(svc.ada, room)
+  await svc.admin.create('ai-models', values, { provider: toOne('ai-providers', provider.id) })
+  const asked = await askRoomModel(svc.ada, room, 'Hello', { model: modelId })
+  await waitForAnswer(svc.ada, room)
   return asked
 }
 
@@ -85,7 +85,7 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
     'somebody is invited': ({ room }) => invite(svc.ada, room, svc.people.eve.id, 'editor'),
     'somebody is invited again': ({ room }) => invite(svc.ada, room, svc.people.dan.id, 'editor'),
     'whoever has the link is invited': ({ room }) =>
-      invite(svc.ada, room, undefined, 'viewer', { proofHash: newLink().proofHash }),
+      invite(svc.ada, room, undefined, 'viewer', { proofHash: createLink().proofHash }),
   },
   'roomMembers.inviteByName': {
     'people are invited by their names, one of them again': async ({ room }) => {
@@ -117,17 +117,17 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
     'an invitation is withdrawn': ({ invitation }) => svc.ada.delete(`/room-members/${invitation}`),
     'the last person leaves': async () => {
       const room = await makeRoom(svc.eve)
-      const membership = await membershipOf(svc, room, svc.people.eve.id)
+      const membership = await readMembership(svc, room, svc.people.eve.id)
       return svc.eve.delete(`/room-members/${membership?.id}`)
     },
   },
   'roomMessages.create': {
-    'a message is sent': ({ room }) => send(svc.ada, room),
+    'a message is sent': ({ room }) => sendRoomMessage(svc.ada, room),
     'a message with an attachment is sent': async ({ room }) => {
       const { one } = await upload(svc, svc.people.ada.token, 'Hello')
-      return sendWith(svc.ada, room, [one.id])
+      return sendAttachments(svc.ada, room, [one.id])
     },
-    'a reply is sent': ({ room, first }) => send(svc.ada, room, {}, first),
+    'a reply is sent': ({ room, first }) => sendRoomMessage(svc.ada, room, {}, first),
   },
   'roomMessages.update': {
     'a message is edited': ({ first }) => svc.bob.update('room-messages', first, { content: 'bmV3|bmV3|bmV3' }),
@@ -141,11 +141,11 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   'attachments.delete': {
     'an attachment is deleted': ({ attachment }) => svc.ada.delete(`/attachments/${attachment}`),
   },
-  'roomKeys.rekey': { 'a room gets its next key': ({ room }) => rekey(svc.bob, room) },
+  'roomKeys.rekey': { 'a room gets its next key': ({ room }) => rekeyRoom(svc.bob, room) },
   'userKeychainValues.batchUpdate': {
     'a member makes new keys': () =>
       svc.cyd.post('/user-keychain-values/actions/batch-update', {
-        publicKey: publicKeyOf(randomUUID()),
+        publicKey: makePublicKey(randomUUID()),
       }),
   },
   'users.update': {
@@ -188,21 +188,21 @@ const watchers = ['ada', 'bob', 'cyd', 'dan', 'eve'] as const
 describe('the state before and the changes since make what a fresh read shows', () => {
   test.for(cases)('when $way ($procedure)', async ({ run }) => {
     const world = await makeWorld()
-    const followers = await Promise.all(watchers.map(async (name) => [name, await follow(svc[name])] as const))
+    const followers = await Promise.all(watchers.map(async (name) => [name, await followRooms(svc[name])] as const))
 
     const { status, text } = await run(world)
     expect([status, status < 300 ? '' : text]).toEqual([status < 300 ? status : 200, ''])
 
     for (const [name, follower] of followers) {
       await follower.catchUp()
-      expect({ name, sight: plain(follower.sight) }).toEqual({ name, sight: plain(await sightOf(svc[name])) })
+      expect({ name, sight: plain(follower.sight) }).toEqual({ name, sight: plain(await readView(svc[name])) })
     }
     // Everybody reads all they see: what the next tests do not need would make them longer and longer.
     await svc.admin.delete(`/rooms/${world.room}`)
   })
 })
 
-const plain = (sight: Sight) =>
+const plain = (sight: RoomView) =>
   Object.fromEntries(
     [...sight]
       .toSorted(([a], [b]) => a.localeCompare(b))

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { base } from '../kit/json-api/client.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { playRoomScenario, type RoomScenarioOptions } from '../kit/rooms/room-scenario.ts'
 import { type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
-import { type Given, playRoom } from '../kit/rooms/scenario.ts'
 import { openPage } from '../kit/web/chromium.ts'
-import { invitation, keyPairs, passkeyKey, roomKey, salts } from '../kit/web/crypto.ts'
+import { derivePasskeyKey, invitation, loadKeyPairs, roomKey, salts } from '../kit/web/crypto.ts'
 
 let svc: RoomsApp
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Three people who meet in a room. */
-async function threePeople(): Promise<Given> {
+async function threePeople(): Promise<RoomScenarioOptions> {
   const { people } = await withOwnPeople(svc, 'ada', 'bob', 'cyd')
   const given = ({ id, token }: RoomsApp['people']['ada']) => ({ id: String(id), token })
   return { base: svc.url + base, salts, ada: given(people.ada), bob: given(people.bob), cyd: given(people.cyd) }
@@ -45,7 +45,7 @@ async function openVectors(browser: typeof web, { roomKey, salts, invitation, se
 
 const all = ['e4', 'e5', 'Hello']
 
-const expected = ({ ada, cyd }: Given) => ({
+const expected = ({ ada, cyd }: RoomScenarioOptions) => ({
   sent: [201, 201, 201, 201, 201],
   before: [all, all, all],
   removed: 200,
@@ -65,7 +65,7 @@ test('people read all they may in Node, and a removed member nothing new', {
 }, async () => {
   const given = await threePeople()
 
-  expect(await playRoom(web, given)).toEqual(expected(given))
+  expect(await playRoomScenario(web, given)).toEqual(expected(given))
 })
 
 describeWith('chromium')('in Chromium', () => {
@@ -77,7 +77,7 @@ describeWith('chromium')('in Chromium', () => {
     await chromium.page.goto('/login')
 
     // As text: the test runner has made other code of an import that is written here.
-    const script = `import('/assets/crypto.js').then((web) => (${playRoom})(web, ${JSON.stringify(given)}))`
+    const script = `import('/assets/crypto.js').then((web) => (${playRoomScenario})(web, ${JSON.stringify(given)}))`
     expect(await chromium.page.evaluate(script)).toEqual(expected(given))
   })
 
@@ -102,7 +102,7 @@ const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecip
 })
 
 test('an invalid public key does not block the next room key, and is reported', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
   const given = recipients({ id: '4', publicKey: 'a2V5' }, { id: '5', publicKey }, { id: '6', publicKey: 'no key' })
 
   const { roomKey: made, request, unusable } = await web.makeNextRoomKey(given, new Map([[0, roomKey]]))
@@ -115,7 +115,7 @@ test('an invalid public key does not block the next room key, and is reported', 
 })
 
 test('with the next key all texts of a room without key sharing are re-encrypted', async () => {
-  const [{ publicKey }] = await keyPairs()
+  const [{ publicKey }] = await loadKeyPairs()
   const known = new Map([
     [0, roomKey],
     [3, web.makeKey()],
@@ -141,7 +141,7 @@ test('with the next key all texts of a room without key sharing are re-encrypted
 })
 
 test('a stored key that somebody spoiled keeps nobody from the others', async () => {
-  const [{ publicKey, privateKey }, other] = await keyPairs()
+  const [{ publicKey, privateKey }, other] = await loadKeyPairs()
   const wrapFor = async (half: string, key: string) => web.wrap(await web.importPublicKey(half), web.keyBytes(key))
   const next = await web.makeNextRoomKey(recipients({ id: '5', publicKey }), new Map([[0, roomKey]]))
   const { wrappedKey } = next.request.keys[0]!
@@ -159,7 +159,7 @@ test('a stored key that somebody spoiled keeps nobody from the others', async ()
 })
 
 test("a later epoch's key has its own keychain name, and the first the slug", async () => {
-  const key = await passkeyKey()
+  const key = await derivePasskeyKey()
   const keys = new Map([
     [0, roomKey],
     [12, web.makeKey()],

@@ -1,10 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { firstKeys, signIn } from '../kit/browser.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { buildFirstKeys, signIn } from '../kit/browser.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
 import type { Client } from '../kit/json-api/client.ts'
-import { nextKey, PREVIOUS, postKey, recipientsOf, rekey, WRAPPED } from '../kit/rooms/keys.ts'
-import { accept, invite, join, KEY, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
-import { whileChanging } from '../kit/while-changing.ts'
+import { whileChanging } from '../kit/locks.ts'
+import {
+  accept,
+  buildNextKey,
+  invite,
+  joinRoom,
+  KEY,
+  makeRoom,
+  PREVIOUS,
+  postKey,
+  type RoomsApp,
+  readRecipients,
+  rekeyRoom,
+  startRooms,
+  WRAPPED,
+  withOwnPeople,
+} from '../kit/rooms/rooms.ts'
 
 let shared: RoomsApp
 beforeAll(async () => {
@@ -15,8 +29,8 @@ afterAll(() => shared[Symbol.asyncDispose]())
 /** A room with an administrator, an editor and a viewer. */
 async function withRoom(svc: RoomsApp, attributes: object = {}) {
   const room = await makeRoom(svc.ada, { name: 'Chess', ...attributes })
-  const cyd = await join(svc, room, 'cyd', 'editor')
-  const dan = await join(svc, room, 'dan', 'viewer')
+  const cyd = await joinRoom(svc, room, 'cyd', 'editor')
+  const dan = await joinRoom(svc, room, 'dan', 'viewer')
   return { room, cyd, dan }
 }
 
@@ -30,8 +44,8 @@ describe('the next key of a room', () => {
   test('is made by administrators and editors, and by nobody else', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan', 'eve')
     const { room, dan } = await withRoom(svc)
-    const key = await nextKey(svc.ada, room)
-    await svc.ada.delete(`/room-members/${await join(svc, room, 'bob', 'editor')}`)
+    const key = await buildNextKey(svc.ada, room)
+    await svc.ada.delete(`/room-members/${await joinRoom(svc, room, 'bob', 'editor')}`)
 
     for (const [client, status] of [
       [svc.dan, 403],
@@ -44,21 +58,21 @@ describe('the next key of a room', () => {
       expect([status, (await client.get(`/rooms/${room}/actions/key-recipients`)).status]).toEqual([status, status])
     }
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
-    expect((await rekey(svc.ada, room)).one.attributes).toMatchObject({ keyEpoch: 1, rekeyRequired: false })
-    expect((await rekey(svc.cyd, room)).one.attributes).toMatchObject({ keyEpoch: 2, rekeyRequired: false })
+    expect((await rekeyRoom(svc.ada, room)).one.attributes).toMatchObject({ keyEpoch: 1, rekeyRequired: false })
+    expect((await rekeyRoom(svc.cyd, room)).one.attributes).toMatchObject({ keyEpoch: 2, rekeyRequired: false })
     expect((await svc.ada.update('room-members', dan, { role: 'editor' })).status).toBe(200)
-    expect((await rekey(svc.dan, room)).status).toBe(200)
+    expect((await rekeyRoom(svc.dan, room)).status).toBe(200)
   })
 
   test('is for exactly the members with a public key, by their current keys', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan', 'eve')
     const { room, cyd } = await withRoom(svc)
     const members = [svc.people.ada, svc.people.cyd, svc.people.dan]
-    expect((await recipientsOf(svc.ada, room)).recipients).toEqual(
-      members.map(({ id, username }) => ({ id: String(id), publicKey: publicKeyOf(username) })),
+    expect((await readRecipients(svc.ada, room)).recipients).toEqual(
+      members.map(({ id, username }) => ({ id: String(id), publicKey: makePublicKey(username) })),
     )
 
-    const key = await nextKey(svc.ada, room)
+    const key = await buildNextKey(svc.ada, room)
     const one = { user: '1', wrappedKey: WRAPPED }
     const stranger = { user: String(svc.people.eve.id), wrappedKey: WRAPPED }
     for (const keys of [
@@ -68,12 +82,12 @@ describe('the next key of a room', () => {
       [...key.keys.slice(1), stranger],
     ])
       expect((await postKey(svc.ada, room, { ...key, keys })).status).toBe(409)
-    await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf('other'), svc.people.dan.id])
+    await svc.rows('update users set public_key = $1 where id = $2', [makePublicKey('other'), svc.people.dan.id])
     expect((await postKey(svc.ada, room, key)).status).toBe(409)
     await svc.rows(`update users set public_key = null where id = $1`, [svc.people.dan.id])
-    expect((await recipientsOf(svc.ada, room)).recipients).toHaveLength(2)
+    expect((await readRecipients(svc.ada, room)).recipients).toHaveLength(2)
 
-    const late = await nextKey(svc.ada, room)
+    const late = await buildNextKey(svc.ada, room)
     await svc.ada.delete(`/room-members/${cyd}`)
     const refused = await postKey(svc.ada, room, late)
     expect([refused.status, refused.errors[0]?.code]).toEqual([409, 'conflict'])
@@ -87,18 +101,18 @@ describe('the next key of a room', () => {
     await svc.rows(`update users set public_key = 'a2V5' where id = $1`, [svc.people.cyd.id])
     await svc.rows('update users set public_key = null where id = $1', [svc.people.dan.id])
 
-    const { recipients, withoutKeys } = await recipientsOf(svc.ada, room)
+    const { recipients, withoutKeys } = await readRecipients(svc.ada, room)
 
     expect(recipients.map(({ id }) => id)).toEqual([String(svc.people.ada.id)])
     expect(withoutKeys).toEqual([svc.people.cyd, svc.people.dan].map(({ id }) => String(id)))
-    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
   })
 
   test('replaces the re-encrypted texts of the room, and only existing ones', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc, { roomDescription: 'old', sharesEarlierKeys: false })
-    const key = { ...(await nextKey(svc.ada, room)), previousKey: undefined }
-    expect(await recipientsOf(svc.ada, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
+    const key = { ...(await buildNextKey(svc.ada, room)), previousKey: undefined }
+    expect(await readRecipients(svc.ada, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
 
     const byEditor = await postKey(svc.cyd, room, { ...key, roomDescription: 'new' })
     expect([byEditor.status, (await stateOf(svc.ada, room)).keyEpoch]).toEqual([403, 0])
@@ -108,17 +122,17 @@ describe('the next key of a room', () => {
     await svc.ada.update('rooms', room, { roomDescription: 'other' })
     expect((await postKey(svc.ada, room, { ...key, roomDescription: 'new' })).status).toBe(409)
 
-    const again = { ...(await nextKey(svc.ada, room)), previousKey: undefined, roomDescription: 'new' }
+    const again = { ...(await buildNextKey(svc.ada, room)), previousKey: undefined, roomDescription: 'new' }
     const { status, one } = await postKey(svc.ada, room, again)
     expect([status, one.attributes]).toMatchObject([200, { roomDescription: 'new', systemPrompt: null, keyEpoch: 1 }])
-    const last = { ...(await nextKey(svc.ada, room)), previousKey: undefined }
+    const last = { ...(await buildNextKey(svc.ada, room)), previousKey: undefined }
     expect((await postKey(svc.ada, room, last)).one.attributes).toMatchObject({ roomDescription: 'new', keyEpoch: 2 })
   })
 
   test('follows the one in use, and is bounded and of the right form', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
-    const key = await nextKey(svc.ada, room)
+    const key = await buildNextKey(svc.ada, room)
     const [first] = key.keys
     const many = Array.from({ length: 501 }, (_, n) => ({ user: String(n + 1), wrappedKey: WRAPPED }))
 
@@ -144,7 +158,7 @@ describe('the next key of a room', () => {
   test('is given to each member, who sees their own alone', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
-    const { keys, ...rest } = await nextKey(svc.ada, room)
+    const { keys, ...rest } = await buildNextKey(svc.ada, room)
     const own = keys.map(({ user }) => ({ user, wrappedKey: Buffer.from(`key of ${user}`).toString('base64') }))
     expect((await postKey(svc.ada, room, { ...rest, keys: own })).status).toBe(200)
 
@@ -174,7 +188,7 @@ describe('the next key of a room', () => {
   test('waits for a member who is just being removed, and is then not taken', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room } = await withRoom(svc)
-    const key = await nextKey(svc.ada, room)
+    const key = await buildNextKey(svc.ada, room)
 
     const { status } = await whileChanging(
       svc,
@@ -196,13 +210,13 @@ describe('a room asks for a new key', () => {
   test('when a member is removed, leaves or is erased, and records a change', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room, cyd } = await withRoom(svc)
-    const bob = await join(svc, room, 'bob', 'viewer')
+    const bob = await joinRoom(svc, room, 'bob', 'viewer')
     const forgetChanges = () => svc.rows('delete from change_log where stream = $1', [`room:${room}`])
     const asks = async () => {
       expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
       expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
       await forgetChanges()
-      expect((await rekey(svc.ada, room)).status).toBe(200)
+      expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
       expect(await changesOf(svc, room)).toEqual([{ kind: 'rooms.updated', subject: room }])
       await forgetChanges()
       expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
@@ -223,9 +237,9 @@ describe('a room asks for a new key', () => {
     const { room } = await withRoom(svc)
     const change = (publicKey: string) => svc.dan.post('/user-keychain-values/actions/batch-update', { publicKey })
 
-    expect((await change(publicKeyOf(svc.people.dan.username))).status).toBe(200)
+    expect((await change(makePublicKey(svc.people.dan.username))).status).toBe(200)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
-    expect((await change(publicKeyOf('other'))).status).toBe(200)
+    expect((await change(makePublicKey('other'))).status).toBe(200)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
     expect((await keysOf(svc.dan, room)).meta['keys']).toEqual([])
     expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
@@ -236,19 +250,19 @@ describe('a room asks for a new key', () => {
     const { room } = await withRoom(svc)
     const { browser, id } = await signIn(svc, 'fay')
     await svc.rows(`insert into room_members (room_id, user_id, role) values ($1, $2, 'viewer')`, [room, id])
-    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     const stored = () => svc.rows('select from room_keys where user_id = $1', [id])
     expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[{}], { rekeyRequired: false }])
 
     expect((await browser.send('POST', '/req/profile/reset')).status).toBe(200)
     expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[], { rekeyRequired: true }])
-    expect((await recipientsOf(svc.ada, room)).withoutKeys).toEqual([String(id)])
-    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect((await readRecipients(svc.ada, room)).withoutKeys).toEqual([String(id)])
+    expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[], { rekeyRequired: false }])
 
-    expect((await browser.send('POST', '/handshake', { body: firstKeys() })).status).toBeLessThan(300)
+    expect((await browser.send('POST', '/handshake', { body: buildFirstKeys() })).status).toBeLessThan(300)
     expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
-    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     expect(await stored()).toHaveLength(1)
   })
 
@@ -256,7 +270,7 @@ describe('a room asks for a new key', () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer')
-    expect((await rekey(svc.ada, room)).status).toBe(200)
+    expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     expect((await accept(svc.bob, one.id)).status).toBe(200)
 
     expect(await stateOf(svc.bob, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
@@ -272,8 +286,8 @@ describe('a new member', () => {
   test('is given the keys before theirs where the room shares them', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
-    await rekey(svc.ada, room)
-    await rekey(svc.ada, room)
+    await rekeyRoom(svc.ada, room)
+    await rekeyRoom(svc.ada, room)
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer', { keyEpoch: 2 })
     await accept(svc.bob, one.id)
 
@@ -286,14 +300,14 @@ describe('a new member', () => {
   test('is given theirs and later ones alone where the room does not', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const { room } = await withRoom(svc)
-    await rekey(svc.ada, room)
+    await rekeyRoom(svc.ada, room)
     const change = await svc.ada.update('rooms', room, { sharesEarlierKeys: false })
     expect([change.status, change.one.attributes]).toMatchObject([200, { sharesEarlierKeys: false }])
     const { one } = await invite(svc.ada, room, svc.people.bob.id, 'viewer', { keyEpoch: 1 })
     await accept(svc.bob, one.id)
 
     expect(await given(svc.bob, room)).toEqual([[1, true, false]])
-    const next = await nextKey(svc.ada, room)
+    const next = await buildNextKey(svc.ada, room)
     expect((await postKey(svc.ada, room, next)).status).toBe(422)
     expect((await postKey(svc.ada, room, { ...next, previousKey: undefined })).status).toBe(200)
     expect(await given(svc.bob, room)).toEqual([
@@ -311,9 +325,9 @@ describe('a new member', () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
     const { room, dan } = await withRoom(svc, { sharesEarlierKeys: false })
     await svc.ada.delete(`/room-members/${dan}`)
-    expect((await postKey(svc.ada, room, { ...(await nextKey(svc.ada, room)), previousKey: undefined })).status).toBe(
-      200,
-    )
+    expect(
+      (await postKey(svc.ada, room, { ...(await buildNextKey(svc.ada, room)), previousKey: undefined })).status,
+    ).toBe(200)
     const { one } = await invite(svc.ada, room, svc.people.dan.id, 'viewer', { keyEpoch: 1 })
     await accept(svc.dan, one.id)
 

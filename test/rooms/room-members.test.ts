@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   accept,
   invite,
-  join,
+  joinRoom,
   makeRoom,
-  membershipOf,
   type RoomsApp,
+  readMembership,
   startRooms,
   withOwnPeople,
 } from '../kit/rooms/rooms.ts'
@@ -20,7 +20,7 @@ describe('a membership', () => {
   test('a membership that ends deletes keys and read mark, and returns with its person', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob')
     const room = await makeRoom(svc.ada)
-    const member = await join(svc, room, 'bob', 'editor')
+    const member = await joinRoom(svc, room, 'bob', 'editor')
     const { slug } = (await svc.bob.get(`/rooms/${room}`)).one.attributes
     await svc.rows(
       `insert into user_keychain_values (user_id, key, key_type, value)
@@ -46,19 +46,19 @@ describe('a membership', () => {
     expect((await svc.ada.delete(`/room-members/${member}`)).status).toBe(403)
     expect((await svc.ada.update('room-members', member, { role: 'admin' })).status).toBe(403)
 
-    expect(await join(svc, room, 'bob', 'viewer')).toBe(member)
-    expect(await membershipOf(svc, room, svc.people.bob.id)).toEqual({ id: member, role: 'viewer', state: 'member' })
+    expect(await joinRoom(svc, room, 'bob', 'viewer')).toBe(member)
+    expect(await readMembership(svc, room, svc.people.bob.id)).toEqual({ id: member, role: 'viewer', state: 'member' })
   })
 
   test('a membership of the last administrator ends or changes only after another is appointed', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob')
     const room = await makeRoom(svc.ada)
-    const own = (await membershipOf(svc, room, svc.people.ada.id))?.id ?? ''
-    const bob = await join(svc, room, 'bob', 'viewer')
+    const own = (await readMembership(svc, room, svc.people.ada.id))?.id ?? ''
+    const bob = await joinRoom(svc, room, 'bob', 'viewer')
 
     expect((await svc.ada.delete(`/room-members/${own}`)).status).toBe(409)
     expect((await svc.ada.update('room-members', own, { role: 'editor' })).status).toBe(409)
-    expect(await membershipOf(svc, room, svc.people.ada.id)).toMatchObject({ role: 'admin', state: 'member' })
+    expect(await readMembership(svc, room, svc.people.ada.id)).toMatchObject({ role: 'admin', state: 'member' })
     const named = await svc.ada.update('room-members', bob, { role: 'admin' })
     expect([named.status, named.one.attributes['role']]).toEqual([200, 'admin'])
     expect((await svc.ada.delete(`/room-members/${own}`)).status).toBe(200)
@@ -70,9 +70,9 @@ describe('a membership', () => {
   test('of two administrators who leave a room at the same moment, one leaves alone', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
     const room = await makeRoom(svc.ada)
-    const own = (await membershipOf(svc, room, svc.people.ada.id))?.id
-    const bob = await join(svc, room, 'bob', 'admin')
-    await join(svc, room, 'cyd', 'viewer')
+    const own = (await readMembership(svc, room, svc.people.ada.id))?.id
+    const bob = await joinRoom(svc, room, 'bob', 'admin')
+    await joinRoom(svc, room, 'cyd', 'viewer')
 
     const left = await Promise.all([svc.ada.delete(`/room-members/${own}`), svc.bob.delete(`/room-members/${bob}`)])
 
@@ -82,7 +82,7 @@ describe('a membership', () => {
   test('a membership of the AI user is changed by nobody', async () => {
     const svc = await withOwnPeople(shared, 'ada')
     const room = await makeRoom(svc.ada)
-    const assistant = (await membershipOf(svc, room, 1))?.id ?? ''
+    const assistant = (await readMembership(svc, room, 1))?.id ?? ''
 
     expect((await svc.ada.update('room-members', assistant, { role: 'admin' })).status).toBe(403)
     expect((await svc.ada.delete(`/room-members/${assistant}`)).status).toBe(403)
@@ -127,11 +127,11 @@ describe('erasing a person', () => {
   test('erasing a person makes memberships anonymous and hands their rooms to others', async () => {
     const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd', 'dan')
     const common = await makeRoom(svc.ada, { name: 'Shared' })
-    await join(svc, common, 'cyd', 'viewer')
-    await join(svc, common, 'bob', 'editor')
+    await joinRoom(svc, common, 'cyd', 'viewer')
+    await joinRoom(svc, common, 'bob', 'editor')
     const alone = await makeRoom(svc.ada, { name: 'Alone' })
     await invite(svc.ada, common, svc.people.dan.id, 'admin')
-    const own = (await membershipOf(svc, common, svc.people.ada.id))?.id
+    const own = (await readMembership(svc, common, svc.people.ada.id))?.id
     const other = await makeRoom(svc.dan, { name: 'Other' })
     await invite(svc.dan, other, svc.people.ada.id, 'viewer')
     await svc.rows('insert into room_read_marks (user_id, room_id, up_to) values ($1, $2, 0)', [

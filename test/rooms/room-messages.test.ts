@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { idsOf, type JsonApiApp, pointersOf, startJsonApi, to } from '../kit/json-api/client.ts'
-import { CIPHERTEXT, join, newPerson, newRoom } from '../kit/rooms/messages.ts'
+import { idsOf, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { addMember, CIPHERTEXT, createPerson, createRoom } from '../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
 
@@ -17,8 +17,8 @@ const numbersOf = ({ list }: { list: { attributes: Record<string, unknown> }[] }
 
 describe('a message', () => {
   test('gets the next number of its room, and shows what was sent', async () => {
-    const room = await newRoom(svc)
-    const other = await newRoom(svc)
+    const room = await createRoom(svc)
+    const other = await createRoom(svc)
 
     const first = await room.send(room.admin, { keyEpoch: 0, clientId: 'c-1' })
     const second = await room.send()
@@ -43,9 +43,9 @@ describe('a message', () => {
   })
 
   test('is a reply to one of its room, and never to a reply', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const { one: first } = await room.send()
-    const elsewhere = await (await newRoom(svc)).send()
+    const elsewhere = await (await createRoom(svc)).send()
 
     const replies = [await room.send(room.admin, {}, first.id), await room.send(room.admin, {}, first.id)]
     const next = await room.send()
@@ -62,7 +62,7 @@ describe('a message', () => {
   })
 
   test('is numbered and sorted as numbers are, with threads that have no limit', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     for (let n = 0; n < 11; n++) await room.send()
     const { list } = await room.admin.get(`/rooms/${room.id}/messages`)
     await svc.rows(
@@ -81,7 +81,7 @@ describe('a message', () => {
   })
 
   test('that is repeated with its client id is the first one', async () => {
-    const room = await newRoom(svc, ['editor'])
+    const room = await createRoom(svc, ['editor'])
     const { position } = await room.changes(room.admin)
     const first = await room.send(room.editor, { clientId: 'again' })
 
@@ -100,12 +100,12 @@ describe('a message', () => {
   })
 
   test('that is sent again with an Idempotency-Key is one message', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const body = {
       data: {
         type: 'room-messages',
         attributes: { content: CIPHERTEXT },
-        relationships: { room: to('rooms', room.id) },
+        relationships: { room: toOne('rooms', room.id) },
       },
     }
     const send = () => room.admin.send('POST', '/room-messages', body, { 'idempotency-key': `k-${room.id}` })
@@ -124,14 +124,14 @@ describe('a message', () => {
     [`aXY=|dGFn|${'A'.repeat(2000)}`, 'content'],
     [null, 'content'],
   ])('with the content %j is refused', async ([content, member]) => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const refused = await room.send(room.admin, { content })
 
     expect([refused.status, pointersOf(refused)]).toEqual([422, [`/data/attributes/${member}`]])
   })
 
   test('in a key epoch that the room does not have is refused', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
 
     for (const keyEpoch of [1, -1, 0.5]) {
       const refused = await room.send(room.admin, { keyEpoch })
@@ -140,7 +140,7 @@ describe('a message', () => {
   })
 
   test('is changed by its author alone, and says when', async () => {
-    const room = await newRoom(svc, ['editor'])
+    const room = await createRoom(svc, ['editor'])
     const { one } = await room.send(room.editor)
     const change = { content: 'bmV3|bmV3|bmV3' }
 
@@ -155,7 +155,7 @@ describe('a message', () => {
   })
 
   test('that is deleted leaves its place, with nothing in it', async () => {
-    const room = await newRoom(svc, ['editor'])
+    const room = await createRoom(svc, ['editor'])
     const { one } = await room.send(room.editor)
     await room.send(room.admin, {}, one.id)
 
@@ -180,7 +180,7 @@ describe('a message', () => {
 
 describe('who may do what with messages', () => {
   test('follows from their role in the room', async () => {
-    const room = await newRoom(svc, ['editor', 'viewer'])
+    const room = await createRoom(svc, ['editor', 'viewer'])
     const { one } = await room.send(room.editor)
     const change = { content: 'bmV3|bmV3|bmV3' }
 
@@ -200,7 +200,7 @@ describe('who may do what with messages', () => {
   })
 
   test('is nothing for whoever is no member: a message is nowhere to be found', async () => {
-    const room = await newRoom(svc, ['editor'])
+    const room = await createRoom(svc, ['editor'])
     const { one } = await room.send()
     const reply = await room.send(room.admin, {}, one.id)
     const removed = room.editor
@@ -208,10 +208,10 @@ describe('who may do what with messages', () => {
       room.id,
       removed.id,
     ])
-    const own = await newRoom(svc)
+    const own = await createRoom(svc)
     const { one: ownMessage } = await own.send()
 
-    for (const by of [await newPerson(svc), removed, svc.admin, own.admin]) {
+    for (const by of [await createPerson(svc), removed, svc.admin, own.admin]) {
       const asked = await Promise.all([
         by.get(`/room-messages/${one.id}`),
         by.get(`/room-messages/${reply.one.id}/thread`),
@@ -237,8 +237,8 @@ describe('who may do what with messages', () => {
   })
 
   test('lists the messages of all rooms of a member, and of no other', async () => {
-    const [one, two, foreign] = [await newRoom(svc), await newRoom(svc), await newRoom(svc)]
-    await join(svc, two.id, 'viewer', one.admin)
+    const [one, two, foreign] = [await createRoom(svc), await createRoom(svc), await createRoom(svc)]
+    await addMember(svc, two.id, 'viewer', one.admin)
     const sent = [await one.send(), await two.send(), await foreign.send()]
 
     const { list, total } = await one.admin.get('/room-messages')

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { administer, cloneDatabase } from '../kit/database.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { to } from '../kit/json-api/client.ts'
+import { cloneDatabase, runAdminStatement } from '../kit/database.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { toOne } from '../kit/json-api/client.ts'
+import { waitForLocks, whileChanging } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
-import { sendWith, storedFiles, upload } from '../kit/rooms/attachments.ts'
-import { invite, join, makeRoom, newLink, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
-import { untilWaiting, whileChanging } from '../kit/while-changing.ts'
+import { listStoredFiles, sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { createLink, invite, joinRoom, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 
 let shared: RoomsApp
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(() => shared[Symbol.asyncDispose]())
 test('somebody is erased although one of their rooms is deleted at the same moment', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'dan', 'editor')
+  await joinRoom(svc, room, 'dan', 'editor')
 
   const erased = await whileChanging(svc, `delete from rooms where id = ${room}`, () =>
     svc.admin.delete(`/users/${svc.people.dan.id}`),
@@ -29,24 +29,24 @@ test('somebody is erased although one of their rooms is deleted at the same mome
 test("erasing a former member and deleting their file's message can run concurrently", async () => {
   const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
-  const member = await join(svc, room, 'dan', 'editor')
+  const member = await joinRoom(svc, room, 'dan', 'editor')
   const { one: file } = await upload(svc, svc.people.dan.token, 'x')
-  expect(await storedFiles(svc)).toContain(file.attributes['uuid'])
-  const { one: message } = await sendWith(svc.dan, room, [file.id])
+  expect(await listStoredFiles(svc)).toContain(file.attributes['uuid'])
+  const { one: message } = await sendAttachments(svc.dan, room, [file.id])
   await svc.ada.delete(`/room-members/${member}`)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
   await client.query(`select from attachments where id = ${file.id} for update`)
 
   const erasing = svc.admin.delete(`/users/${svc.people.dan.id}`)
-  await untilWaiting(svc.env.DATABASE_URL, 1)
+  await waitForLocks(svc.env.DATABASE_URL, 1)
   const deleting = svc.ada.delete(`/room-messages/${message.id}`)
-  await untilWaiting(svc.env.DATABASE_URL, 2)
+  await waitForLocks(svc.env.DATABASE_URL, 2)
   await client.query('rollback')
 
   expect([(await erasing).status, (await deleting).status]).toEqual([200, 200])
   expect(await svc.rows('select from attachments where id = $1', [file.id])).toEqual([])
-  expect(await storedFiles(svc)).not.toContain(file.attributes['uuid'])
+  expect(await listStoredFiles(svc)).not.toContain(file.attributes['uuid'])
 })
 
 test('erasing an invitee during an invitation leaves no open link', async () => {
@@ -56,10 +56,10 @@ test('erasing an invitee during an invitation leaves no open link', async () => 
   await client.query('begin')
   await client.query('select from change_streams where stream = $1 for update', [`room:${room}`])
 
-  const inviting = invite(svc.ada, room, svc.people.dan.id, 'editor', { proofHash: newLink().proofHash })
-  await untilWaiting(svc.env.DATABASE_URL, 1)
+  const inviting = invite(svc.ada, room, svc.people.dan.id, 'editor', { proofHash: createLink().proofHash })
+  await waitForLocks(svc.env.DATABASE_URL, 1)
   const erasing = svc.admin.delete(`/users/${svc.people.dan.id}`)
-  await untilWaiting(svc.env.DATABASE_URL, 2)
+  await waitForLocks(svc.env.DATABASE_URL, 2)
   await client.query('rollback')
 
   expect([(await inviting).status, (await erasing).status]).toEqual([201, 200])
@@ -73,8 +73,8 @@ test.for([
 ] as const)('a message is not %s while its author is just being removed', async ([, { method, ...change }]) => {
   const svc = await withOwnPeople(shared, 'ada', 'dan')
   const room = await makeRoom(svc.ada)
-  const member = await join(svc, room, 'dan', 'editor')
-  const { one } = await svc.dan.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
+  const member = await joinRoom(svc, room, 'dan', 'editor')
+  const { one } = await svc.dan.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: toOne('rooms', room) })
   const body = 'attributes' in change ? { data: { type: one.type, id: one.id, ...change } } : undefined
 
   const { status } = await whileChanging(
@@ -95,17 +95,17 @@ test('a room is deleted while one of its members marks it as read', async () => 
   // Which of the two goes on first is chance.
   for (let tries = 0; tries < 8; tries++) {
     const room = await makeRoom(svc.ada)
-    await join(svc, room, 'dan', 'editor')
-    const { one } = await svc.ada.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: to('rooms', room) })
+    await joinRoom(svc, room, 'dan', 'editor')
+    const { one } = await svc.ada.create('room-messages', { content: 'aQ==|dA==|Yw==' }, { room: toOne('rooms', room) })
     await svc.rows('delete from room_read_marks where room_id = $1', [room])
     await using client = await openClient(svc.env.DATABASE_URL)
     await client.query('begin')
     await client.query('insert into room_read_marks (user_id, room_id, up_to) values ($1, $2, 1)', [dan.id, room])
 
     const reading = svc.dan.post(`/rooms/${room}/actions/mark-read`, { upTo: one.id })
-    await untilWaiting(svc.env.DATABASE_URL, 1)
+    await waitForLocks(svc.env.DATABASE_URL, 1)
     const deleting = svc.ada.delete(`/rooms/${room}`)
-    await untilWaiting(svc.env.DATABASE_URL, 2)
+    await waitForLocks(svc.env.DATABASE_URL, 2)
     await client.query('rollback')
 
     outcomes.push([(await reading).status, (await deleting).status])
@@ -116,7 +116,7 @@ test('a room is deleted while one of its members marks it as read', async () => 
 test('a room can be deleted while a member renews their keys', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'cyd', 'editor')
+  await joinRoom(svc, room, 'cyd', 'editor')
   const key = (await svc.ada.get(`/rooms/${room}`)).one.attributes['slug']
   const set = [{ key, keyType: 'room_key', value: 'aXY=|dA==|Yw==' }]
   const keep = (body: object) => svc.cyd.post('/user-keychain-values/actions/batch-update', { set, ...body })
@@ -125,10 +125,10 @@ test('a room can be deleted while a member renews their keys', async () => {
   await client.query('begin')
   await client.query(`select from user_keychain_values where user_id = ${svc.people.cyd.id} for update`)
 
-  const keeping = keep({ publicKey: publicKeyOf('new') })
-  await untilWaiting(svc.env.DATABASE_URL, 1)
+  const keeping = keep({ publicKey: makePublicKey('new') })
+  await waitForLocks(svc.env.DATABASE_URL, 1)
   const deleting = svc.ada.delete(`/rooms/${room}`)
-  await untilWaiting(svc.env.DATABASE_URL, 2)
+  await waitForLocks(svc.env.DATABASE_URL, 2)
   await client.query('rollback')
 
   expect([(await keeping).status, (await deleting).status]).toEqual([200, 200])
@@ -138,7 +138,7 @@ test('a room can be deleted while a member renews their keys', async () => {
 test('a change that the database ends because of a deadlock may be tried again', async () => {
   await using database = await cloneDatabase()
   // The service looks for a deadlock long after there is one, and the other side never does.
-  await administer(`alter database ${database.name} set deadlock_timeout = '8s'`)
+  await runAdminStatement(`alter database ${database.name} set deadlock_timeout = '8s'`)
   await using svc = await startRooms({ DATABASE_URL: database.url })
   const room = await makeRoom(svc.ada)
   await using client = await openClient(database.url)
@@ -147,7 +147,7 @@ test('a change that the database ends because of a deadlock may be tried again',
   await client.query('select from room_members for update')
 
   const deleting = svc.ada.delete(`/rooms/${room}`)
-  await untilWaiting(svc.env.DATABASE_URL, 1)
+  await waitForLocks(svc.env.DATABASE_URL, 1)
   await client.query('select from rooms for key share')
   await client.query('rollback')
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
 import { base } from '../kit/json-api/client.ts'
-import { join, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { joinRoom, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
 
 let shared: RoomsApp
 beforeAll(async () => {
@@ -63,7 +63,7 @@ test('a room may have a name whose signs each stand for several letters', async 
 test('a room has a picture, which its administrators change and its members alone see', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'bob', 'viewer')
+  await joinRoom(svc, room, 'bob', 'viewer')
   const { default: sharp } = await import('sharp')
   const image = await sharp({ create: { width: 8, height: 4, channels: 3, background: '#ff0000' } })
     .png()
@@ -116,7 +116,7 @@ test('a room has a picture, which its administrators change and its members alon
 test('a deleted room removes its keys from every keychain, and no others', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob')
   const room = await makeRoom(svc.ada)
-  await join(svc, room, 'bob', 'viewer')
+  await joinRoom(svc, room, 'bob', 'viewer')
   const { slug } = (await svc.ada.get(`/rooms/${room}`)).one.attributes
   const { ada, bob } = svc.people
   const kept = ['another', `${slug}x`, `x${slug}`]
@@ -146,7 +146,7 @@ test('a deleted room removes its keys from every keychain, and no others', async
 test("a profile change is announced to the person's current rooms alone", async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob')
   const [room, left] = [await makeRoom(svc.ada), await makeRoom(svc.ada)]
-  const [member, gone] = [await join(svc, room, 'bob', 'viewer'), await join(svc, left, 'bob', 'viewer')]
+  const [member, gone] = [await joinRoom(svc, room, 'bob', 'viewer'), await joinRoom(svc, left, 'bob', 'viewer')]
   await svc.bob.delete(`/room-members/${gone}`)
   const changes = [{ bio: 'Plays chess.' }, { bio: 'Plays chess.' }, { displayName: 'Robert' }, { avatar: null }]
   const streams = [room, left].map((id) => `room:${id}`)
@@ -165,17 +165,17 @@ test("a person's profile changes are rate-limited, as all their rooms receive th
   const rename = async (displayName: string) =>
     (await svc.ada.update('users', svc.people.ada.id, { displayName })).status
   const makeKey = async (by: 'cyd') =>
-    (await svc[by].post('/user-keychain-values/actions/batch-update', { publicKey: publicKeyOf(by) })).status
-  await join(svc, room, 'cyd', 'viewer')
-  await svc.rows('update users set public_key = $1', [publicKeyOf('other')])
+    (await svc[by].post('/user-keychain-values/actions/batch-update', { publicKey: makePublicKey(by) })).status
+  await joinRoom(svc, room, 'cyd', 'viewer')
+  await svc.rows('update users set public_key = $1', [makePublicKey('other')])
   await svc.rows('delete from change_log')
 
   expect([await rename('A'), await rename('A'), await rename('B'), await rename('C')]).toEqual([200, 200, 200, 429])
   expect(await svc.rows(`select from change_log where kind = 'room-members.updated'`)).toHaveLength(2)
-  await svc.rows('update users set public_key = $1', [publicKeyOf('other')])
+  await svc.rows('update users set public_key = $1', [makePublicKey('other')])
   expect([await makeKey('cyd'), await makeKey('cyd')]).toEqual([200, 200])
   for (const status of [200, 429]) {
-    await svc.rows('update users set public_key = $1', [publicKeyOf('other')])
+    await svc.rows('update users set public_key = $1', [makePublicKey('other')])
     expect(await makeKey('cyd')).toBe(status)
   }
 })

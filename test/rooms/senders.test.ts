@@ -2,8 +2,8 @@ import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { ownDatabase } from '../kit/parts/redis.ts'
-import { join, newRoom, type RoomPerson, send } from '../kit/rooms/messages.ts'
+import { redisDatabaseUrl } from '../kit/parts/redis.ts'
+import { addMember, createRoom, type RoomPerson, sendRoomMessage } from '../kit/rooms/messages.ts'
 
 const SENDERS = 20
 const SENDS = 8
@@ -11,7 +11,7 @@ const SENDS = 8
 /** Two replicas of one service. */
 async function startReplicas() {
   await using stack = new AsyncDisposableStack()
-  const settings = { REDIS_URL: ownDatabase(5), SYNC_LOG: 'true', DATABASE_POOL: '10' }
+  const settings = { REDIS_URL: redisDatabaseUrl(5), SYNC_LOG: 'true', DATABASE_POOL: '10' }
   const one = stack.use(await startJsonApi(settings))
   const other = stack.use(await startApp({ ...settings, DATABASE_URL: String(one.env.DATABASE_URL) }))
   const kept = stack.move()
@@ -35,8 +35,11 @@ async function sendAll(by: RoomPerson, elsewhere: Pick<RoomPerson, 'create'>, ro
   for (let n = 0; n < SENDS; n++) {
     const clientId = `${sender}-${n}`
     const [via, again] = n % 4 < 2 ? [by, elsewhere] : [elsewhere, by]
-    const sent = [await send(via, room, { clientId })]
-    if (n % 2) sent.push(...(await Promise.all([send(again, room, { clientId }), send(via, room, { clientId })])))
+    const sent = [await sendRoomMessage(via, room, { clientId })]
+    if (n % 2)
+      sent.push(
+        ...(await Promise.all([sendRoomMessage(again, room, { clientId }), sendRoomMessage(via, room, { clientId })])),
+      )
     expect(sent.map(({ status, one }) => [status, one?.id])).toEqual(sent.map(() => [201, sent[0]?.one.id]))
     ids.push(sent[0]?.one.id ?? '')
   }
@@ -44,7 +47,7 @@ async function sendAll(by: RoomPerson, elsewhere: Pick<RoomPerson, 'create'>, ro
 }
 
 async function joinBoth(svc: JsonApiApp, other: TestApp, room: string) {
-  const person = await join(svc, room, 'editor')
+  const person = await addMember(svc, room, 'editor')
   return { person, elsewhere: clientOf(other, person.token) }
 }
 
@@ -54,7 +57,7 @@ describe.skipIf(!inject('redisUrl'))('twenty people who write in one room by two
   }, async () => {
     await using replicas = await startReplicas()
     const { one, other } = replicas
-    const room = await newRoom(one)
+    const room = await createRoom(one)
     const { position } = await room.changes(room.admin)
     const begin = Number(position.split(':')[1])
     const heard = [listen(one, room.id, begin), listen(other, room.id, begin)]

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { changing } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { join, newPerson, newRoom, type RoomPerson } from '../kit/rooms/messages.ts'
-import { RawSubscription } from '../kit/rooms/subscribe.ts'
+import { addMember, createPerson, createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
+import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -34,15 +34,15 @@ const noneLeft = () => expect.poll(() => svc.services.subscriptions.count(), { t
 
 describe('a subscription to changes', () => {
   test('tells from which position on it tells everything, then each change as it happens', async () => {
-    const room = await newRoom(svc, ['editor'])
+    const room = await createRoom(svc, ['editor'])
     const following = await followRoom(room.editor, room.id)
-    const position = await following.begun()
+    const position = await following.waitForPosition()
 
     const { one } = await room.send()
 
     const seq = Number(position.split(':')[1]) + 1
     await following.untilSeq(seq)
-    expect(following.told).toEqual([
+    expect(following.messages).toEqual([
       { type: 'position', position },
       { type: 'change', seq, kind: 'room-messages.created', subject: one.id, at: expect.stringMatching(/Z$/) },
     ])
@@ -52,10 +52,10 @@ describe('a subscription to changes', () => {
   })
 
   test('goes on behind Last-Event-ID without a hole and without telling anything twice', async () => {
-    const person = await newPerson(svc)
+    const person = await createPerson(svc)
     await write(`user:${person.id}`, 3)
     const first = await followOwn(person)
-    await first.begun()
+    await first.waitForPosition()
     await write(`user:${person.id}`, 2)
     await first.untilSeq(5)
     first.close()
@@ -66,23 +66,23 @@ describe('a subscription to changes', () => {
 
     await second.untilSeq(1210)
     expect(second.seqs).toEqual(range(6, 1210))
-    expect(second.told[0]).toEqual({ type: 'position', position: first.ids.at(-1) })
+    expect(second.messages[0]).toEqual({ type: 'position', position: first.ids.at(-1) })
     second.close()
   })
 
   test('begins at the position that its input names, also where nothing has happened since', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const { position } = await room.changes(room.admin)
     const following = await followRoom(room.admin, room.id, position)
 
-    expect(await following.begun()).toBe(position)
+    expect(await following.waitForPosition()).toBe(position)
     await room.send()
     await expect.poll(() => following.seqs).toEqual([Number(position.split(':')[1]) + 1])
     following.close()
   })
 
   test("is refused with the oldest usable position, where the client's is too old", async () => {
-    const person = await newPerson(svc)
+    const person = await createPerson(svc)
     await write(`user:${person.id}`, 4)
 
     const following = await followOwn(person, { 'last-event-id': '000000000000:1' })
@@ -93,7 +93,7 @@ describe('a subscription to changes', () => {
       position: expect.stringMatching(/^[0-9a-f]{12}:4$/),
     })
     const fresh = await followOwn(person, { 'last-event-id': String(following.problem?.['position']) })
-    expect(await fresh.begun()).toBe(following.problem?.['position'])
+    expect(await fresh.waitForPosition()).toBe(following.problem?.['position'])
     fresh.close()
   })
 
@@ -102,7 +102,7 @@ describe('a subscription to changes', () => {
     await using _ = own
     const person = await own.user({ abilities: ['read'] })
     const following = await RawSubscription.open({ url: own.url, path: 'users.changes', token: person.token })
-    const before = await following.begun()
+    const before = await following.waitForPosition()
 
     await own.host.changeLog.restored()
 
@@ -112,7 +112,7 @@ describe('a subscription to changes', () => {
   })
 
   test('sends a sign of life while nothing changes', async () => {
-    const following = await followOwn(await newPerson(svc))
+    const following = await followOwn(await createPerson(svc))
     const pings = () => following.events.filter(({ event }) => event === 'ping').length
 
     await expect.poll(pings, { timeout: 20_000 }).toBeGreaterThanOrEqual(2)
@@ -120,28 +120,28 @@ describe('a subscription to changes', () => {
   })
 
   test.for(['x', '0123456789ab:', '0123456789ab:-1'])('refuses %j as a position', async (lastEventId) => {
-    const following = await followOwn(await newPerson(svc), { 'last-event-id': lastEventId })
+    const following = await followOwn(await createPerson(svc), { 'last-event-id': lastEventId })
 
     await following.ended
     expect(following.problem).toMatchObject({ httpStatus: 400 })
-    expect(following.told).toEqual([])
+    expect(following.messages).toEqual([])
   })
 })
 
 describe('who may follow', () => {
   test('neither strangers, installation administrators nor former members learn of the room', async () => {
-    const room = await newRoom(svc, ['viewer'])
+    const room = await createRoom(svc, ['viewer'])
     await room.admin.delete(`/room-members/${await membershipOf(room.id, room.viewer.id)}`)
 
-    for (const person of [await newPerson(svc), svc.people.admin, room.viewer]) {
+    for (const person of [await createPerson(svc), svc.people.admin, room.viewer]) {
       const following = await followRoom(person, room.id)
       await following.ended
-      expect([following.problem?.['problem'], following.told]).toEqual(['not_found', []])
+      expect([following.problem?.['problem'], following.messages]).toEqual(['not_found', []])
     }
   })
 
   test('a guest and a token without the ability are refused by status', async () => {
-    const room = await newRoom(svc)
+    const room = await createRoom(svc)
     const { token } = await svc.user({ abilities: ['user'] })
 
     expect((await followRoom({}, room.id)).status).toBe(401)
@@ -149,9 +149,9 @@ describe('who may follow', () => {
   })
 
   test('nobody is told what concerns somebody else', async () => {
-    const [one, other] = [await newPerson(svc), await newPerson(svc)]
+    const [one, other] = [await createPerson(svc), await createPerson(svc)]
     const following = await followOwn(one)
-    await following.begun()
+    await following.waitForPosition()
 
     await write(`user:${other.id}`, 1)
     await write(`user:${one.id}`, 1)
@@ -172,10 +172,10 @@ const membershipOf = async (room: string, user: number) => {
 
 describe('a subscription ends', () => {
   test('after the change that removes its member, and the others continue', async () => {
-    const room = await newRoom(svc, ['editor', 'viewer'])
+    const room = await createRoom(svc, ['editor', 'viewer'])
     const [removed, staying] = [await followRoom(room.viewer, room.id), await followRoom(room.editor, room.id)]
-    const begin = Number((await removed.begun()).split(':')[1])
-    await staying.begun()
+    const begin = Number((await removed.waitForPosition()).split(':')[1])
+    await staying.waitForPosition()
 
     const sending = Array.from({ length: 10 }, () => room.send())
     await room.admin.delete(`/room-members/${await membershipOf(room.id, room.viewer.id)}`)
@@ -194,9 +194,9 @@ describe('a subscription ends', () => {
   })
 
   test('with its room', async () => {
-    const room = await newRoom(svc, ['viewer'])
+    const room = await createRoom(svc, ['viewer'])
     const following = await followRoom(room.viewer, room.id)
-    await following.begun()
+    await following.waitForPosition()
 
     await room.admin.delete(`/rooms/${room.id}`)
 
@@ -205,10 +205,10 @@ describe('a subscription ends', () => {
   })
 
   test('with its token, and nothing is told from then on', async () => {
-    const room = await newRoom(svc)
-    const viewer = await join(svc, room.id, 'viewer')
+    const room = await createRoom(svc)
+    const viewer = await addMember(svc, room.id, 'viewer')
     const following = await followRoom(viewer, room.id)
-    await following.begun()
+    await following.waitForPosition()
 
     await svc.rows('delete from access_tokens where user_id = $1', [viewer.id])
 
@@ -219,10 +219,10 @@ describe('a subscription ends', () => {
   })
 
   test('with its person, at the place of the log where they leave their rooms', async () => {
-    const room = await newRoom(svc)
-    const viewer = await join(svc, room.id, 'viewer')
+    const room = await createRoom(svc)
+    const viewer = await addMember(svc, room.id, 'viewer')
     const following = await followRoom(viewer, room.id)
-    const begin = Number((await following.begun()).split(':')[1])
+    const begin = Number((await following.waitForPosition()).split(':')[1])
 
     await svc.host.admin.removeUser({ user: { id: viewer.id } })
     await room.send()
@@ -234,19 +234,19 @@ describe('a subscription ends', () => {
 })
 
 test('a person has a bounded number of subscriptions, and closing one frees a slot', async () => {
-  const person = await newPerson(svc)
+  const person = await createPerson(svc)
   const open = await Promise.all(range(1, 3).map(() => followOwn(person)))
-  await Promise.all(open.map((following) => following.begun()))
+  await Promise.all(open.map((following) => following.waitForPosition()))
 
   const refused = await followOwn(person)
   await refused.ended
   expect(refused.problem).toMatchObject({ problem: 'too_many_requests' })
-  const other = await followOwn(await newPerson(svc))
-  await other.begun()
+  const other = await followOwn(await createPerson(svc))
+  await other.waitForPosition()
 
   for (const following of [...open, other]) following.close()
   await noneLeft()
   const again = await followOwn(person)
-  await again.begun()
+  await again.waitForPosition()
   again.close()
 })

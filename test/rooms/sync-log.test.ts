@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { newRoom } from '../kit/rooms/messages.ts'
+import { createRoom } from '../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 test('with SYNC_LOG a mutation returns the positions that it wrote', async () => {
-  const room = await newRoom(svc, ['editor'])
+  const room = await createRoom(svc, ['editor'])
   const positionOf = async () => {
     const { position } = await room.changes(room.admin)
     const [epoch, seq] = position.split(':')
@@ -46,7 +46,7 @@ test('with SYNC_LOG a catalogue change returns its position in the common stream
 })
 
 test('with SYNC_LOG nobody is told the position of the stream of somebody else', async () => {
-  const room = await newRoom(svc, ['editor'])
+  const room = await createRoom(svc, ['editor'])
 
   const removed = await room.admin.get(`/rooms/${room.id}/members`).then(({ list }) => {
     const member = list.find(({ attributes }) => attributes['username'] === room.editor.username)
@@ -59,7 +59,7 @@ test('with SYNC_LOG nobody is told the position of the stream of somebody else',
 
 test('without SYNC_LOG the list is there and empty', async () => {
   await using silent = await startJsonApi()
-  const room = await newRoom(silent)
+  const room = await createRoom(silent)
 
   expect((await room.send()).meta['_svc_sync_log']).toEqual([])
 })

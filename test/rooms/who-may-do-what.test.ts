@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Client, clientOf, to } from '../kit/json-api/client.ts'
+import { type Client, clientOf, toOne } from '../kit/json-api/client.ts'
 import { accept, invite, KEY, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 const kinds = [
@@ -120,7 +120,7 @@ const asks: Record<string, (place: Place) => Promise<number>> = {
   'read the room of a message': async ({ client, ids }) =>
     (await client.get(`/room-messages/${ids['message']}/relationships/room`)).status,
   'write a message': async ({ client, room }) =>
-    (await client.create('room-messages', { content: CONTENT, keyEpoch: 0 }, { room: to('rooms', room) })).status,
+    (await client.create('room-messages', { content: CONTENT, keyEpoch: 0 }, { room: toOne('rooms', room) })).status,
   'change the message of others': async ({ client, ids }) =>
     (await client.update('room-messages', ids['message'] ?? '', { content: CONTENT })).status,
   'delete the message of others': async ({ client, ids }) =>

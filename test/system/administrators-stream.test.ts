@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
-import { RawSubscription } from '../kit/rooms/subscribe.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -27,9 +27,9 @@ const follow = ({ cookies }: TestBrowser, path = 'overview.changes') =>
   })
 
 const command = (...argv: string[]) =>
-  run(argv, { env: { DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder, DATABASE_POOL: '2' } })
+  runCommand(argv, { env: { DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder, DATABASE_POOL: '2' } })
 
-const kindsOf = ({ told }: RawSubscription) =>
+const kindsOf = ({ messages: told }: RawSubscription) =>
   told.flatMap(({ type, kind, subject }) =>
     type === 'change' && !String(kind).startsWith('sessions.') ? [`${kind} ${subject}`] : [],
   )
@@ -50,19 +50,19 @@ test('administrators are told what a command did to whom, and nothing of its con
   const { browser } = await signInAdministrator('anna')
   const { id } = await svc.user({ username: 'linus' })
   const following = await follow(browser)
-  await following.begun()
+  await following.waitForPosition()
 
   expect((await command('set-groups', '--username', 'linus', '--groups', 'library')).exitCode).toBe(0)
 
   await expect.poll(() => kindsOf(following)).toEqual([`admin.setGroups user:${id}`])
-  expect(Object.keys(following.told.at(-1) ?? {}).sort()).toEqual(['at', 'kind', 'seq', 'subject', 'type'])
+  expect(Object.keys(following.messages.at(-1) ?? {}).sort()).toEqual(['at', 'kind', 'seq', 'subject', 'type'])
   following.close()
 })
 
 test('administrators are told of models that the service itself changes', async () => {
   const { browser } = await signInAdministrator('berta')
   const following = await follow(browser)
-  await following.begun()
+  await following.waitForPosition()
 
   const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>("select id from ai_models where model_id = 'demo'")
   await svc.host.aiModels.update({ id: String(id), label: 'Another' })
@@ -74,7 +74,7 @@ test('administrators are told of models that the service itself changes', async 
 test('whoever is no administrator is told nothing of what administrators see', async () => {
   const { browser } = await signIn(svc, 'paul')
   const own = await follow(browser, 'users.changes')
-  await own.begun()
+  await own.waitForPosition()
 
   expect((await follow(browser)).status).toBe(403)
   expect((await follow(openBrowser(svc.url))).status).toBe(401)
@@ -93,7 +93,7 @@ test('whoever is no administrator is told nothing of what administrators see', a
 test('who is no administrator any more is told nothing more', async () => {
   const { browser } = await signInAdministrator('clara')
   const following = await follow(browser)
-  await following.begun()
+  await following.waitForPosition()
 
   await command('set-role', '--username', 'clara', '--role', 'user')
   await following.ended

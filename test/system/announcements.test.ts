@@ -2,9 +2,9 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addAccount, firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
-import { newName } from '../kit/identity/names.ts'
+import { addAccount, buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { newName } from '../kit/identity/people.ts'
 
 let svc: TestApp
 let env: Record<string, string>
@@ -27,7 +27,7 @@ async function write(view: string, texts: Record<string, string>): Promise<strin
   return view
 }
 
-const publish = (...flags: string[]) => run(['announcement', 'publish', ...flags, '--json'], { env })
+const publish = (...flags: string[]) => runCommand(['announcement', 'publish', ...flags, '--json'], { env })
 
 async function published(...flags: string[]): Promise<number> {
   const { stdout, stderr } = await publish(...flags)
@@ -47,7 +47,7 @@ const JSON_API = { 'content-type': 'application/vnd.api+json', 'sec-fetch-site':
 const withdraw = () => svc.rows('delete from announcements')
 
 test('a new announcement has a file per language, and appears once published', async () => {
-  const made = await run(['announcement', 'make', 'Maintenance: Sunday!', '--json'], { env })
+  const made = await runCommand(['announcement', 'make', 'Maintenance: Sunday!', '--json'], { env })
   const { view, files } = JSON.parse(made.stdout)
 
   expect(view).toMatch(/^\d{14}-maintenance-sunday$/)
@@ -58,7 +58,7 @@ test('a new announcement has a file per language, and appears once published', a
     success: true,
     view: expect.stringContaining('# Maint'),
   })
-  const list = await run(['announcement', 'list', '--json'], { env })
+  const list = await runCommand(['announcement', 'list', '--json'], { env })
   expect(JSON.parse(list.stdout)).toMatchObject([{ id, title: 'Maintenance', type: 'news', seen: 0, accepted: 0 }])
   await withdraw()
 })
@@ -90,7 +90,7 @@ test('an announcement is published with its texts, which the service stores', as
 test('a folder of announcements that cannot be written is told in a sentence', async () => {
   const file = join(svc.folder, 'no-folder')
   await writeFile(file, '')
-  const made = await run(['announcement', 'make', 'Rules', '--json'], { env: { ...env, ANNOUNCEMENTS: file } })
+  const made = await runCommand(['announcement', 'make', 'Rules', '--json'], { env: { ...env, ANNOUNCEMENTS: file } })
   expect([made.exitCode, made.stdout]).toEqual([
     1,
     expect.stringContaining('The folder of announcements cannot be written.'),
@@ -309,7 +309,7 @@ test('somebody who registers sees the policy, and their acceptance keeps its ver
   expect(page.text).toContain('&lt;script&gt;')
   expect(page.text).not.toContain('CONFIRM')
   expect(Number(policy)).toBe(id)
-  const done = await browser.send('POST', '/handshake', { body: { ...firstKeys(), policy: { id, version } } })
+  const done = await browser.send('POST', '/handshake', { body: { ...buildFirstKeys(), policy: { id, version } } })
   expect(done.status).toBe(200)
   expect(
     await svc.rows('select version, accepted_at from announcement_receipts where announcement_id = $1', [id]),
@@ -327,7 +327,7 @@ test("somebody who registers without the policy's text must accept it later", as
   await rm(join(svc.folder, 'announcements', view), { recursive: true })
   const policy = { id, version: '0'.repeat(64) }
 
-  expect((await browser.send('POST', '/handshake', { body: { ...firstKeys(), policy } })).status).toBe(200)
+  expect((await browser.send('POST', '/handshake', { body: { ...buildFirstKeys(), policy } })).status).toBe(200)
   expect(await svc.rows('select version from announcement_receipts where announcement_id = $1', [id])).toEqual([])
   await withdraw()
 })

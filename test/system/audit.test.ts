@@ -6,10 +6,10 @@ import { ownActPaths } from '../../routers/core/audit.ts'
 import { transact } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { appRouter } from '../../routers/index.ts'
-import { configFor } from '../kit/ai/provider.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn } from '../kit/browser.ts'
-import { ada, host } from '../kit/command-line.ts'
+import { adaFlags, openHost } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { type JsonApiApp, startJsonApi, toMany } from '../kit/json-api/client.ts'
 
@@ -119,7 +119,7 @@ describe('the audit log tells', () => {
   })
 
   test('what a start brought from a file, and nothing where it brought nothing', async () => {
-    await using config = await configFor('http://127.0.0.1:1', {})
+    await using config = await writeConfig('http://127.0.0.1:1', {})
     await using database = await cloneDatabase()
     const entriesOfStart = async (label: string) => {
       const model = { id: 'audited', label }
@@ -258,8 +258,8 @@ const tampering: [string, string, string][] = [
 ]
 
 test.for(tampering)('svc audit verify finds %s', async ([, text, problem]) => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   await machine.run(['set-role', '--username', 'ada', '--role', 'admin'])
   await machine.run(['token', '--username', 'ada', '--name', 'laptop'])
   expect(await machine.json('audit', 'verify')).toMatchObject({ isWhole: true, entries: 3 })
@@ -277,8 +277,8 @@ test.for(tampering)('svc audit verify finds %s', async ([, text, problem]) => {
 })
 
 test('svc audit verify detects a rewritten log by the anchors in the logs', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada])
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
   const [{ hash } = {}] = await machine.rows('select hash from audit_heads')
   const log = join(machine.folder, 'svc.log')
   await writeFile(log, `no JSON\n${JSON.stringify({ seq: 1, hash, msg: 'audit anchor' })}\n`)
@@ -294,9 +294,9 @@ test('svc audit verify detects a rewritten log by the anchors in the logs', asyn
 })
 
 test('svc audit verify finds an anchor that nobody with the application key wrote', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   const log = join(machine.folder, 'svc.log')
-  await machine.run(['add-user', ...ada])
+  await machine.run(['add-user', ...adaFlags])
   await using own = await startApp({ DATABASE_URL: machine.env.DATABASE_URL, DATA_DIR: machine.folder })
   const anchor = own.log.find((line) => line.includes('"audit anchor"')) ?? ''
   await writeFile(log, anchor)
@@ -314,7 +314,7 @@ test('svc audit verify finds an anchor that nobody with the application key wrot
 })
 
 test('prices that a list changes are told, before and after', async () => {
-  await using machine = await host()
+  await using machine = await openHost()
   await machine.rows(`insert into ai_providers (provider_id, name, adapter) values ('p', 'P', 'demo')`)
   await machine.rows(`insert into ai_models (model_id, label, provider_id) values ('m', 'M', 1)`)
   const list = join(machine.folder, 'prices.yaml')
@@ -326,8 +326,8 @@ test('prices that a list changes are told, before and after', async () => {
 })
 
 test('commands are told with the user of the host and no password', async () => {
-  await using machine = await host()
-  await machine.run(['add-user', ...ada, '--password-stdin'], { piped: 'CANARY correct horse' })
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags, '--password-stdin'], { piped: 'CANARY correct horse' })
   await machine.run(['set-role', '--username', 'ada', '--role', 'admin'])
   await machine.run([
     'limits',

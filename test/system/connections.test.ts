@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { firstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { newName } from '../kit/identity/names.ts'
+import { buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { newName } from '../kit/identity/people.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -58,7 +58,7 @@ test('the connection gives somebody in registration what first keys are made wit
 test('the connection gives somebody signed in all that their front end needs', async () => {
   const ada = newName()
   const { browser, id } = await signIn(svc, ada, { keys: false })
-  const keys = firstKeys()
+  const keys = buildFirstKeys()
   await browser.send('POST', '/handshake', { body: keys })
 
   const { attributes } = await attributesOf(browser)

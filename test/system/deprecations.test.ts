@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 
 let svc: TestApp
 
@@ -104,7 +104,7 @@ test('calls of deprecated routes are counted by person and token, for the operat
   await svc.send('GET', '/api/user', { token: ada.token })
   await vi.waitFor(async () => expect(await callers()).toMatchObject([{ calls: 4 }, { calls: 1 }]), { timeout: 20_000 })
 
-  const { stdout, exitCode } = await run(['deprecations', '--json'], {
+  const { stdout, exitCode } = await runCommand(['deprecations', '--json'], {
     env: { DATABASE_URL: svc.env.DATABASE_URL!, DATA_DIR: svc.folder },
   })
   expect(exitCode).toBe(0)

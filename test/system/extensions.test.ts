@@ -4,8 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventsIn, textOf } from '../kit/ai/event-stream.ts'
-import { answers, type Behaviour, callsTool, configFor, inTurn, question, startProvider } from '../kit/ai/provider.ts'
+import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
+import {
+  answers,
+  type Behaviour,
+  behavesInTurn,
+  buildQuestion,
+  callsTool,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
@@ -16,11 +24,11 @@ const streaming = { accept: 'text/event-stream' }
 const tools = ['weather', 'broken', 'patient', 'of-nobody']
 
 let upstream: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 let svc: TestApp
 beforeAll(async () => {
   upstream = await startProvider()
-  config = await configFor(upstream.url, { model: { tools } })
+  config = await writeConfig(upstream.url, { model: { tools } })
   const [local] = config.config.providers
   const models = [{ id: 'hasty-1', label: 'Hasty 1', external: true, tools }]
   const hasty = { ...local, id: 'hasty', models, timeouts: { total: '5s' } }
@@ -84,7 +92,7 @@ describe('an extension of the operator', () => {
       await using svc = await startApp({ EXTENSIONS: fixture(name), HEALTH_DEEP_EVERY: '1' })
       const { token } = await svc.user()
 
-      const response = await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'demo') })
+      const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'demo') })
 
       expect(response.status).toBe(200)
       await expect.poll(() => svc.log.join('')).toContain('a listener failed')
@@ -118,14 +126,14 @@ describe('an extension of the operator', () => {
 /** What a model that may call all tools of the example was asked by one person. */
 async function prepare(behave: Behaviour, model = 'mock-1') {
   upstream.behave = behave
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   const { id, token } = await svc.user()
   return {
     ask: (headers: Record<string, string> = {}) =>
-      svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', model) }),
+      svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', model) }),
     /** What the provider was told that the tool gave. */
     told: () =>
-      upstream.asked.at(-1)?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? content : [])) ?? [],
+      upstream.requests.at(-1)?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? content : [])) ?? [],
     async records() {
       await svc.services.usageLedger.flush()
       const text =
@@ -141,7 +149,7 @@ describe('a function tool', () => {
 
     await app.ask()
 
-    expect(upstream.asked[0]?.body.tools).toMatchObject([
+    expect(upstream.requests[0]?.body.tools).toMatchObject([
       {
         type: 'function',
         function: {
@@ -167,16 +175,16 @@ describe('a function tool', () => {
 
     expect(await response.json()).toEqual({ success: true, content: { text: 'It rains.' } })
     expect(app.told().map((text) => JSON.parse(text))).toEqual([{ city: 'Hildesheim', weather: 'rain' }])
-    expect(upstream.asked).toHaveLength(2)
+    expect(upstream.requests).toHaveLength(2)
     expect(await app.records()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
   })
 
   test('a function tool is called within a stream, too', async () => {
     const app = await prepare(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
-    const events = eventsIn(await (await app.ask(streaming)).text())
+    const events = parseEvents(await (await app.ask(streaming)).text())
 
-    expect(textOf(events)).toBe('It rains.')
+    expect(joinDeltas(events)).toBe('It rains.')
     expect(events.at(-2)).toMatchObject({ event: 'usage', data: { inputTokens: 14, outputTokens: 6 } })
     expect(app.told().map((text) => JSON.parse(text))).toEqual([{ city: 'Hildesheim', weather: 'rain' }])
     expect(await app.records()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
@@ -232,8 +240,8 @@ describe('a function tool', () => {
 
       expect(response.status).toBe(500)
       expect(await response.json()).toMatchObject({ code: 'provider_failed' })
-      expect(upstream.asked).toHaveLength(6)
-      expect(upstream.asked.map(({ body }) => body['tool_choice'])).toEqual([...Array(5).fill(undefined), 'none'])
+      expect(upstream.requests).toHaveLength(6)
+      expect(upstream.requests.map(({ body }) => body['tool_choice'])).toEqual([...Array(5).fill(undefined), 'none'])
       expect(await app.records()).toEqual([{ outcome: 'failed', input: 42, output: 18 }])
     }
   })
@@ -249,20 +257,20 @@ describe('a function tool', () => {
 
   test('a function tool that was used before the provider failed is paid for', async () => {
     const fails: Behaviour = (_, response) => void response.writeHead(400).end()
-    const app = await prepare(inTurn(callsTool('weather', '{"city":"x"}'), fails))
+    const app = await prepare(behavesInTurn(callsTool('weather', '{"city":"x"}'), fails))
 
     expect((await app.ask()).status).toBe(500)
     expect(await app.records()).toEqual([{ outcome: 'failed', input: 7, output: 3 }])
   })
 
   test('a function tool can be switched off, and taken away and given by hand', async () => {
-    await using config = await configFor(upstream.url, { model: { tools } })
+    await using config = await writeConfig(upstream.url, { model: { tools } })
     await using svc = await startApp({ ...example, AI_CONFIG: config.file })
     const { token } = await svc.user()
     upstream.behave = answers('Hello.')
     const offered = async () => {
-      await svc.send('POST', '/api/ai-req', { token, body: question() })
-      const declared = (upstream.asked.at(-1)?.body.tools ?? []) as { function: { name: string } }[]
+      await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+      const declared = (upstream.requests.at(-1)?.body.tools ?? []) as { function: { name: string } }[]
       return declared.map((tool) => tool.function.name)
     }
     expect(await offered()).toEqual(['weather', 'broken', 'patient'])

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { accountsFile, putAccount } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { firstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
+import { buildFirstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { complete } from '../kit/identity/first-keys.ts'
+import { sendFirstKeys } from '../kit/identity/first-keys.ts'
 
 const name = '2026_11_20_120000_after_passkey_upgrade_labels'
 const exampleWith = (blob: string) =>
@@ -150,7 +150,7 @@ test('the validator becomes the entry of the public key once there is one', asyn
   await using world = await withOldKeychains()
   const ada = await browserOf(world.svc, 'ada')
   const update = (body: object) => ada.send('POST', '/api/svc/v1/user-keychain-values/actions/batch-update', { body })
-  const [, publicKey] = firstKeys('ada').keychain
+  const [, publicKey] = buildFirstKeys('ada').keychain
 
   await update({ set: [publicKey] })
   const split = await ada.send('GET', validator)
@@ -174,7 +174,7 @@ test('a reset of all keys deletes the old keychain of that person alone', async 
 
   expect((await ada.send('POST', '/req/profile/reset')).status).toBe(200)
   const left = await svc.rows('select from frontend_migration_userdata')
-  expect((await complete(ada, firstKeys('new'))).status).toBe(200)
+  expect((await sendFirstKeys(ada, buildFirstKeys('new'))).status).toBe(200)
 
   expect(left).toEqual([])
   expect([await pending(ada), await counted(ada)]).toEqual([[], 0])

@@ -5,26 +5,34 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { startApp } from '../kit/app.ts'
-import { administer } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
-import { checkOf, deep, failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
+import { runAdminStatement } from '../kit/database.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import {
+  checkNames,
+  createTemporaryFolder,
+  deepChecks,
+  failedMarker,
+  findCheck,
+  getHealth,
+  markerPath,
+} from '../kit/health.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
 
 test('GET /health answers 503 without details while the database is away', async () => {
-  await using folder = await temporaryFolder()
-  const port = await freePort()
+  await using folder = await createTemporaryFolder()
+  const port = await findFreePort()
   const start = () => startCluster(join(folder.path, 'postgres'), ['-c', 'fsync=off'], port)
   let cluster = await start()
   const svc = await startApp({ DATABASE_URL: cluster.url })
   try {
     await cluster.stop('fast')
-    const quick = await health(svc)
-    await writeFile(markerOf(svc.folder), failed)
-    const down = await health(svc)
-    const still = await health(svc)
+    const quick = await getHealth(svc)
+    await writeFile(markerPath(svc.folder), failedMarker)
+    const down = await getHealth(svc)
+    const still = await getHealth(svc)
     cluster = await start()
-    const back = await health(svc)
-    const after = await health(svc)
+    const back = await getHealth(svc)
+    const after = await getHealth(svc)
 
     expect(quick).toMatchObject({
       code: 503,
@@ -33,14 +41,14 @@ test('GET /health answers 503 without details while the database is away', async
     })
     expect(quick.checks[0]).not.toHaveProperty('response_time')
     expect(down).toMatchObject({ code: 503, status: 'unhealthy' })
-    expect(namesOf(down)).toEqual(deep)
-    expect(checkOf(down, 'database')).toEqual({ name: 'database', status: 'error', message: expect.any(String) })
-    expect(checkOf(down, 'kvstore')).toMatchObject({ status: 'ok', response_time: expect.any(Number) })
-    expect(namesOf(still)).toEqual(deep)
+    expect(checkNames(down)).toEqual(deepChecks)
+    expect(findCheck(down, 'database')).toEqual({ name: 'database', status: 'error', message: expect.any(String) })
+    expect(findCheck(down, 'kvstore')).toMatchObject({ status: 'ok', response_time: expect.any(Number) })
+    expect(checkNames(still)).toEqual(deepChecks)
     expect(JSON.stringify(down)).not.toMatch(new RegExp(`ECONNREFUSED|${port}|127\\.0\\.0\\.1`))
     expect(back).toMatchObject({ code: 200, status: 'healthy' })
-    expect(namesOf(back)).toEqual(deep)
-    expect(namesOf(after)).toEqual(['quick_database'])
+    expect(checkNames(back)).toEqual(deepChecks)
+    expect(checkNames(after)).toEqual(['quick_database'])
     expect(
       svc.log.some((line) => line.includes('a health check failed') && /"check":"database".*ECONN/.test(line)),
     ).toBe(true)
@@ -53,31 +61,33 @@ test('GET /health answers 503 without details while the database is away', async
 test('a quick check that fails does not make the next check deep', async () => {
   await using svc = await startApp()
   const database = new URL(svc.env.DATABASE_URL ?? '').pathname.slice(1)
-  await administer(`alter database ${database} with allow_connections false`)
-  await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
+  await runAdminStatement(`alter database ${database} with allow_connections false`)
+  await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
 
-  const reports = [await health(svc), await health(svc)]
+  const reports = [await getHealth(svc), await getHealth(svc)]
 
   expect(reports.map(({ code }) => code)).toEqual([503, 503])
-  expect(reports.map(namesOf)).toEqual([['quick_database'], ['quick_database']])
-  expect(JSON.parse(await readFile(markerOf(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 2 })
+  expect(reports.map(checkNames)).toEqual([['quick_database'], ['quick_database']])
+  expect(JSON.parse(await readFile(markerPath(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 2 })
 })
 
 testWith('redis')('GET /health reports cache and key-value store failed with Redis until it recovers', async () => {
-  await using folder = await temporaryFolder()
-  const port = await freePort()
+  await using folder = await createTemporaryFolder()
+  const port = await findFreePort()
   let redis = await startRedis(port, folder.path)
   const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '2' })
   try {
-    await vi.waitFor(async () => expect((await health(svc)).checks).toHaveLength(deep.length), { timeout: 20_000 })
+    await vi.waitFor(async () => expect((await getHealth(svc)).checks).toHaveLength(deepChecks.length), {
+      timeout: 20_000,
+    })
     await stopRedis(redis)
-    await health(svc)
-    const down = await health(svc)
+    await getHealth(svc)
+    const down = await getHealth(svc)
     expect(await (await svc.send('GET', '/health/ready')).json()).toMatchObject({
       changeBus: 'Changes reach other replicas late.',
     })
     redis = await startRedis(port, folder.path)
-    await vi.waitFor(async () => expect(await health(svc)).toMatchObject({ code: 200 }), {
+    await vi.waitFor(async () => expect(await getHealth(svc)).toMatchObject({ code: 200 }), {
       timeout: 20_000,
       interval: 100,
     })
@@ -96,14 +106,14 @@ testWith('redis')('GET /health reports cache and key-value store failed with Red
 })
 
 testWith('redis')('GET /health does not hang where Redis takes connections and never answers', async () => {
-  await using folder = await temporaryFolder()
-  const port = await freePort()
+  await using folder = await createTemporaryFolder()
+  const port = await findFreePort()
   const redis = await startRedis(port, folder.path)
   const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '1' })
   try {
-    expect((await health(svc)).code).toBe(200)
+    expect((await getHealth(svc)).code).toBe(200)
     redis.kill('SIGSTOP')
-    const report = await health(svc)
+    const report = await getHealth(svc)
 
     expect(report.code).toBe(503)
   } finally {
@@ -118,12 +128,12 @@ test('GET /health answers 503 while the directory of the storage cannot be writt
   await rm(join(svc.folder, 'cache'), { recursive: true, force: true })
   await writeFile(join(svc.folder, 'cache'), 'a file where the directory should be')
 
-  const down = await health(svc)
+  const down = await getHealth(svc)
   await rm(join(svc.folder, 'cache'))
-  const back = await health(svc)
+  const back = await getHealth(svc)
 
   expect(down.code).toBe(503)
-  expect(checkOf(down, 'storage')).toEqual({ name: 'storage', status: 'error', message: expect.any(String) })
+  expect(findCheck(down, 'storage')).toEqual({ name: 'storage', status: 'error', message: expect.any(String) })
   expect(back.code).toBe(200)
   expect(await readdir(join(svc.folder, 'cache'))).toEqual([])
 })
@@ -146,8 +156,8 @@ test('GET /health answers 503 while the disk is full or read-only', async () => 
   await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
   const folder = join(svc.folder, 'files')
   const storage = async () => {
-    const report = await health(svc)
-    return [report.code, checkOf(report, 'storage')?.status]
+    const report = await getHealth(svc)
+    return [report.code, findCheck(report, 'storage')?.status]
   }
 
   expect([await storage(), await readdir(folder)]).toEqual([[200, 'ok'], []])

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createHealthTimer } from '../../server/ops/health-checks.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { deep, failed, health, markerOf, namesOf, temporaryFolder } from '../kit/health.ts'
+import { checkNames, createTemporaryFolder, deepChecks, failedMarker, getHealth, markerPath } from '../kit/health.ts'
 
 /** A service whose every third check is deep. */
 let svc: TestApp
@@ -15,22 +15,22 @@ afterAll(() => svc[Symbol.asyncDispose]())
 test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
   'the marker of the health timer counts as absent when it says %j',
   async (content) => {
-    await writeFile(markerOf(svc.folder), content)
+    await writeFile(markerPath(svc.folder), content)
 
-    expect(namesOf(await health(svc))).toEqual(['quick_database'])
-    expect(JSON.parse(await readFile(markerOf(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 1 })
+    expect(checkNames(await getHealth(svc))).toEqual(['quick_database'])
+    expect(JSON.parse(await readFile(markerPath(svc.folder), 'utf8'))).toEqual({ failed: false, quickChecks: 1 })
   },
 )
 
 test('the marker of the health timer resets the timer when it is deleted', async () => {
-  await writeFile(markerOf(svc.folder), failed)
-  await rm(markerOf(svc.folder))
+  await writeFile(markerPath(svc.folder), failedMarker)
+  await rm(markerPath(svc.folder))
 
-  expect(namesOf(await health(svc))).toEqual(['quick_database'])
+  expect(checkNames(await getHealth(svc))).toEqual(['quick_database'])
 })
 
 test('the marker of the health timer outlives the process', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await createTemporaryFolder()
   const before = createHealthTimer(3, folder.path)
   await before.deepIsDue()
   await before.deepIsDue()
@@ -40,15 +40,15 @@ test('the marker of the health timer outlives the process', async () => {
 
 test('the health marker counts fifty concurrent requests and is never read half-written', async () => {
   await using svc = await startApp()
-  await health(svc)
+  await getHealth(svc)
   const reading = new AbortController()
-  const broken = readUntil(reading.signal, markerOf(svc.folder))
+  const broken = readUntil(reading.signal, markerPath(svc.folder))
 
-  const reports = await Promise.all(Array.from({ length: 49 }, () => health(svc)))
+  const reports = await Promise.all(Array.from({ length: 49 }, () => getHealth(svc)))
   reading.abort()
 
   expect(reports.every(({ code }) => code === 200)).toBe(true)
-  const deepOnes = reports.filter(({ checks }) => checks.length === deep.length).length
+  const deepOnes = reports.filter(({ checks }) => checks.length === deepChecks.length).length
   expect(deepOnes).toBeGreaterThanOrEqual(1)
   expect(deepOnes).toBeLessThanOrEqual(5)
   expect(await broken).toBe(0)
@@ -58,16 +58,16 @@ test('the health marker counts fifty concurrent requests and is never read half-
 })
 
 test('the health marker is incremented once by each of two processes', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await createTemporaryFolder()
   const timers = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
   await Promise.all(Array.from({ length: 40 }, (_, turn) => timers[turn % 2]?.deepIsDue()))
 
-  expect(JSON.parse(await readFile(markerOf(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
+  expect(JSON.parse(await readFile(markerPath(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
 })
 
 test('the health marker keeps a failure that another process found meanwhile', async () => {
-  await using folder = await temporaryFolder()
+  await using folder = await createTemporaryFolder()
   const [one, other] = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
   for (let round = 0; round < 10; round++) {
@@ -78,8 +78,8 @@ test('the health marker keeps a failure that another process found meanwhile', a
 })
 
 test('the health marker stays in memory where the folder is not writable', async () => {
-  await using folder = await temporaryFolder()
-  await mkdir(markerOf(folder.path))
+  await using folder = await createTemporaryFolder()
+  await mkdir(markerPath(folder.path))
   const timer = createHealthTimer(3, folder.path)
 
   expect([await timer.deepIsDue(), await timer.deepIsDue(), await timer.deepIsDue()]).toEqual([false, false, true])

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
-import { freePort } from '../kit/free-port.ts'
-import { checkOf, deep, health, namesOf } from '../kit/health.ts'
+import { findFreePort } from '../kit/free-port.ts'
+import { checkNames, deepChecks, findCheck, getHealth } from '../kit/health.ts'
 
 let deepSvc: TestApp
 let closed: TestApp
@@ -16,10 +16,10 @@ test('GET /health runs the full check every tenth time', async () => {
   await using svc = await startApp()
 
   const reports = []
-  for (let turn = 1; turn <= 20; turn++) reports.push(await health(svc))
+  for (let turn = 1; turn <= 20; turn++) reports.push(await getHealth(svc))
 
   const quick = Array.from({ length: 9 }, () => ['quick_database'])
-  expect(reports.map(namesOf)).toEqual([...quick, deep, ...quick, deep])
+  expect(reports.map(checkNames)).toEqual([...quick, deepChecks, ...quick, deepChecks])
   expect(new Set(reports.map(({ code, status }) => `${code} ${status}`))).toEqual(new Set(['200 healthy']))
 })
 
@@ -28,16 +28,16 @@ test('GET /health runs four deep checks in forty probes', async () => {
   const seen: string[][] = []
   svc.services.hooks.on('health-check', ({ results }) => void seen.push([...results.keys()]))
 
-  for (let probe = 1; probe <= 40; probe++) await health(svc)
+  for (let probe = 1; probe <= 40; probe++) await getHealth(svc)
 
-  expect(seen).toEqual([deep, deep, deep, deep])
+  expect(seen).toEqual([deepChecks, deepChecks, deepChecks, deepChecks])
 })
 
 test('GET /health reports result, duration and time of each check', async () => {
-  const report = await health(deepSvc)
+  const report = await getHealth(deepSvc)
 
   expect(report.checks).toEqual(
-    deep.map((name) => ({
+    deepChecks.map((name) => ({
       name,
       status: 'ok',
       message: expect.any(String),
@@ -50,19 +50,21 @@ test('GET /health reports result, duration and time of each check', async () => 
 })
 
 test.for([
-  { every: '1', expected: [deep, deep, deep] },
-  { every: '3', expected: [['quick_database'], ['quick_database'], deep, ['quick_database']] },
+  { every: '1', expected: [deepChecks, deepChecks, deepChecks] },
+  { every: '3', expected: [['quick_database'], ['quick_database'], deepChecks, ['quick_database']] },
 ])('GET /health runs a deep check every $every requests when told so', async ({ every, expected }) => {
   await using svc = await startApp({ HEALTH_DEEP_EVERY: every })
 
   const reports = []
-  for (const _ of expected) reports.push(namesOf(await health(svc)))
+  for (const _ of expected) reports.push(checkNames(await getHealth(svc)))
 
   expect(reports).toEqual(expected)
 })
 
 test('GET /health looks at no credential, and is open where external access is off', async () => {
-  const report = await health(closed, { headers: { authorization: 'Bearer rubbish', cookie: 'svc_session=rubbish' } })
+  const report = await getHealth(closed, {
+    headers: { authorization: 'Bearer rubbish', cookie: 'svc_session=rubbish' },
+  })
 
   expect(report.code).toBe(200)
 })
@@ -86,11 +88,11 @@ test('custom checks stand after the built-in ones, without a time where they giv
   addCheck(({ results }) => void results.set('queue', { name: 'queue', ...ok }))
   addCheck(async ({ results }) => void results.set('mail', { name: 'mail', ...ok, response_time: 3 }))
 
-  const report = await health(deepSvc)
+  const report = await getHealth(deepSvc)
 
-  expect(namesOf(report)).toEqual([...deep, 'queue', 'mail'])
-  expect(checkOf(report, 'queue')).toEqual({ name: 'queue', ...ok, response_time: null })
-  expect(checkOf(report, 'mail')).toEqual({ name: 'mail', ...ok, response_time: 3 })
+  expect(checkNames(report)).toEqual([...deepChecks, 'queue', 'mail'])
+  expect(findCheck(report, 'queue')).toEqual({ name: 'queue', ...ok, response_time: null })
+  expect(findCheck(report, 'mail')).toEqual({ name: 'mail', ...ok, response_time: 3 })
 })
 
 test('custom checks see the results before them, and overwrite by name', async () => {
@@ -100,12 +102,12 @@ test('custom checks see the results before them, and overwrite by name', async (
     results.set('cache', { name: 'cache', status: 'error', message: 'Too slow.', response_time: 900 })
   })
 
-  const report = await health(deepSvc)
+  const report = await getHealth(deepSvc)
 
-  expect(seen).toEqual(deep)
+  expect(seen).toEqual(deepChecks)
   expect(report).toMatchObject({ code: 503, status: 'unhealthy' })
-  expect(namesOf(report)).toEqual(deep)
-  expect(checkOf(report, 'cache')).toEqual({ name: 'cache', status: 'error', message: 'Too slow.' })
+  expect(checkNames(report)).toEqual(deepChecks)
+  expect(findCheck(report, 'cache')).toEqual({ name: 'cache', status: 'error', message: 'Too slow.' })
 })
 
 test('custom checks that fail make the next request deep, until one succeeds', async () => {
@@ -113,17 +115,17 @@ test('custom checks that fail make the next request deep, until one succeeds', a
   let status: 'ok' | 'error' = 'error'
   svc.services.hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }))
 
-  const before = [await health(svc), await health(svc), await health(svc)]
+  const before = [await getHealth(svc), await getHealth(svc), await getHealth(svc)]
   status = 'ok'
-  const after = [await health(svc), await health(svc)]
+  const after = [await getHealth(svc), await getHealth(svc)]
 
   expect(before.map(({ code, checks }) => [code, checks.length])).toEqual([
     [200, 1],
-    [503, deep.length + 1],
-    [503, deep.length + 1],
+    [503, deepChecks.length + 1],
+    [503, deepChecks.length + 1],
   ])
   expect(after.map(({ code, checks }) => [code, checks.length])).toEqual([
-    [200, deep.length + 1],
+    [200, deepChecks.length + 1],
     [200, 1],
   ])
 })
@@ -133,20 +135,20 @@ test('custom checks that throw or never end are failures, not a failed answer', 
     throw new Error('CANARY')
   })
 
-  const thrown = await health(deepSvc)
+  const thrown = await getHealth(deepSvc)
   stop()
   addCheck(() => new Promise(() => {}))
-  const endless = await health(deepSvc)
+  const endless = await getHealth(deepSvc)
 
   for (const report of [thrown, endless]) {
     expect(report.code).toBe(503)
-    expect(checkOf(report, 'custom')).toEqual({ name: 'custom', status: 'error', message: expect.any(String) })
+    expect(findCheck(report, 'custom')).toEqual({ name: 'custom', status: 'error', message: expect.any(String) })
     expect(JSON.stringify(report)).not.toContain('CANARY')
   }
 })
 
 test('without Redis a service starts with a warning and serves people and tokens', async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   await using svc = await startApp({ REDIS_URL: `redis://:CANARY@127.0.0.1:${port}` })
   const { token } = await svc.user()
   const ada = { username: 'ada', email: 'ada@example.org', name: 'Ada' }

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { newName } from '../kit/identity/names.ts'
-import { whileEnding } from '../kit/while-changing.ts'
+import { newName } from '../kit/identity/people.ts'
+import { whileEndingSessions } from '../kit/locks.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -165,7 +165,7 @@ test('choosing a language is not for tokens, nor for pages of others', async () 
 test('choosing a language does not revive a session that ends meanwhile', async () => {
   const { browser } = await signIn(svc, newName())
 
-  const { status } = await whileEnding(svc, () => change(browser, 'de_DE'))
+  const { status } = await whileEndingSessions(svc, () => change(browser, 'de_DE'))
 
   expect(status).toBe(200)
   expect(await svc.rows('select * from sessions')).toEqual([])

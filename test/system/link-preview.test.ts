@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
-import { page, startSite } from '../kit/net/site.ts'
+import { sendsPage, startSite } from '../kit/net/site.ts'
 
 const base = '/api/svc/v1/proxy/link-preview'
 const icon = await sharp({ create: { width: 32, height: 32, channels: 3, background: '#c00' } })
@@ -13,7 +13,7 @@ const photo = await sharp({ create: { width: 1200, height: 630, channels: 3, bac
   .jpeg()
   .toBuffer()
 
-const send = (type: string, bytes: Uint8Array | string) => page(bytes, { 'content-type': type })
+const send = (type: string, bytes: Uint8Array | string) => sendsPage(bytes, { 'content-type': type })
 
 let svc: TestApp
 let ada: TestUser
@@ -21,13 +21,13 @@ let site: Awaited<ReturnType<typeof startSite>>
 
 beforeAll(async () => {
   site = await startSite('127.0.0.2', {
-    '/': page('<link rel="icon" href="/bad.svg"><link rel="icon" href="/icon.png">'),
-    '/article': page(
+    '/': sendsPage('<link rel="icon" href="/bad.svg"><link rel="icon" href="/icon.png">'),
+    '/article': sendsPage(
       `<!doctype html><html><head><title>A &amp; B\n  C</title><meta name="description" content="later">
        <meta property="og:description" content="What it&#39;s about">
        <meta name="twitter:image" content="/icon.png"><meta name="image" property="og:image" content="/photo.jpg"></head><body><title>no</title>`,
     ),
-    '/bare': page('<p>nothing'),
+    '/bare': sendsPage('<p>nothing'),
     '/photo.jpg': send('image/jpeg', photo),
     '/icon.png': send('image/png', icon),
     '/bad.svg': send('image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'),
@@ -81,7 +81,7 @@ test('a page is read once, whoever asks for it', async () => {
   const again = await ask('metadata', url, other.token)
 
   expect(await again.json()).toMatchObject({ title: '127.0.0.2', description: null, isFallback: false })
-  expect(site.asked.filter((path) => path === '/bare')).toHaveLength(1)
+  expect(site.requestedPaths.filter((path) => path === '/bare')).toHaveLength(1)
 })
 
 describe('a page that many ask for at once', () => {
@@ -113,7 +113,7 @@ describe('a page that many ask for at once', () => {
     held[0]?.setHeader('content-type', 'text/html').end('<title>Slow</title>')
 
     for (const answer of answers) expect(await (await answer).json()).toMatchObject({ title: 'Slow' })
-    expect(site.asked.filter((path) => path === '/slow?once')).toHaveLength(1)
+    expect(site.requestedPaths.filter((path) => path === '/slow?once')).toHaveLength(1)
   })
 
   test('is not read on once nobody waits for it', async () => {

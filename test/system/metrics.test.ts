@@ -4,8 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../server/ops/metrics.ts'
 import { sampleMetrics } from '../../server/ops/metrics-sample.ts'
-import { limited } from '../kit/ai/limited.ts'
-import { answers, configFor, inTurn, question, refuses, stalls, startProvider } from '../kit/ai/provider.ts'
+import { limited } from '../kit/ai/limited-service.ts'
+import {
+  answers,
+  behavesInTurn,
+  buildQuestion,
+  refuses,
+  stalls,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { root } from '../kit/service-process.ts'
 
@@ -45,7 +53,7 @@ describe('GET /metrics', () => {
     const [{ model_id } = { model_id: '' }] = await svc.rows<{ model_id: string }>(
       'select model_id from ai_models limit 1',
     )
-    const body = { ...question('Hello', model_id) }
+    const body = { ...buildQuestion('Hello', model_id) }
     expect((await svc.send('POST', '/api/ai-req', { token: operator.token, body })).status).toBe(200)
     const after = await read()
 
@@ -122,8 +130,8 @@ describe('what the database and the disk are asked for now and then', () => {
 
     upstream.behave = stalls
     const gone = new AbortController()
-    const asked = app.send('POST', '/api/ai-req', { token, body: question(), signal: gone.signal }).catch(() => {})
-    await expect.poll(() => upstream.asked.length).toBe(1)
+    const asked = app.send('POST', '/api/ai-req', { token, body: buildQuestion(), signal: gone.signal }).catch(() => {})
+    await expect.poll(() => upstream.requests.length).toBe(1)
     await sample(app)
     const busy = await render(app)
     gone.abort()
@@ -151,12 +159,12 @@ describe('what the database and the disk are asked for now and then', () => {
 })
 
 test('a request that a provider is sent again is counted', async () => {
-  await using upstream = await startProvider(inTurn(refuses(503), answers('Good day.')))
-  await using config = await configFor(upstream.url)
+  await using upstream = await startProvider(behavesInTurn(refuses(503), answers('Good day.')))
+  await using config = await writeConfig(upstream.url)
   await using app = await startApp({ AI_CONFIG: config.file })
   const { token } = await app.user()
 
-  expect((await app.send('POST', '/api/ai-req', { token, body: question() })).status).toBe(200)
+  expect((await app.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
 
   expect(await app.services.metrics.render()).toMatch(/^svc_retries_total\{provider="local"\} 1$/m)
 })

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { startOwnRedis } from '../kit/parts/own-redis.ts'
+import { startOwnRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { startPair } from '../kit/realtime/replicas.ts'
 

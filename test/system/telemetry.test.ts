@@ -5,17 +5,25 @@ import { readEnv } from '../../server/config/env.ts'
 import { openLog } from '../../server/ops/log.ts'
 import { startPeriodicTasks } from '../../server/ops/periodic-tasks.ts'
 import { createTelemetry } from '../../server/ops/telemetry.ts'
-import { answers, callsTool, configFor, neverEnds, question, refuses, startProvider } from '../kit/ai/provider.ts'
+import {
+  answers,
+  buildQuestion,
+  callsTool,
+  neverEnds,
+  refuses,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { base, mediaType } from '../kit/json-api/client.ts'
-import { silentLog } from '../kit/log.ts'
-import { startToolServer, tool } from '../kit/mcp/hostile.ts'
+import { createSilentLog } from '../kit/log.ts'
+import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 import { readAttributes, startCollector } from '../kit/parts/collector.ts'
-import { ask as askInRoom, ended, roomWithAi } from '../kit/rooms/ai.ts'
+import { askRoomModel as askInRoom, createAiRoom, waitForAnswer } from '../kit/rooms/ai.ts'
 import { upload } from '../kit/rooms/attachments.ts'
-import { pdf } from '../kit/sample-files/pdf.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 const SOON = { timeout: 30_000, interval: 50 }
 const SERVER = 2
@@ -31,7 +39,9 @@ let ada: TestUser
 /** A service whose every trace is collected, with a model that may call a tool. */
 async function startTraced(hosts: string) {
   const mcpServers = [{ label: 'Foe', url: server.url, requireApproval: 'never' }]
-  const config = resources.use(await configFor(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }))
+  const config = resources.use(
+    await writeConfig(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }),
+  )
   const app = resources.use(
     await startApp({
       AI_CONFIG: config.file,
@@ -52,7 +62,7 @@ async function startTraced(hosts: string) {
 beforeAll(async () => {
   collector = resources.use(await startCollector())
   upstream = resources.use(await startProvider())
-  server = resources.use(await startToolServer([tool('echo')]))
+  server = resources.use(await startToolServer([buildTool('echo')]))
   svc = await startTraced(new URL(upstream.url).host)
   ada = await svc.user({ abilities: ['ai', 'read', 'write'] })
 })
@@ -64,7 +74,7 @@ const openTelemetry = ({ url }: { url: string }) =>
 const ask = (options: { text?: string; headers?: Record<string, string> } = {}) =>
   svc.send('POST', '/api/ai-req', {
     token: ada.token,
-    body: question(options.text),
+    body: buildQuestion(options.text),
     headers: options.headers ?? {},
   })
 
@@ -143,7 +153,7 @@ describe('a trace', () => {
     const gone = new AbortController()
     const headers = { accept: 'text/event-stream' }
     const response = await svc.send('POST', '/api/ai-req', {
-      ...{ token: ada.token, body: question(), headers, signal: gone.signal },
+      ...{ token: ada.token, body: buildQuestion(), headers, signal: gone.signal },
     })
     await response.body?.getReader().read()
     gone.abort()
@@ -164,8 +174,8 @@ describe('a trace', () => {
     expect(root.traceId).not.toBe(traceId)
     expect(root.parentSpanId).toBeUndefined()
     expect(root.links).toMatchObject([{ traceId, spanId }])
-    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('baggage')
-    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('tracestate')
+    expect(upstream.requests.at(-1)?.headers).not.toHaveProperty('baggage')
+    expect(upstream.requests.at(-1)?.headers).not.toHaveProperty('tracestate')
   })
 
   test('no header is taken for a trace that is none', async () => {
@@ -181,18 +191,18 @@ describe('a trace', () => {
     const { root, named } = await traceOf(await ask())
 
     const call = named('chat mock-1')
-    expect(upstream.asked.at(-1)?.headers['traceparent']).toBe(`00-${root.traceId}-${call?.spanId}-01`)
+    expect(upstream.requests.at(-1)?.headers['traceparent']).toBe(`00-${root.traceId}-${call?.spanId}-01`)
     expect(byTools.length).toBeGreaterThan(0)
     expect(byTools.filter(Boolean)).toEqual([])
 
     const other = await startTraced(new URL(server.url).host)
     const { token } = await other.user()
-    const response = await other.send('POST', '/api/ai-req', { token, body: question() })
+    const response = await other.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     const second = await traceOf(response)
 
     const tool = second.named('execute_tool foe_echo')
     expect(byTools.at(-1)).toBe(`00-${second.root.traceId}-${tool?.spanId}-01`)
-    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('traceparent')
+    expect(upstream.requests.at(-1)?.headers).not.toHaveProperty('traceparent')
   })
 
   test('a change has its statements within its transaction', async () => {
@@ -205,9 +215,9 @@ describe('a trace', () => {
 
   test('an answer in a room is a trace of its own with a link', async () => {
     upstream.behave = answers('Good day.')
-    const room = await roomWithAi({ svc })
+    const room = await createAiRoom({ svc })
     const asked = await askInRoom(room.admin, room.id, 'Hello')
-    await ended(room.admin, room.id)
+    await waitForAnswer(room.admin, room.id)
     const request = await vi.waitUntil(() => ofRequest(asked.headers.get('x-request-id')), SOON)
     const isLinked = ({ links }: typeof request) => links.some(({ spanId }) => spanIdsOf(request).includes(spanId))
     const spanIdsOf = ({ traceId }: typeof request) =>
@@ -221,7 +231,7 @@ describe('a trace', () => {
   })
 
   test('a job is a trace of its own', async () => {
-    await upload(svc, ada.token, pdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
+    await upload(svc, ada.token, makePdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
     const job = await vi.waitUntil(() => collector.spans().find(({ name }) => name === 'job extract-text'), SOON)
     const parts = collector.spans().filter(({ parentSpanId }) => parentSpanId === job.spanId)
 
@@ -300,7 +310,7 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
     ids.push(response.headers.get('x-request-id'))
   }
   const by = { token: eve.token }
-  const body = question(canary('prompt'))
+  const body = buildQuestion(canary('prompt'))
   const behaviours = [answers(canary('answer')), callsTool('foe_echo', `{"text":"${canary('argument')}"}`)]
   for (const behave of [...behaviours, refuses(400, canary('answer')), refuses(500, canary('answer'))]) {
     upstream.behave = behave
@@ -314,7 +324,7 @@ test('the collector is sent nothing that a person wrote, and no secret', async (
   await send('GET', `/${canary('path')}?${canary('query')}=1`)
   await send('GET', `/trpc/${canary('path')}?input=${encodeURIComponent(JSON.stringify(canary('query')))}`, by)
   await send('POST', '/api/svc/v1/rooms', { ...by, body: `{"${canary('content')}` })
-  await upload(svc, eve.token, pdf({ lines: [canary('content')] }), { name: `${canary('file')}.pdf` })
+  await upload(svc, eve.token, makePdf({ lines: [canary('content')] }), { name: `${canary('file')}.pdf` })
 
   await expect.poll(() => ids.filter((id) => ofRequest(id) === undefined), SOON).toEqual([])
   await expect.poll(countJobs, SOON).toBe(jobs + 1)
@@ -339,7 +349,7 @@ test('what repeats beside requests is a trace at each run', async () => {
   const fails = async () => {
     if (++runs > 1) throw new TypeError('canary')
   }
-  const options = { log: silentLog(), traces, firstRunMs: 1 }
+  const options = { log: createSilentLog(), traces, firstRunMs: 1 }
   const stop = startPeriodicTasks([{ name: 'unused files', period: 1, run: fails }], options)
   await expect.poll(() => runs, SOON).toBeGreaterThan(1)
   await stop()
@@ -365,7 +375,7 @@ test('a trace has a thousand parts at most, and none after its end', async () =>
 
 test('a stopping service flushes its telemetry, and keeps its terminal output', async () => {
   await using collector = await startCollector()
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using database = await cloneDatabase()
   const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', LOG_FORMAT: 'words' }
   await using service = startProcess({
@@ -379,7 +389,7 @@ test('a stopping service flushes its telemetry, and keeps its terminal output', 
 
   expect(collector.lines().map(({ body }) => body.stringValue)).toContain('stopping')
   expect(collector.sent[0]?.text).toContain('"stringValue":"ours"')
-  expect(service.said.out).toMatch(/INFO.*stopping/)
+  expect(service.output.out).toMatch(/INFO.*stopping/)
 })
 
 describe('a collector that takes nothing', () => {
@@ -401,7 +411,7 @@ describe('a collector that takes nothing', () => {
     const [{ model_id } = { model_id: '' }] = await app.rows<{ model_id: string }>(
       'select model_id from ai_models limit 1',
     )
-    const answered = await app.send('POST', '/api/ai-req', { token, body: question('Hello', model_id) })
+    const answered = await app.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model_id) })
 
     expect(answered.status).toBe(200)
     await app[Symbol.asyncDispose]()

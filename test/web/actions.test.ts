@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
@@ -37,7 +37,7 @@ describeWith('chromium')('what people do on the pages', () => {
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     const { id } = await addAccount(svc, 'dora')
-    await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf('dora'), id])
+    await svc.rows('update users set public_key = $1 where id = $2', [makePublicKey('dora'), id])
 
     await page.goto('/login?redirectUri=%2F%2Fevil.example')
     await signIn(page, 'dora')

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor, startProvider } from '../kit/ai/provider.ts'
+import { startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { adminShown, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
+import { expectFitting, openAdmin, showAdmin, waitForAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 
 let svc: TestApp
@@ -62,7 +62,7 @@ describeWith('chromium')('models in the administration', () => {
     await save('Add')
     await page.getByRole('link', { name: 'Llama', exact: true }).click()
     await page.getByRole('heading', { name: 'Llama' }).waitFor()
-    await adminShown(page)
+    await waitForAdmin(page)
 
     await page.getByRole('button', { name: 'Prices' }).click()
     await dialog.getByLabel('By tokens').check()
@@ -159,7 +159,7 @@ describeWith('chromium')('models in the administration', () => {
 
   test('values owned by the file show their line and are read-only', async () => {
     await using provider = await startProvider()
-    await using config = await configFor(provider.url)
+    await using config = await writeConfig(provider.url)
     const models = [
       { id: 'llama', label: 'Llama', external: true, groups: ['staff'], descriptions: { en_US: 'Small.' } },
     ]

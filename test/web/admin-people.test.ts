@@ -4,9 +4,9 @@ import { sections } from '../../facades/web/app/admin/sections.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
-import { run } from '../kit/command-line.ts'
+import { runCommand } from '../kit/command-line.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { adminShown, ageSessions, expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
+import { ageSessions, expectFitting, openAdmin, showAdmin, waitForAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { openSettings, showSettings } from '../kit/web/pages.ts'
 
@@ -20,7 +20,7 @@ const { de_DE: german, en_US: english } = builtInLabels
 
 /** Runs a command of the host over the service's own database. */
 const command = (...argv: string[]) =>
-  run(argv, { env: { DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder, DATABASE_POOL: '2' } })
+  runCommand(argv, { env: { DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder, DATABASE_POOL: '2' } })
 
 describeWith('chromium')('people in the administration', () => {
   test('whoever is no administrator sees no entry, finds no page and reads nothing', async () => {
@@ -128,7 +128,7 @@ describeWith('chromium')('people in the administration', () => {
     await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('newton')
     await page.getByRole('link', { name: 'newton', exact: true }).click()
     await page.getByRole('heading', { name: 'Isaac Newton' }).waitFor()
-    await adminShown(page)
+    await waitForAdmin(page)
     const act = async (name: string) => {
       await page.getByRole('button', { name, exact: true }).click()
       await page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
@@ -166,7 +166,7 @@ describeWith('chromium')('people in the administration', () => {
       expect(await focused()).toBe(name)
     }
     await page.reload()
-    await adminShown(page)
+    await waitForAdmin(page)
 
     await tabTo('Name, username or e-mail')
     await page.keyboard.type('keyes')
@@ -175,7 +175,7 @@ describeWith('chromium')('people in the administration', () => {
     await tabTo('keyes')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'The keyes' }).waitFor()
-    await adminShown(page)
+    await waitForAdmin(page)
     await tabTo('Change groups')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
@@ -255,7 +255,7 @@ describeWith('chromium')('people in the administration', () => {
         .getByRole('navigation', { name: 'Admin' })
         .getByRole('link', { name: english[name]!, exact: true })
         .click()
-      await adminShown(page)
+      await waitForAdmin(page)
     }
     const further = [...sizes].filter(([url]) => !first.has(url))
     expect(further.length).toBeGreaterThan(5)

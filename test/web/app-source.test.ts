@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { builtApp } from '../../facades/web/app-build.ts'
 import { AppDevServer } from '../../facades/web/app-dev.ts'
 import manifest from '../../package.json' with { type: 'json' }
-import { configFor } from '../kit/ai/provider.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { productionSettings } from '../kit/production.ts'
@@ -33,14 +33,14 @@ describeWith('chromium')('whoever works on the front end', () => {
 
 test('the sources of the front end are not served in production', async () => {
   const [, ...words] = manifest.scripts.dev.split(' ')
-  await using config = await configFor('http://127.0.0.1:1')
+  await using config = await writeConfig('http://127.0.0.1:1')
   await using service = startProcess(
     { ...productionSettings, AI_CONFIG: config.file, DATABASE_URL: 'postgresql://127.0.0.1:1/none' },
     [process.execPath, ...words],
   )
 
   expect(await service.ended).toBe(1)
-  expect(service.said.err).toContain('`npm run dev` serves no production')
+  expect(service.output.err).toContain('`npm run dev` serves no production')
 })
 
 test('where the packages folder is read-only, the front end is built elsewhere', async () => {

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   answers,
   beginStream,
+  behavesInTurn,
   breaksOff,
+  buildChunk,
   callsTool,
-  chunk,
-  configFor,
   endStream,
-  inTurn,
   neverEnds,
   refuses,
   startProvider,
+  writeConfig,
 } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { startToolServer } from '../kit/mcp/hostile.ts'
+import { startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -38,7 +38,7 @@ describeWith('chromium')('the answers of a chat', () => {
       { id: 'mock-2', label: 'Second' },
     ]
     const provider = { models, circuit: { failures: 1_000_000 } }
-    const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
+    const config = resources.use(await writeConfig(upstream.url, { provider, more: { mcpServers } }))
     svc = resources.use(await startApp({ AI_CONFIG: config.file }))
     await svc.host.mcp.sync()
     const [known] = await svc.host.mcp.tools()
@@ -49,7 +49,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
   beforeEach(async () => {
     upstream.behave = answers('Good day.')
-    upstream.asked.length = 0
+    upstream.requests.length = 0
     await chat.page.goto('/chat')
   })
 
@@ -63,7 +63,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByText('You stopped this answer.').waitFor()
-    await expect.poll(() => upstream.asked[0]?.abortedAt).toBeDefined()
+    await expect.poll(() => upstream.requests[0]?.abortedAt).toBeDefined()
     upstream.behave = answers('and done.')
     await page.getByRole('button', { name: 'Continue' }).click()
 
@@ -75,7 +75,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
   test('an interrupted answer keeps its text, and can be retried', async () => {
     const { page } = chat
-    upstream.behave = inTurn(breaksOff('error'), answers('All of it.'))
+    upstream.behave = behavesInTurn(breaksOff('error'), answers('All of it.'))
     await chat.ask('Break off')
     await page.getByText('The provider of the model did not answer.').waitFor()
     expect(await article('Half an').count()).toBe(1)
@@ -98,7 +98,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
   test('an edited question and a repeated answer stand beside the earlier ones', async () => {
     const { page } = chat
-    upstream.behave = inTurn(answers('Answer one.'), answers('Answer two.'), answers('Answer three.'))
+    upstream.behave = behavesInTurn(answers('Answer one.'), answers('Answer two.'), answers('Answer three.'))
     await chat.ask('How many?')
     await article('Answer one.').waitFor()
     await chat.answered()
@@ -113,7 +113,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await article('Answer three.').waitFor()
     await chat.answered()
 
-    expect(upstream.asked.at(-1)?.body.messages.map(({ content }) => content)).toEqual(['How few?'])
+    expect(upstream.requests.at(-1)?.body.messages.map(({ content }) => content)).toEqual(['How few?'])
     await page.reload()
     await article('Answer three.').waitFor()
     await page.getByRole('button', { name: 'Previous version' }).click()
@@ -133,7 +133,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await article('Good day.').waitFor()
     await chat.answered()
 
-    expect(upstream.asked[0]?.body.model).toBe('mock-2')
+    expect(upstream.requests[0]?.body.model).toBe('mock-2')
     await page.goto('/chat')
     await page.getByRole('combobox', { name: 'Model: Second' }).click()
     await page.getByRole('option', { name: /First/ }).click()
@@ -193,10 +193,10 @@ describeWith('chromium')('the answers of a chat', () => {
     const { page } = chat
     upstream.behave = (_, response) => {
       beginStream(response)
-      response.write(chunk({ delta: { reasoning_content: 'First I **think**.' } }))
-      response.write(chunk({ delta: { content: 'It is e4.' } }))
+      response.write(buildChunk({ delta: { reasoning_content: 'First I **think**.' } }))
+      response.write(buildChunk({ delta: { content: 'It is e4.' } }))
       const citation = { url: 'https://chess.example.org/e4', title: 'Openings', start_index: 0, end_index: 5 }
-      response.write(chunk({ delta: { annotations: [{ type: 'url_citation', url_citation: citation }] } }))
+      response.write(buildChunk({ delta: { annotations: [{ type: 'url_citation', url_citation: citation }] } }))
       endStream(response)
     }
     await chat.ask('Which move?')
@@ -217,7 +217,7 @@ describeWith('chromium')('the answers of a chat', () => {
     const { promise: isMarked, resolve } = Promise.withResolvers<void>()
     upstream.behave = async (_, response) => {
       beginStream(response)
-      response.write(chunk({ delta: { content: 'Begun' } }))
+      response.write(buildChunk({ delta: { content: 'Begun' } }))
       await isMarked
       response.destroy()
     }

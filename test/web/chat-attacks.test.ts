@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
@@ -85,7 +85,7 @@ describeWith('chromium')('what a model writes', () => {
 
   beforeAll(async () => {
     upstream = resources.use(await startProvider())
-    const config = resources.use(await configFor(upstream.url))
+    const config = resources.use(await writeConfig(upstream.url))
     svc = resources.use(await startApp({ AI_CONFIG: config.file }))
     chat = resources.use(await openChat(svc, 'ada'))
   })

@@ -3,17 +3,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
-import { expectAccessible } from '../kit/web/chromium.ts'
 import {
-  gptConversation,
-  gptTurn,
-  json,
+  buildGptConversation,
+  buildGptTurn,
+  buildZipBomb,
+  encodeJson,
   libreConversation,
   nestedLibreConversation,
+  packZip,
   richConversation,
-  zip,
-  zipBomb,
-} from '../kit/web/exports.ts'
+} from '../kit/web/chat-exports.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
 
 describeWith('chromium')('the import of conversations', () => {
   const resources = new AsyncDisposableStack()
@@ -42,10 +42,10 @@ describeWith('chromium')('the import of conversations', () => {
   test("ChatGPT's archive becomes conversations with versions, thoughts, tools and sources, once", async () => {
     await using chat = await openChat(svc, 'ada')
     const { page, complaints } = chat
-    const archive = zip({
-      'conversations.json': json([richConversation, gptTurn('other', 'Other things')]),
+    const archive = packZip({
+      'conversations.json': encodeJson([richConversation, buildGptTurn('other', 'Other things')]),
       'chat.html': Buffer.from('<html></html>'),
-      'user.json': json({ id: 'user-1', email: 'ada@example.org' }),
+      'user.json': encodeJson({ id: 'user-1', email: 'ada@example.org' }),
     })
     await page.getByRole('link', { name: 'Import conversations' }).click()
     await page.getByText('Room for 60 more conversations, of 60.').waitFor()
@@ -80,9 +80,13 @@ describeWith('chromium')('the import of conversations', () => {
     await using chat = await openChat(svc, 'ben')
     const { page } = chat
 
-    await choose(page, 'letter.json', json(libreConversation))
+    await choose(page, 'letter.json', encodeJson(libreConversation))
     await page.getByText('One conversation was taken.').waitFor()
-    await choose(page, 'both.zip', zip({ 'a.json': json(libreConversation), 'b.json': json(nestedLibreConversation) }))
+    await choose(
+      page,
+      'both.zip',
+      packZip({ 'a.json': encodeJson(libreConversation), 'b.json': encodeJson(nestedLibreConversation) }),
+    )
     await page.getByText('One was there already.').waitFor()
     await page.getByRole('heading', { name: 'Imported both.zip' }).waitFor()
 
@@ -99,37 +103,41 @@ describeWith('chromium')('the import of conversations', () => {
   test('what is damaged is listed, and the rest is taken', async () => {
     await using chat = await openChat(svc, 'cora')
     const { page } = chat
-    const whole = json([gptTurn('1', 'One'), gptTurn('2', 'Two'), gptTurn('3', 'Three')])
-    const circle = gptConversation('circle', 'Circle', {
+    const whole = encodeJson([buildGptTurn('1', 'One'), buildGptTurn('2', 'Two'), buildGptTurn('3', 'Three')])
+    const circle = buildGptConversation('circle', 'Circle', {
       q: { text: 'Reached' },
       a: { parent: 'b', role: 'assistant', text: 'Never' },
       b: { parent: 'a', text: 'Neither' },
     })
-    const strange = gptConversation('strange', 'Strange', {
+    const strange = buildGptConversation('strange', 'Strange', {
       q: { text: 'Asked' },
       x: { parent: 'q', role: 'oracle', text: 'Lost' },
       a: { parent: 'x', role: 'assistant', text: 'Answered' },
     })
-    const long = gptConversation(
+    const long = buildGptConversation(
       'long',
       'Long',
       Object.fromEntries(Array.from({ length: 501 }, (_, at) => [`m${at}`, { text: 'x' }])),
     )
     const files: [string, Buffer, RegExp][] = [
       ['cut.json', whole.subarray(0, whole.length - 300), /«cut.json» is damaged or ends too early/],
-      ['cut.zip', zip({ 'conversations.json': whole }).subarray(0, 200), /«cut.zip» is no whole ZIP archive/],
+      ['cut.zip', packZip({ 'conversations.json': whole }).subarray(0, 200), /«cut.zip» is no whole ZIP archive/],
       ['page.json', Buffer.from('<html><body>{"a": 1}</body></html>'), /«page.json» holds no conversations/],
-      ['empty.zip', zip({ 'readme.txt': Buffer.from('x') }), /«empty.zip» holds no conversations/],
-      ['circle.json', json([circle]), /«Circle»: 2 messages could not be read/],
-      ['strange.json', json([strange, 7, { title: 'No messages' }]), /«strange.json»: entry 3 is no conversation/],
+      ['empty.zip', packZip({ 'readme.txt': Buffer.from('x') }), /«empty.zip» holds no conversations/],
+      ['circle.json', encodeJson([circle]), /«Circle»: 2 messages could not be read/],
+      [
+        'strange.json',
+        encodeJson([strange, 7, { title: 'No messages' }]),
+        /«strange.json»: entry 3 is no conversation/,
+      ],
       [
         'bad.json',
         Buffer.from(`[{"mapping": nonsense}, ${whole.subarray(1)}`),
         /«bad.json»: conversation 1 is damaged/,
       ],
-      ['long.json', json([long]), /«Long» has 501 messages, which is more/],
-      ['bomb.zip', zipBomb('conversations.json', 1000), /«conversations.json» is damaged/],
-      ['big.zip', zipBomb('conversations.json', 1_174_405_120), /«big.zip» unpacks to more than 1 GB/],
+      ['long.json', encodeJson([long]), /«Long» has 501 messages, which is more/],
+      ['bomb.zip', buildZipBomb('conversations.json', 1000), /«conversations.json» is damaged/],
+      ['big.zip', buildZipBomb('conversations.json', 1_174_405_120), /«big.zip» unpacks to more than 1 GB/],
     ]
 
     for (const [name, buffer, complaint] of files) {
@@ -151,7 +159,7 @@ describeWith('chromium')('the import of conversations', () => {
   test('a stopped import keeps what it stored, and resumes later', async () => {
     await using chat = await openChat(svc, 'dora')
     const { page } = chat
-    const archive = json(Array.from({ length: 70 }, (_, at) => gptTurn(`c${at}`, `Chat ${at}`)))
+    const archive = encodeJson(Array.from({ length: 70 }, (_, at) => buildGptTurn(`c${at}`, `Chat ${at}`)))
     let calls = 0
     let isHeld = true
     await page.route('**/trpc/conversations.import**', async (route) => {

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
@@ -15,7 +15,7 @@ describeWith('chromium')('around a chat', () => {
   beforeAll(async () => {
     upstream = resources.use(await startProvider())
     const config = resources.use(
-      await configFor(upstream.url, {
+      await writeConfig(upstream.url, {
         more: { systemModels: { title_generation: 'mock-1', prompt_improvement: 'mock-1' } },
       }),
     )
@@ -54,7 +54,7 @@ describeWith('chromium')('around a chat', () => {
     await page.getByText('Read it.').waitFor()
     await chat.answered()
 
-    expect(JSON.stringify(upstream.asked.at(-1)?.body.messages)).toContain('Nine lives')
+    expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Nine lives')
     await page.reload()
     await page.getByRole('link', { name: 'notes.txt' }).waitFor()
   })
@@ -77,9 +77,9 @@ describeWith('chromium')('around a chat', () => {
     await page.reload()
     await page.getByText('Aye.').waitFor()
     await chat.ask('Again')
-    await expect.poll(() => upstream.asked.at(-1)?.body['temperature']).toBe(0.3)
+    await expect.poll(() => upstream.requests.at(-1)?.body['temperature']).toBe(0.3)
 
-    expect(upstream.asked.at(-1)?.body.messages[0]).toEqual({ role: 'system', content: 'Talk like a pirate.' })
+    expect(upstream.requests.at(-1)?.body.messages[0]).toEqual({ role: 'system', content: 'Talk like a pirate.' })
     const [{ prompt } = { prompt: '' }] = await svc.rows<{ prompt: string }>(
       "select system_prompt as prompt from conversations c join users u on u.id = c.user_id where username = 'ben'",
     )

@@ -2,11 +2,11 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { APPS_ON, addApp, agree, EXT_APPS, openSealed } from '../kit/apps/ext-app.ts'
+import { APPS_ON, addApp, EXT_APPS, establishConnection, openSealed } from '../kit/apps/ext-app.ts'
 import { addAccount, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
-import { later } from '../kit/clock.ts'
-import { publicKeyOf } from '../kit/identity/public-key.ts'
-import { page, startSite } from '../kit/net/site.ts'
+import { advanceClock } from '../kit/clock.ts'
+import { makePublicKey } from '../kit/identity/people.ts'
+import { sendsPage, startSite } from '../kit/net/site.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { openSettings, showSettings, signIn } from '../kit/web/pages.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   const bytes = await sharp({ create: { width: 96, height: 96, channels: 3, background: '#06c' } })
     .png()
     .toBuffer()
-  site = await startSite('127.0.0.2', { '/logo.png': page(bytes, { 'content-type': 'image/png' }) })
+  site = await startSite('127.0.0.2', { '/logo.png': sendsPage(bytes, { 'content-type': 'image/png' }) })
   svc = await startApp({ ...APPS_ON, LINK_PREVIEW_NETWORKS: '127.0.0.2', LINK_PREVIEW_PORTS: String(site.port) })
 })
 afterAll(async () => {
@@ -96,7 +96,7 @@ describeWith('chromium')('the page of consent', () => {
     )
     expect(altered.map((answer) => answer.status())).toEqual([404, 404])
     expect(await page.evaluate("document.querySelector('#logo').decode().then(() => 'shown')")).toBe('shown')
-    expect(site.asked).toEqual(['/logo.png'])
+    expect(site.requestedPaths).toEqual(['/logo.png'])
     expect(await page.isVisible('#passkey')).toBe(false)
     expect(await page.isVisible('.notice.loud')).toBe(false)
     await page.check('input[name=keys][value=given]')
@@ -209,7 +209,7 @@ describeWith('chromium')('the page of consent', () => {
 
     await page.goto(`/connect/${request}`)
     expect((await other.send('GET', `/connect/${request}`)).status, "another person's").toBe(400)
-    expect((await agree(other, request, {})).status).toBe(400)
+    expect((await establishConnection(other, request, {})).status).toBe(400)
     await ready(page)
     await page.click('#connect button')
     await page.waitForURL(/success/)
@@ -231,7 +231,7 @@ describeWith('chromium')('the page of consent', () => {
     await page.goto(`/connect/${request}`)
     await ready(page)
 
-    later(16 * 60_000)
+    advanceClock(16 * 60_000)
     try {
       await page.click('#connect button')
       const outcome = page.locator('#connect .outcome.wrong')
@@ -251,7 +251,7 @@ describeWith('chromium')('the page of consent', () => {
 
   test("a person signed out returns to the page by an app's longest address", async () => {
     const { id } = await addAccount(svc, 'katherine')
-    await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf('katherine'), id])
+    await svc.rows('update users set public_key = $1 where id = $2', [makePublicKey('katherine'), id])
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     const long = `https://portal.example${'/'.repeat(2048 - 22)}`

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import { cloneDatabase } from '../kit/database.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { PASSKEY } from '../kit/web/pages.ts'
 
 describeWith('chromium')('whoever starts the service for the first time', () => {
   test('comes from what it prints to the first answer with fewer than ten clicks', { timeout: 180_000 }, async () => {
     await using database = await cloneDatabase()
-    await using folder = await dataFolder()
+    await using folder = await createDataFolder()
     const settings = { NODE_ENV: 'development', DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
     await using service = startProcess(settings)
     await service.ready()
-    const { out } = service.said
+    const { out } = service.output
     const [, address = '', account = ''] = /^Open (http:\/\/127\.0\.0\.1:\d+) and sign in as (\w+)\./m.exec(out) ?? []
     const password = /Password\s+(\S+)/.exec(out)?.[1] ?? ''
     await using chromium = await openPage(address)

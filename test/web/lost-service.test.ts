@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { answers, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { answers, neverEnds, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
+import { findFreePort } from '../kit/free-port.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { makeKeys, signIn } from '../kit/web/pages.ts'
@@ -14,19 +14,19 @@ import { makeKeys, signIn } from '../kit/web/pages.ts'
 async function openAnswer() {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider(neverEnds))
-  const config = resources.use(await configFor(provider.url))
+  const config = resources.use(await writeConfig(provider.url))
   const database = resources.use(await cloneDatabase())
-  const folder = resources.use(await dataFolder())
+  const folder = resources.use(await createDataFolder())
   const settings = {
     NODE_ENV: 'development',
     DATABASE_URL: database.url,
     DATA_DIR: folder.path,
     AI_CONFIG: config.file,
   }
-  const own = { ...settings, PORT: String(await freePort()) }
+  const own = { ...settings, PORT: String(await findFreePort()) }
   const service = resources.use(startProcess(own))
   const url = await service.ready()
-  const password = /Password\s+(\S+)/.exec(service.said.out)?.[1] ?? ''
+  const password = /Password\s+(\S+)/.exec(service.output.out)?.[1] ?? ''
   const chromium = resources.use(await openPage(url))
   const { page } = chromium
   await page.clock.install()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
-import { settingsShown } from '../kit/web/pages.ts'
+import { waitForSettings } from '../kit/web/pages.ts'
 
 describeWith('chromium')('a page that lacks a file of its own', () => {
   test('reloads if there is a newer front end, and shows the requested view', async () => {
@@ -23,7 +23,7 @@ describeWith('chromium')('a page that lacks a file of its own', () => {
 
     await page.getByRole('link', { name: 'Settings' }).first().click()
 
-    await settingsShown(page)
+    await waitForSettings(page)
     expect(await page.evaluate('globalThis.isOpenedBefore')).toBeUndefined()
   })
 
@@ -41,6 +41,6 @@ describeWith('chromium')('a page that lacks a file of its own', () => {
     expect(await page.evaluate('globalThis.isOpenedBefore')).toBe(true)
     await page.context().setOffline(false)
     await page.getByRole('button', { name: 'Try again' }).click()
-    await settingsShown(page)
+    await waitForSettings(page)
   })
 })

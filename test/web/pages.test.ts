@@ -3,14 +3,14 @@ import { startApp } from '../kit/app.ts'
 import { signIn as signInBy } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { givePair } from '../kit/web/given-pair.ts'
-import { makeKeys, newcomer, PASSKEY, showSettings, signIn, signOut } from '../kit/web/pages.ts'
+import { injectKeyPair } from '../kit/web/crypto.ts'
+import { makeKeys, PASSKEY, showSettings, signIn, signOut, startWithNewcomer } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
   test('somebody comes from the first sign-in to their chats, and stays known', {
     timeout: 180_000,
   }, async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
     const { page, requests, complaints } = chromium
 
@@ -45,7 +45,7 @@ describeWith('chromium')('in a real browser', () => {
   })
 
   test('a page before the front end boots in the specified order', async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
 
     await signIn(chromium.page)
@@ -63,7 +63,7 @@ describeWith('chromium')('in a real browser', () => {
   })
 
   test('the keys stay locked until the right passkey is entered', async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     await signIn(page)
@@ -90,7 +90,7 @@ describeWith('chromium')('in a real browser', () => {
   })
 
   test('the recovery code gives the passkey back, and a renewed one takes its place', async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     await signIn(page)
@@ -120,7 +120,7 @@ describeWith('chromium')('in a real browser', () => {
   })
 
   test('who has lost both may start anew, with a fresh sign-in', async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     await signIn(page)
@@ -140,7 +140,7 @@ describeWith('chromium')('in a real browser', () => {
     ['is pasted into its fields', 'true', PASSKEY, 0],
     ['is typed into its fields, not pasted, and a sentence says so,', 'false', '', 1],
   ] as const)('a passkey %s where the setting wants that', async ([, setting, pasted, sentences]) => {
-    await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: setting })
+    await using svc = await startWithNewcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: setting })
     await using chromium = await openPage(svc.url, { permissions: ['clipboard-read', 'clipboard-write'] })
     const { page, complaints } = chromium
     const tryToPaste = async (selector: string) => {
@@ -149,7 +149,7 @@ describeWith('chromium')('in a real browser', () => {
       return page.inputValue(selector)
     }
     const said = (id: string) => page.locator(`${id} p`, { hasText: 'pasting is switched off' }).count()
-    await givePair(page)
+    await injectKeyPair(page)
     await signIn(page)
 
     await page.goto('/handshake')
@@ -178,7 +178,7 @@ describeWith('chromium')('in a real browser', () => {
   })
 
   test('a passkey cannot be dropped where pasting is forbidden', async () => {
-    await using svc = await newcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false' })
+    await using svc = await startWithNewcomer({ APP_SECURITY_PASSKEY_ALLOW_PASTE: 'false' })
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     await signIn(page)
@@ -201,7 +201,7 @@ describeWith('chromium')('in a real browser', () => {
   })
 
   test("the pages follow the browser's language and colours, and fit a phone", async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url, {
       locale: 'de-DE',
       colorScheme: 'dark',
@@ -223,7 +223,7 @@ describeWith('chromium')('in a real browser', () => {
 
 describe('the pages', () => {
   test('the pages submit no form before its script has loaded', async () => {
-    await using svc = await newcomer()
+    await using svc = await startWithNewcomer()
     const { browser } = await signInBy(svc, 'bea', { known: false })
 
     const { text } = await browser.send('GET', '/handshake')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, callsTool, configFor, neverEnds, startProvider } from '../kit/ai/provider.ts'
+import { answers, callsTool, neverEnds, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { startToolServer } from '../kit/mcp/hostile.ts'
+import { startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
@@ -19,7 +19,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     upstream = resources.use(await startProvider())
     const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
     const provider = { models: [{ id: 'mock-1', label: 'First', tools: ['mail_echo'] }] }
-    const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
+    const config = resources.use(await writeConfig(upstream.url, { provider, more: { mcpServers } }))
     svc = resources.use(await startApp({ AI_CONFIG: config.file }))
     await svc.host.mcp.sync()
     const [known] = await svc.host.mcp.tools()
@@ -41,7 +41,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     expect(await running(cyd).getByRole('button', { name: 'Stop' }).count()).toBe(0)
 
     await running(ben).getByRole('button', { name: 'Stop' }).click()
-    await expect.poll(() => upstream.asked.at(-1)?.abortedAt).toBeDefined()
+    await expect.poll(() => upstream.requests.at(-1)?.abortedAt).toBeDefined()
     for (const each of [ada, ben, cyd]) await running(each).waitFor({ state: 'detached' })
   })
 
@@ -50,7 +50,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     await ben.say('@svc Count on')
     await running(ada).getByText('more more').waitFor()
     await running(ada).getByRole('button', { name: 'Stop' }).click()
-    await expect.poll(() => upstream.asked.at(-1)?.abortedAt).toBeDefined()
+    await expect.poll(() => upstream.requests.at(-1)?.abortedAt).toBeDefined()
     await running(cyd).waitFor({ state: 'detached' })
   })
 
@@ -87,7 +87,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     await expectAccessible(ben.page)
     await ben.page.locator('.room-foot').getByRole('button', { name: 'Send', exact: true }).click()
     await cyd.said('Nine ships.').waitFor()
-    const told = JSON.stringify(upstream.asked.at(-1)?.body)
+    const told = JSON.stringify(upstream.requests.at(-1)?.body)
     for (const text of ['The list of the day', 'Nine ships lie here', 'How many ships?']) expect(told).toContain(text)
 
     await cyd.said('Nine ships.').hover()

@@ -3,14 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { accountsFile } from '../../server/login/accounts.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { freePort } from '../kit/free-port.ts'
+import { findFreePort } from '../kit/free-port.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
-import { startOwnRedis } from '../kit/parts/own-redis.ts'
+import { startOwnRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { join, newPerson } from '../kit/rooms/messages.ts'
-import { dataFolder, startProcess } from '../kit/service-process.ts'
+import { addMember, createPerson } from '../kit/rooms/messages.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 import { addCopies, gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
@@ -24,9 +24,9 @@ const SLOW = { timeout: 120_000, interval: 500 }
 /** Two replicas behind a load balancer, and a third one that tests ask directly. */
 async function openWorld() {
   await using resources = new AsyncDisposableStack()
-  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await dataFolder())]
+  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await createDataFolder())]
   const redis = resources.use(await startOwnRedis())
-  const ports = [await freePort(), await freePort()]
+  const ports = [await findFreePort(), await findFreePort()]
   const balancer = resources.use(await startHaproxy(ports))
   const shared = { DATABASE_URL: database.url, REDIS_URL: redis.url, APP_KEY, BASE_URL: balancer.url }
   const svc = resources.use(await startJsonApi({ ...shared, DATABASE_POOL: '5' }))
@@ -63,7 +63,7 @@ async function fillRoom({ svc }: World) {
   )
   const { id = '', content = '' } = room ?? {}
   await addCopies(svc, 'Square', HISTORY)
-  const joining = Array.from({ length: MEMBERS }, async () => join(svc, id, 'editor', await newPerson(svc)))
+  const joining = Array.from({ length: MEMBERS }, async () => addMember(svc, id, 'editor', await createPerson(svc)))
   const tokens = (await Promise.all(joining)).map(({ token }) => token)
   const compose = () => ({ room: id, clientId: randomUUID(), content, keyEpoch: 0, thread: null, attachments: [] })
   return { tokens, compose }

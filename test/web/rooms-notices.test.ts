@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -16,7 +16,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
 
   beforeAll(async () => {
     upstream = resources.use(await startProvider())
-    const config = resources.use(await configFor(upstream.url))
+    const config = resources.use(await writeConfig(upstream.url))
     svc = resources.use(await startApp({ AI_CONFIG: config.file }))
     const rules = join(svc.folder, 'announcements', 'rules')
     await mkdir(rules, { recursive: true })
@@ -30,7 +30,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
     const { page } = ada
     upstream.behave = answers('One.')
     await svc.host.limits.set({ name: 'few calls', for: 'user:adaa', cap: 1, unit: 'requests', per: 'day' })
-    const asked = upstream.asked.length
+    const asked = upstream.requests.length
     await ada.say('@svc First?')
     await ada.said('One.').waitFor()
     await page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('@svc Second?')
@@ -41,7 +41,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
     await page.getByRole('alert').getByText('A usage limit is reached.').waitFor()
     await ben.said('Second?').waitFor()
     await expectAccessible(page)
-    expect(upstream.asked.length).toBe(asked + 1)
+    expect(upstream.requests.length).toBe(asked + 1)
     await ada.say('Nobody asks now')
     await ben.said('Nobody asks now').waitFor()
     await page.getByText('A usage limit is reached.').waitFor({ state: 'detached' })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { answers, configFor, startProvider } from '../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { ownDatabase, watchRedis } from '../kit/parts/redis.ts'
+import { redisDatabaseUrl, watchRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { gatherInRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
@@ -22,8 +22,8 @@ describeWith('chromium')('rooms in two browsers', () => {
 
   beforeAll(async () => {
     upstream = resources.use(await startProvider())
-    const config = resources.use(await configFor(upstream.url))
-    const redisUrl = inject('redisUrl') ? ownDatabase(2) : undefined
+    const config = resources.use(await writeConfig(upstream.url))
+    const redisUrl = inject('redisUrl') ? redisDatabaseUrl(2) : undefined
     if (redisUrl !== undefined) redis = resources.use(await watchRedis(redisUrl))
     const settings = { AI_CONFIG: config.file, LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) }
     svc = resources.use(await startApp(settings))
@@ -144,7 +144,7 @@ describeWith('chromium')('rooms in two browsers', () => {
 
     await ben.said('Seven of them.').waitFor()
     await ada.said('Seven of them.').waitFor()
-    const told = JSON.stringify(upstream.asked.at(-1)?.body)
+    const told = JSON.stringify(upstream.requests.at(-1)?.body)
     expect(told).toContain('Canary of a prompt')
     expect(told).toContain('How many?')
     expect(told).not.toContain('canary')

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { limited, requests } from '../kit/ai/limited.ts'
+import { limited, requestLimit } from '../kit/ai/limited-service.ts'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -99,7 +99,7 @@ describeWith('chromium')('the limits of groups, models and providers in the sett
   test('are distinguished by their subject, which need not be the person', async () => {
     await using world = await limited(
       ['group', 'model:mock-1', 'provider:local', 'user'].map((subject) => ({
-        ...requests,
+        ...requestLimit,
         name: `of ${subject.replace(':', ' ')}`,
         for: subject,
       })),

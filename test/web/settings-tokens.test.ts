@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings, settingsShown, showSettings } from '../kit/web/pages.ts'
+import { openSettings, showSettings, waitForSettings } from '../kit/web/pages.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -30,7 +30,7 @@ describeWith('chromium')('the tokens in the settings', () => {
     expect(request).toContain(`Bearer ${token}`)
     expect(await page.getByRole('link', { name: 'API documentation' }).getAttribute('href')).toBe('/docs')
     await page.reload()
-    await settingsShown(page)
+    await waitForSettings(page)
     expect(await page.locator('output').count()).toBe(0)
     expect(complaints).toEqual([])
   })

@@ -6,7 +6,7 @@ import { openBrowser, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings, settingsShown, showSettings, signIn } from '../kit/web/pages.ts'
+import { openSettings, showSettings, signIn, waitForSettings } from '../kit/web/pages.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -29,12 +29,12 @@ describeWith('chromium')('the settings', () => {
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor()
     await page.waitForURL(/\/settings\/profile$/)
-    await settingsShown(page)
+    await waitForSettings(page)
     expect(await page.title()).toBe('Profile · svc')
     const parts = page.getByRole('navigation', { name: 'Parts of the settings' }).getByRole('link')
     for (const name of await parts.allTextContents()) {
       await parts.filter({ hasText: name }).click()
-      await settingsShown(page)
+      await waitForSettings(page)
       expect(await page.getByRole('link', { name, exact: true }).getAttribute('aria-current')).toBe('page')
     }
     await page.goBack()
@@ -321,7 +321,7 @@ describeWith('chromium')('the settings', () => {
     await page.getByRole('radio', { name: 'As the system has it' }).click()
     await expect.poll(ground).toBe(light)
     await page.reload()
-    await settingsShown(page)
+    await waitForSettings(page)
     expect(await ground()).toBe(light)
   })
 })

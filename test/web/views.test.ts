@@ -10,7 +10,7 @@ import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { makeKeys, PASSKEY, settingsShown, signIn } from '../kit/web/pages.ts'
+import { makeKeys, PASSKEY, signIn, waitForSettings } from '../kit/web/pages.ts'
 
 const wide = { width: 1280, height: 900 }
 const narrow = { width: 360, height: 740 }
@@ -239,7 +239,7 @@ async function judgeSettings({ page, judge, t }: Views, account: string) {
   await fillSettings(account)
   for (const section of sections) {
     await page.goto(`/settings/${section}`)
-    await settingsShown(page)
+    await waitForSettings(page)
     await judge(`the settings: ${section}`)
   }
   await page.goto('/settings/tokens')
@@ -356,7 +356,7 @@ describeWith('chromium')('the keyboard alone', () => {
     await page.getByText('You wrote 5 words').waitFor()
     await tabTo(/^Settings$/)
     await keyboard.press('Enter')
-    await settingsShown(page)
+    await waitForSettings(page)
     await tabTo(/^Appearance$/)
     await keyboard.press('Enter')
     await page.waitForURL(/appearance/)

@@ -1,19 +1,19 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { recordsOf } from '../../kit/ai/asked-provider.ts'
-import { key } from '../../kit/ai/protocols.ts'
+import { PROVIDER_KEY } from '../../kit/ai/protocols.ts'
 import {
   type Behaviour,
   canary,
-  configFor,
-  json,
   refuses,
   replies,
+  sendJson,
   stalls,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
+import { readUsageRecords } from '../../kit/ai/provider-service.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { pdf } from '../../kit/sample-files/pdf.ts'
+import { makePdf } from '../../kit/sample-files/pdf.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -24,12 +24,12 @@ const adapters = ['anthropic', 'google', 'openai', 'openai-compatible', 'mistral
 
 /** Counts tokens in the format of each kind of provider. */
 const counts: Behaviour = ({ path }, response) =>
-  path.includes(':countTokens') ? json(response, { totalTokens: 42 }) : json(response, { input_tokens: 42 })
+  path.includes(':countTokens') ? sendJson(response, { totalTokens: 42 }) : sendJson(response, { input_tokens: 42 })
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider(counts))
   const providers = adapters.map((adapter) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: [{ id: `of-${adapter}`, upstreamId: 'up-1', label: adapter, external: true }],
   }))
   const slow = {
@@ -37,19 +37,22 @@ beforeAll(async () => {
     models: [{ id: 'of-slow', label: 'Slow', external: true }],
   }
   const twofold = {
-    ...{ id: 'twofold', adapter: 'anthropic', apiUrl: `${upstream.url}/first`, apiKey: key },
-    ...{ servers: [{ apiUrl: `${upstream.url}/second`, apiKey: key }], circuit: { failures: 1, openFor: '1h' } },
+    ...{ id: 'twofold', adapter: 'anthropic', apiUrl: `${upstream.url}/first`, apiKey: PROVIDER_KEY },
+    ...{
+      servers: [{ apiUrl: `${upstream.url}/second`, apiKey: PROVIDER_KEY }],
+      circuit: { failures: 1, openFor: '1h' },
+    },
     models: [{ id: 'of-twofold', label: 'Twofold', external: true }],
   }
   const more = { providers: [...providers, slow, twofold], systemModels: {} }
-  const config = resources.use(await configFor(upstream.url, { more }))
+  const config = resources.use(await writeConfig(upstream.url, { more }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   client = await newClient()
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
   upstream.behave = counts
-  upstream.asked.length = 0
+  upstream.requests.length = 0
 })
 
 const newClient = async () => new Anthropic({ apiKey: (await svc.user()).token, baseURL: svc.url, maxRetries: 0 })
@@ -64,31 +67,31 @@ const estimate = { input_tokens: expect.any(Number), estimated: true }
 
 test('Anthropic counts what it would be asked, with its key, and nothing is recorded', async () => {
   expect(await count()).toEqual(exact)
-  const [{ path, headers, body } = {}] = upstream.asked
+  const [{ path, headers, body } = {}] = upstream.requests
   expect(path).toBe('/v1/anthropic/messages/count_tokens')
-  expect(headers).toMatchObject({ 'x-api-key': key, 'anthropic-version': '2023-06-01' })
+  expect(headers).toMatchObject({ 'x-api-key': PROVIDER_KEY, 'anthropic-version': '2023-06-01' })
   expect(Object.keys(body ?? {}).sort()).toEqual(['messages', 'model', 'system', 'tools'])
   expect(body).toMatchObject({ model: 'up-1', system: [{ text: 'Be kind.' }], tools: [{ name: 'weather' }] })
   expect(JSON.stringify(body?.messages)).toContain('How do you do?')
-  expect([upstream.asked.length, await recordsOf(svc)]).toEqual([1, []])
+  expect([upstream.requests.length, await readUsageRecords(svc)]).toEqual([1, []])
 })
 
 test('Google and OpenAI count what they would be asked, too; other providers count nothing', async () => {
   expect([await count('google'), await count('openai')]).toEqual([exact, exact])
-  const [google, openAi] = upstream.asked
+  const [google, openAi] = upstream.requests
   expect(google).toMatchObject({
     path: '/v1/google/models/up-1:countTokens',
-    headers: { 'x-goog-api-key': key },
+    headers: { 'x-goog-api-key': PROVIDER_KEY },
     body: { generateContentRequest: { model: 'models/up-1', contents: [{ role: 'user' }] } },
   })
   expect(openAi).toMatchObject({
     path: '/v1/openai/responses/input_tokens',
-    headers: { authorization: `Bearer ${key}` },
+    headers: { authorization: `Bearer ${PROVIDER_KEY}` },
     body: { model: 'up-1', tools: [{ name: 'weather' }] },
   })
   expect(openAi?.body).not.toHaveProperty('store')
   expect([await count('openai-compatible'), await count('mistral')]).toEqual([estimate, estimate])
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
 })
 
 test.for<[string, Behaviour]>([
@@ -102,7 +105,7 @@ test.for<[string, Behaviour]>([
   upstream.behave = behave
   const told = await count()
   expect([told, JSON.stringify(told)]).toEqual([estimate, expect.not.stringContaining(canary)])
-  expect(upstream.asked).toHaveLength(1)
+  expect(upstream.requests).toHaveLength(1)
 })
 
 test('a counter that says nothing in time is not waited for', async () => {
@@ -111,7 +114,7 @@ test('a counter that says nothing in time is not waited for', async () => {
 })
 
 test('a failing server gets no count requests, and another one counts instead', async () => {
-  const paths = () => upstream.asked.splice(0).map(({ path }) => path.replace('/v1/', ''))
+  const paths = () => upstream.requests.splice(0).map(({ path }) => path.replace('/v1/', ''))
   const fail = (...broken: string[]) => {
     upstream.behave = (asked, response) =>
       (broken.some((name) => asked.path.includes(name)) ? refuses(500) : counts)(asked, response)
@@ -127,7 +130,7 @@ test('a failing server gets no count requests, and another one counts instead', 
 })
 
 test('files are estimated at the most that providers may count for them', async () => {
-  const data = pdf({ lines: Array<string>(30).fill('Short.') }).toString('base64')
+  const data = makePdf({ lines: Array<string>(30).fill('Short.') }).toString('base64')
   const document = { type: 'document' as const, source: { type: 'base64' as const, media_type, data } }
   const told = await client.messages.countTokens({
     model: 'of-mistral',
@@ -142,5 +145,5 @@ test('providers count 100 times a minute for one person, and the rest is estimat
   const mine = await newClient()
   const told = await Promise.all(Array.from({ length: 103 }, () => count('anthropic', mine)))
   expect(told.filter((answer) => 'estimated' in answer && answer.estimated)).toHaveLength(3)
-  expect([upstream.asked.length, await count()]).toEqual([100, exact])
+  expect([upstream.requests.length, await count()]).toEqual([100, exact])
 })

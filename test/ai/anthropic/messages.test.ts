@@ -1,27 +1,36 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
-import { answers, beginStream, breaksOff, canary, chunk, endStream, neverEnds, refuses } from '../../kit/ai/provider.ts'
+import {
+  answers,
+  beginStream,
+  breaksOff,
+  buildChunk,
+  canary,
+  endStream,
+  neverEnds,
+  refuses,
+} from '../../kit/ai/provider.ts'
+import { readUsageRecords, startWithProvider } from '../../kit/ai/provider-service.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let client: Anthropic
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day to you.'))
+  app = await startWithProvider(answers('Good day to you.'))
   await app.svc.changeCatalogue(`update ai_models set input = '{text,image}'`)
   client = new Anthropic({ apiKey: app.token, baseURL: app.svc.url })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
 })
 
 const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'How do you do?' }]
 const question = { model: 'mock-1', max_tokens: 100, messages }
 const create = (more: object = {}) => client.messages.create({ ...question, ...more, stream: false })
-const bodies = () => app.upstream.asked.map(({ body }) => body)
+const bodies = () => app.upstream.requests.map(({ body }) => body)
 const refusedBy = (work: PromiseLike<unknown>) =>
   work.then(
     () => undefined,
@@ -75,9 +84,9 @@ test('the events of a message begin, grow and end each block, then usage', async
 test('thinking comes in a block of its own, whole and as it streams', async () => {
   app.upstream.behave = (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { reasoning_content: 'Hm, ' } }))
-    response.write(chunk({ delta: { reasoning_content: 'well.' } }))
-    response.write(chunk({ delta: { content: 'Fine.' } }))
+    response.write(buildChunk({ delta: { reasoning_content: 'Hm, ' } }))
+    response.write(buildChunk({ delta: { reasoning_content: 'well.' } }))
+    response.write(buildChunk({ delta: { content: 'Fine.' } }))
     endStream(response)
   }
   const message = await client.messages.stream(question).finalMessage()
@@ -160,7 +169,7 @@ test.for<[name: string, body: object, status: number, type: string, message: str
   expect(error).toBeInstanceOf(Anthropic.APIError)
   expect(error).toMatchObject({ status, requestID: expect.any(String) })
   expect(error.error).toMatchObject({ type: 'error', error: { type, message: expect.stringContaining(message) } })
-  expect(app.upstream.asked).toEqual([])
+  expect(app.upstream.requests).toEqual([])
 })
 
 test("a caller without a good token is refused in Anthropic's words by any header", async () => {
@@ -176,10 +185,10 @@ test("a caller without a good token is refused in Anthropic's words by any heade
 })
 
 test('a call by this face leaves the same record as one by any other', async () => {
-  const before = (await recordsOf(app.svc)).length
+  const before = (await readUsageRecords(app.svc)).length
   await create()
 
-  expect((await recordsOf(app.svc)).slice(before)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+  expect((await readUsageRecords(app.svc)).slice(before)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
 test("the client of Anthropic lists its user's models at the shared address", async () => {
@@ -193,7 +202,7 @@ test("the client of Anthropic lists its user's models at the shared address", as
 })
 
 test('tokens are estimated rather too high without any call, bill or answer', async () => {
-  const before = (await recordsOf(app.svc)).length
+  const before = (await readUsageRecords(app.svc)).length
   const tools = [{ name: 'weather', description: 'x'.repeat(400), input_schema: { type: 'object' as const } }]
   const count = (more: object) => client.messages.countTokens({ model: 'mock-1', messages, ...more })
 
@@ -206,7 +215,7 @@ test('tokens are estimated rather too high without any call, bill or answer', as
   const { token } = await app.svc.user({ abilities: ['read'] })
   const unable = new Anthropic({ apiKey: token, baseURL: app.svc.url })
   expect(await refusedBy(unable.messages.countTokens({ model: 'mock-1', messages }))).toMatchObject({ status: 403 })
-  expect([await recordsOf(app.svc), app.upstream.asked]).toMatchObject([{ length: before }, []])
+  expect([await readUsageRecords(app.svc), app.upstream.requests]).toMatchObject([{ length: before }, []])
 })
 
 describe('a provider that fails', () => {
@@ -216,14 +225,14 @@ describe('a provider that fails', () => {
 
     expect(error).toMatchObject({ status: 500, type: 'api_error' })
     expect(String(error)).not.toContain(canary)
-    expect(app.upstream.asked).toHaveLength(3)
+    expect(app.upstream.requests).toHaveLength(3)
   })
 
   test("a stream that breaks off is the client's error, and is not retried", async () => {
     app.upstream.behave = breaksOff('reset')
 
     expect(await refusedBy(client.messages.stream(question).finalMessage())).toMatchObject({ type: 'api_error' })
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
   })
 })
 
@@ -232,5 +241,5 @@ test('a client that goes away ends the call of the provider', async () => {
   const stream = client.messages.stream(question)
   for await (const { type } of stream) if (type === 'content_block_delta') break
   stream.abort()
-  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => app.upstream.requests[0]?.abortedAt).toBeDefined()
 })

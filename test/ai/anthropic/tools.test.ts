@@ -3,20 +3,20 @@ import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startWith } from '../../kit/ai/asked-provider.ts'
-import { answers, callsTool, json, refuses } from '../../kit/ai/provider.ts'
+import { answers, callsTool, refuses, sendJson } from '../../kit/ai/provider.ts'
+import { startWithProvider } from '../../kit/ai/provider-service.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let client: Anthropic
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day.'))
+  app = await startWithProvider(answers('Good day.'))
   client = new Anthropic({ apiKey: app.token, baseURL: app.svc.url })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')
 })
 
@@ -58,11 +58,11 @@ test.for(['whole', 'streamed'] as const)(
       content: [{ type: 'tool_use', id: 'call-1', name: 'weather', input: { place: 'Jena' } }],
     })
     expect(second.content).toMatchObject([{ type: 'text', text: 'It rains.' }])
-    expect(app.upstream.asked[0]?.body).toMatchObject({
+    expect(app.upstream.requests[0]?.body).toMatchObject({
       tools: [{ type: 'function', function: { name: 'weather', parameters: schema } }],
       tool_choice: 'required',
     })
-    expect(app.upstream.asked[1]?.body.messages).toMatchObject(reads)
+    expect(app.upstream.requests[1]?.body.messages).toMatchObject(reads)
   },
 )
 
@@ -76,7 +76,7 @@ test.for([
   async ([written, finish_reason, stop_reason]) => {
     const call = { id: 'call-1', type: 'function', function: { name: 'weather', arguments: written } }
     const message = { role: 'assistant', content: null, tool_calls: [call] }
-    app.upstream.behave = (_, response) => json(response, { choices: [{ message, finish_reason }] })
+    app.upstream.behave = (_, response) => sendJson(response, { choices: [{ message, finish_reason }] })
 
     const whole = await client.messages.create({ ...asked, messages })
     const streamed = await client.messages.stream({ ...asked, messages }).finalMessage()
@@ -85,7 +85,7 @@ test.for([
       const back = [...messages, { role: 'assistant' as const, content: said.content }]
       const result = { type: 'tool_result' as const, tool_use_id: 'call-1', content: 'No JSON.' }
       await client.messages.create({ ...asked, messages: [...back, { role: 'user', content: [result] }] })
-      expect(app.upstream.asked.at(-1)?.body.messages[1]).toMatchObject({ tool_calls: [call] })
+      expect(app.upstream.requests.at(-1)?.body.messages[1]).toMatchObject({ tool_calls: [call] })
     }
   },
 )
@@ -94,7 +94,7 @@ test('the text that ended an answer is told where the provider says it', async (
   const choice = { index: 0, message: { role: 'assistant', content: 'One' }, finish_reason: 'stop' }
   const stops = { ...asked, messages, stop_sequences: ['Two', 'Three'] }
   const ask = async (more: object) => {
-    app.upstream.behave = (_, response) => json(response, { choices: [{ ...choice, ...more }] })
+    app.upstream.behave = (_, response) => sendJson(response, { choices: [{ ...choice, ...more }] })
     const whole = await client.messages.create(stops)
     return [whole, await client.messages.stream(stops).finalMessage()].map((said) => [
       said.stop_reason,
@@ -115,20 +115,20 @@ test('the AI SDK completes all rounds by its Anthropic provider, whole and strea
 
   expect((await generateText(loop)).text).toBe('It rains.')
   expect(await streamText(loop).text).toBe('It rains.')
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(app.upstream.requests).toHaveLength(4)
 })
 
 test('the AI SDK reads answer and usage, and does not retry permanent failures', async () => {
   app.upstream.behave = answers('Good day.')
   const { text, usage } = await generateText({ model: model(), prompt: 'How do you do?' })
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = refuses(400)
   const refused = await generateText({ model: model(), prompt: 'How do you do?' }).catch((error) => error)
 
   expect(text).toBe('Good day.')
   expect(usage).toMatchObject({ inputTokens: 7, outputTokens: 3 })
   expect(refused).toMatchObject({ statusCode: 400 })
-  expect(app.upstream.asked).toHaveLength(1)
+  expect(app.upstream.requests).toHaveLength(1)
 })
 
 test.for([false, true])('the runner of tools of Anthropic goes through all rounds (streamed: %s)', async (stream) => {
@@ -142,5 +142,5 @@ test.for([false, true])('the runner of tools of Anthropic goes through all round
     : await client.beta.messages.toolRunner(question).runUntilDone()
 
   expect(last.content).toMatchObject([{ type: 'text', text: 'It rains.' }])
-  expect(app.upstream.asked).toHaveLength(2)
+  expect(app.upstream.requests).toHaveLength(2)
 })

@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { caseTable, rightFor } from '../../kit/ai/case-table.ts'
 import { completionAdapters, startCompletionAdapters } from '../../kit/ai/completion-adapters.ts'
+import { buildExpectedAnswer, completionCases } from '../../kit/ai/completion-cases.ts'
 
 let app: Awaited<ReturnType<typeof startCompletionAdapters>>
 
@@ -28,10 +28,10 @@ test('every case in the folders has its right answer in the table', async () => 
     ),
   )
 
-  expect(folders.flat().sort()).toEqual(Object.keys(caseTable).sort())
+  expect(folders.flat().sort()).toEqual(Object.keys(completionCases).sort())
 })
 
-test.for(Object.entries(caseTable))(
+test.for(Object.entries(completionCases))(
   'the answer of %s is read right by every adapter and surface',
   async ([file, right]) => {
     const bytes = await readFile(join(import.meta.dirname, file))
@@ -47,7 +47,7 @@ test.for(Object.entries(caseTable))(
     for (const stream of [true, false]) {
       for (const adapter of completionAdapters) {
         const { ids, status, ...answer } = await app.chat(adapter, stream)
-        expect({ adapter, stream, ...answer }).toEqual({ adapter, stream, ...rightFor(right, stream) })
+        expect({ adapter, stream, ...answer }).toEqual({ adapter, stream, ...buildExpectedAnswer(right, stream) })
         expect(status).toBe(right.end === 'error' && !stream ? 500 : 200)
         expect(new Set(ids).size).toBe(ids.length)
       }

@@ -8,20 +8,20 @@ import {
   answers,
   type Behaviour,
   beginStream,
+  behavesInTurn,
   breaksOff,
+  buildQuestion,
   canary,
-  configFor,
-  inTurn,
-  question,
   refuses,
   replies,
   stalls,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
-import { later } from '../../kit/clock.ts'
-import { freePort } from '../../kit/free-port.ts'
-import { SLOW } from '../../kit/started.ts'
+import { advanceClock } from '../../kit/clock.ts'
+import { findFreePort } from '../../kit/free-port.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 afterEach(() => vi.useRealTimers())
 
@@ -29,12 +29,12 @@ const streaming = { accept: 'text/event-stream' }
 
 const resources = new AsyncDisposableStack()
 let upstream: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 let svc: TestApp
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider())
-  config = resources.use(await configFor(upstream.url))
+  config = resources.use(await writeConfig(upstream.url))
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))
 })
 afterAll(() => resources.disposeAsync())
@@ -49,9 +49,9 @@ async function startWith(behave: Behaviour, provider: { circuit: object; timeout
   await config.write({ providers: [{ ...own, id: `of ${id}`, ...provider, models }], systemModels: {} })
   await svc.host.models.sync()
   upstream.behave = behave
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   const askAs = ({ token }: TestUser, headers: Record<string, string> = {}, signal?: AbortSignal) =>
-    svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', id), ...(signal && { signal }) })
+    svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', id), ...(signal && { signal }) })
   const [ada, bob] = [await svc.user(), await svc.user()]
   const logged = svc.log.length
   return { askAs, ada, bob, log: () => svc.log.slice(logged).join('') }
@@ -101,11 +101,11 @@ test('the circuit of a provider opens when the provider fails by its own word', 
   const response = await app.askAs(app.bob)
 
   expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
-  expect(upstream.asked).toHaveLength(3)
+  expect(upstream.requests).toHaveLength(3)
 })
 
 test('the circuit of a provider opens when nobody is there to connect to', async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   const apiUrl = `http://127.0.0.1:${port}/v1`
   const app = await startWith(stalls, { circuit: { failures: 3, openFor: '1m' }, apiUrl })
   expect((await app.askAs(app.ada)).status).toBe(500)
@@ -129,7 +129,7 @@ test('the circuit of a provider opens when several people wait in vain', async (
   upstream.behave = answers('Nobody hears this.')
 
   expect((await app.askAs(app.ada)).status).toBe(500)
-  expect(upstream.asked).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(4)
 })
 
 test('the circuit of a provider lets one probe through while other calls fail', async () => {
@@ -140,15 +140,15 @@ test('the circuit of a provider lets one probe through while other calls fail', 
     await answer.promise
     await answers('Back again.')(asked, response)
   }
-  later(60_001)
+  advanceClock(60_001)
   const probe = app.askAs(app.ada)
-  await vi.waitFor(() => expect(upstream.asked).toHaveLength(4), SLOW)
+  await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
 
   // The probe is answered only afterwards, so a call that waited for it would never end.
   const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
 
   expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
-  expect(upstream.asked).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(4)
   answer.resolve()
   expect(await (await probe).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.askAs(app.bob)).status).toBe(200)
@@ -161,27 +161,27 @@ test('the circuit of a provider opens again when its probe times out', async () 
   })
   await app.askAs(app.ada)
   upstream.behave = stalls
-  later(60_001)
+  advanceClock(60_001)
   expect((await app.askAs(app.bob)).status).toBe(500)
 
   expect((await app.askAs(app.ada)).status).toBe(500)
-  expect(upstream.asked).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(4)
 })
 
 test("the circuit of a provider stays open when its probe's caller goes away", async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
   upstream.behave = stalls
-  later(60_001)
+  advanceClock(60_001)
   const gone = new AbortController()
   const probe = app.askAs(app.bob, {}, gone.signal).catch(() => undefined)
-  await vi.waitFor(() => expect(upstream.asked).toHaveLength(4), SLOW)
+  await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
   gone.abort()
   await probe
-  await vi.waitFor(() => expect(upstream.asked[3]?.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(() => expect(upstream.requests[3]?.abortedAt).toBeDefined(), SLOW)
 
   expect((await app.askAs(app.ada)).status).toBe(500)
-  expect(upstream.asked).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(4)
 })
 
 test('the circuit of a provider stays open when its probe fails early', async () => {
@@ -209,16 +209,16 @@ test.for<[string, Behaviour, code: string]>([
   ['too many requests, and a date', refusesUntil(inAnHour), 'provider_rate_limited'],
   ['that it is not available, and minutes', refusesUntil(() => '120', 503), 'provider_failed'],
 ])('a provider that sends Retry-After is not retried in the same call: %s', async ([, behave, code]) => {
-  const app = await startWith(inTurn(behave, answers('Too soon.')), { circuit: { failures: 100 } })
+  const app = await startWith(behavesInTurn(behave, answers('Too soon.')), { circuit: { failures: 100 } })
 
   for (const headers of [{}, streaming]) {
-    const before = upstream.asked.length
-    upstream.behave = inTurn(behave, answers('Too soon.'))
+    const before = upstream.requests.length
+    upstream.behave = behavesInTurn(behave, answers('Too soon.'))
     const response = await app.askAs(app.ada, headers)
 
     expect([response.status, await response.json()]).toMatchObject([500, { code }])
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(100)
-    expect(upstream.asked).toHaveLength(before + 1)
+    expect(upstream.requests).toHaveLength(before + 1)
   }
   expect(app.log()).toContain('"statusCode":')
   expect(app.log()).not.toContain(canary)
@@ -233,10 +233,10 @@ test('a provider that sends a short Retry-After is asked again after that time',
   }
   const then: Behaviour = (asked, response) =>
     (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(asked, response)
-  const app = await startWith(inTurn(first, then), { circuit: { failures: 100 } })
+  const app = await startWith(behavesInTurn(first, then), { circuit: { failures: 100 } })
 
   const response = await app.askAs(app.ada)
 
   expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
 })

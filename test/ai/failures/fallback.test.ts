@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
-  type Asked,
   answers,
   type Behaviour,
   beginStream,
+  behavesInTurn,
   breaksOff,
-  chunk,
-  configFor,
+  buildChunk,
+  buildQuestion,
   endStream,
-  inTurn,
-  question,
+  type ProviderRequest,
   refuses,
   replies,
   stalls,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 const price = (outputPerMillion: number, currency = 'EUR') => ({ currency, inputPerMillion: 1, outputPerMillion })
 const byKey = new Map<string, Behaviour>()
-const keyOf = ({ headers }: Asked) => String(headers.authorization).replace('Bearer ', '')
+const keyOf = ({ headers }: ProviderRequest) => String(headers.authorization).replace('Bearer ', '')
 
 const resources = new AsyncDisposableStack()
 let upstream: Awaited<ReturnType<typeof startProvider>>
@@ -30,7 +30,7 @@ let token: string
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider((asked, response) => byKey.get(keyOf(asked))?.(asked, response)))
-  const config = resources.use(await configFor(''))
+  const config = resources.use(await writeConfig(''))
   const provider = (id: string, models: object[], more: object = {}) => ({
     ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models },
     ...{ circuit: { failures: 1_000_000 }, timeouts: { firstByte: '2s' }, ...more },
@@ -65,15 +65,15 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 beforeEach(() => {
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   byKey.clear()
   for (const key of ['second', 'third', 'many', 'more', 'undefined']) byKey.set(key, answers(`From ${key}.`))
 })
 
 const ask = (model = 'first', headers = {}) =>
-  svc.send('POST', '/api/ai-req', { token, headers, body: question('How do you do today?', model) })
+  svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('How do you do today?', model) })
 const streaming = { accept: 'text/event-stream' }
-const askedKeys = () => upstream.asked.map(keyOf)
+const askedKeys = () => upstream.requests.map(keyOf)
 
 async function newest() {
   await svc.services.usageLedger.flush()
@@ -225,7 +225,7 @@ test.for<[string, object]>([
   ])
 
   expect((await ask('many', headers)).status).toBe(500)
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
 })
 
 test('fallbacks named by an administrator survive synchronisation, for those who may use them', async () => {
@@ -306,7 +306,7 @@ test('the least busy key or server of a provider is asked', async () => {
   const over = Promise.withResolvers<void>()
   const waits: Behaviour = async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Well, ' } }))
+    response.write(buildChunk({ delta: { content: 'Well, ' } }))
     await over.promise
     endStream(response)
   }
@@ -327,7 +327,7 @@ test('another key of a provider is tried where one is refused', async () => {
     expect(await (await ask('many')).json()).toMatchObject({ content: { text: 'From undefined.' } })
   expect(new Set(askedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
 
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   for (const key of ['many', 'more', 'undefined']) byKey.set(key, refuses(400))
   expect((await ask('many')).status).toBe(500)
   expect(askedKeys()).toHaveLength(1)
@@ -335,7 +335,7 @@ test('another key of a provider is tried where one is refused', async () => {
 
 test('a healthy server is retried after a passing failure beside an open circuit', async () => {
   byKey.set('1m', refuses(500))
-  byKey.set('twin of 1m', inTurn(answers('Well.'), refuses(429), answers('Well again.')))
+  byKey.set('twin of 1m', behavesInTurn(answers('Well.'), refuses(429), answers('Well again.')))
   expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well.' } })
 
   expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well again.' } })

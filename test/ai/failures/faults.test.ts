@@ -1,47 +1,47 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
-import { type Case, startAsking } from '../../kit/ai/faults/asking.ts'
-import { type Face, faces } from '../../kit/ai/faults/faces.ts'
 import { type Fault, faults } from '../../kit/ai/faults/faults.ts'
+import { type FaultCase, startFaultyService } from '../../kit/ai/faults/faulty-service.ts'
+import { type Surface, surfaces } from '../../kit/ai/faults/surfaces.ts'
 import { type Protocol, protocols } from '../../kit/ai/protocols.ts'
-import { rounds } from '../../kit/rounds.ts'
-import { SLOW } from '../../kit/started.ts'
+import { chooseRounds } from '../../kit/rounds.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
-type Asking = Awaited<ReturnType<typeof startAsking>>
+type Asking = Awaited<ReturnType<typeof startFaultyService>>
 type Outcome = Awaited<ReturnType<Asking['ask']>>
 
 /** Number of concurrent calls. */
 const AT_ONCE = 24
 
-const hasPlace = (face: Face, fault: Fault) => face.streams || !fault.afterText
+const hasPlace = (face: Surface, fault: Fault) => face.streams || !fault.afterText
 
-const all = (faces: readonly Face[], faults: readonly Fault[], protocols: readonly Protocol[]): Case[] =>
+const all = (faces: readonly Surface[], faults: readonly Fault[], protocols: readonly Protocol[]): FaultCase[] =>
   protocols.flatMap((protocol) =>
     faults.flatMap((fault) => faces.filter((face) => hasPlace(face, fault)).map((face) => ({ face, protocol, fault }))),
   )
 
 /** Samples each fault on one surface, and each surface with three faults; surfaces and dialects take turns. */
-function sample(): Case[] {
+function sample(): FaultCase[] {
   const turn = <T>(list: readonly T[], at: number) => list[at % list.length] as T
-  const streaming = faces.filter(({ streams }) => streams)
+  const streaming = surfaces.filter(({ streams }) => streams)
   const each = faults.map((fault, at) => ({
-    face: turn(fault.afterText ? streaming : faces, at),
+    face: turn(fault.afterText ? streaming : surfaces, at),
     protocol: turn(protocols, at),
     fault,
   }))
   const usual = faults.filter(({ name }) => ['500', 'no JSON', 'reset before headers'].includes(name))
   const within = faults.filter(({ name }) => ['500', 'no JSON', 'an error within a stream'].includes(name))
-  const three = faces.flatMap((face, at) => all([face], face.streams ? within : usual, [turn(protocols, at)]))
+  const three = surfaces.flatMap((face, at) => all([face], face.streams ? within : usual, [turn(protocols, at)]))
   return [...each, ...three]
 }
 
-const cases = inject('soak') ? all(faces, faults, protocols) : sample()
-const outcomes = new Map<Case, Outcome>()
+const cases = inject('soak') ? all(surfaces, faults, protocols) : sample()
+const outcomes = new Map<FaultCase, Outcome>()
 let app: Asking
 let records: Awaited<ReturnType<Asking['records']>>
 
 beforeAll(async () => {
-  app = await startAsking()
+  app = await startFaultyService()
   const waiting = cases.values()
   const askOn = async () => {
     for (const asking of waiting) outcomes.set(asking, await app.ask(asking))
@@ -51,7 +51,7 @@ beforeAll(async () => {
 }, 600_000)
 afterAll(() => app[Symbol.asyncDispose]())
 
-const named = cases.map((asking): [string, string, string, Case] => [
+const named = cases.map((asking): [string, string, string, FaultCase] => [
   asking.face.name,
   asking.protocol.adapter,
   asking.fault?.name ?? '',
@@ -78,9 +78,9 @@ test.for(named)('%s: a provider of the kind %s failing by %s is reported once', 
   expect(record?.[0]?.output).toEqual(isBegun ? expect.any(Number) : 0)
 })
 const [compatible] = protocols as [Protocol]
-const byName = (list: readonly Face[]) => list.map((face): [string, Face] => [face.name, face])
+const byName = (list: readonly Surface[]) => list.map((face): [string, Surface] => [face.name, face])
 
-test.for(byName(faces))('%s: who goes away ends the call of the provider', async ([, face]) => {
+test.for(byName(surfaces))('%s: who goes away ends the call of the provider', async ([, face]) => {
   const gone = new AbortController()
   const { number, response } = await app.send({ face, protocol: compatible, wish: 'no end' }, { signal: gone.signal })
   const reading = response.then((answer) => answer.text()).catch(() => undefined)
@@ -94,7 +94,7 @@ test.for(byName(faces))('%s: who goes away ends the call of the provider', async
   expect(app.provider.asked(number)).toHaveLength(1)
 })
 
-test.for(byName(faces))('%s: who goes away ends the call of a tool', async ([, face]) => {
+test.for(byName(surfaces))('%s: who goes away ends the call of a tool', async ([, face]) => {
   const heard: unknown[] = []
   const hear = (word: unknown) => void heard.push(word)
   subscribe('test:listening-tool', hear)
@@ -115,10 +115,10 @@ test.for(byName(faces))('%s: who goes away ends the call of a tool', async ([, f
 test('the streams of two people at once never mix', { timeout: 300_000 }, async () => {
   const { token } = await app.svc.user()
   const people = [{}, { token }]
-  const streams = faces.filter(({ streams, inSession }) => streams && !inSession)
-  const asked = Array.from({ length: rounds(100, 1000) }, (_, at) =>
+  const streams = surfaces.filter(({ streams, inSession }) => streams && !inSession)
+  const asked = Array.from({ length: chooseRounds(100, 1000) }, (_, at) =>
     app.ask(
-      { face: streams[at % streams.length] as Face, protocol: compatible, wish: 'echo' },
+      { face: streams[at % streams.length] as Surface, protocol: compatible, wish: 'echo' },
       people[at % people.length],
     ),
   )

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import {
-  type Asked,
   answers,
   type Behaviour,
-  configFor,
-  question,
+  buildQuestion,
+  type ProviderRequest,
   refuses,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
@@ -16,7 +16,7 @@ import { openPusher } from '../../kit/realtime/pusher.ts'
 const SLOW = { timeout: 20_000, interval: 20 }
 
 const byKey = new Map<string, Behaviour>()
-const keyOf = ({ headers }: Asked) => String(headers.authorization).replace('Bearer ', '')
+const keyOf = ({ headers }: ProviderRequest) => String(headers.authorization).replace('Bearer ', '')
 
 const resources = new AsyncDisposableStack()
 let settings: Record<string, string>
@@ -24,16 +24,16 @@ let settings: Record<string, string>
 let asked: TestApp
 let shown: TestApp
 let token: string
-let lists: Asked[]
+let lists: ProviderRequest[]
 
 beforeAll(async () => {
   const upstream = resources.use(
     await startProvider((request, response) => (byKey.get(keyOf(request)) ?? refuses(500))(request, response)),
   )
-  lists = upstream.lists
+  lists = upstream.listRequests
   const names = ['patient', 'quick', 'orphaned', 'twofold', 'relapsing', 'partly']
   upstream.listing = { data: names.map((id) => ({ id })) }
-  const config = resources.use(await configFor(''))
+  const config = resources.use(await writeConfig(''))
   const provider = (id: string, openFor: string, more: object = {}) => ({
     ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models: [{ id, external: true }] },
     ...{ circuit: { failures: 1, openFor }, ...more },
@@ -57,7 +57,8 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const ask = (model: string, svc = asked) => svc.send('POST', '/api/ai-req', { token, body: question('Hello', model) })
+const ask = (model: string, svc = asked) =>
+  svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
 
 async function statusOf(model: string): Promise<unknown> {
   const { list } = await clientOf(shown, token).get('/ai-models')
@@ -228,7 +229,7 @@ test('an answer on any replica ends an outage, and failing retries begin none', 
     expect.objectContaining({ modelId: 'partly', status: 'offline' }),
   )
 
-  const body = question('Anybody there?', 'partly')
+  const body = buildQuestion('Anybody there?', 'partly')
   expect((await shown.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
 
   await untilShown('partly', 'online')

@@ -1,17 +1,25 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startWith } from '../../kit/ai/asked-provider.ts'
-import { key } from '../../kit/ai/protocols.ts'
-import { answers, type Behaviour, beginStream, canary, configFor, json, startProvider } from '../../kit/ai/provider.ts'
+import { PROVIDER_KEY } from '../../kit/ai/protocols.ts'
+import {
+  answers,
+  type Behaviour,
+  beginStream,
+  canary,
+  sendJson,
+  startProvider,
+  writeConfig,
+} from '../../kit/ai/provider.ts'
+import { startWithProvider } from '../../kit/ai/provider-service.ts'
 import { startApp } from '../../kit/app.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let browser: TestBrowser
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day.'), { circuit: { failures: 1000 } })
+  app = await startWithProvider(answers('Good day.'), { circuit: { failures: 1000 } })
   browser = (await signIn(app.svc, 'ada')).browser
 })
 afterAll(() => app[Symbol.asyncDispose]())
@@ -37,7 +45,7 @@ const refuses =
 const caseFile = async (name: string): Promise<Behaviour> => {
   const file = await readFile(`${import.meta.dirname}/../cases/refusals/${name}.json`, 'utf8')
   const { status, body } = JSON.parse(file) as { status: number; body: object }
-  return (_, response) => json(response, body, status)
+  return (_, response) => sendJson(response, body, status)
 }
 
 const tooLong = {
@@ -177,11 +185,11 @@ const tooLongBy: [adapter: string, status: number, body: object][] = [
 test('too long a conversation is reported as such by every kind of provider', async () => {
   await using upstream = await startProvider(({ path }, response) => {
     const [, status = 500, body = {}] = tooLongBy.find(([adapter]) => path.includes(`/${adapter}/`)) ?? []
-    json(response, body, status)
+    sendJson(response, body, status)
   })
-  await using config = await configFor(upstream.url)
+  await using config = await writeConfig(upstream.url)
   const providers = tooLongBy.map(([adapter]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: [{ id: adapter, external: true }],
   }))
   await config.write({ providers, systemModels: {} })

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { beginsToSay, pageOf } from '../../kit/ai/anthropic.ts'
-import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
-import { type Behaviour, beginStream, chunk, question } from '../../kit/ai/provider.ts'
-import { dataFolder, startProcess } from '../../kit/service-process.ts'
-import { SLOW } from '../../kit/started.ts'
+import { buildFetchedPage, stallsAfterBlocks } from '../../kit/ai/anthropic.ts'
+import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { type Behaviour, beginStream, buildChunk, buildQuestion } from '../../kit/ai/provider.ts'
+import { SLOW } from '../../kit/service-client.ts'
+import { createDataFolder, startProcess } from '../../kit/service-process.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 1, cachedInputPerMillion: 0.5, outputPerMillion: 2 }
 
@@ -18,12 +18,12 @@ const countsAndWaits: Behaviour = (_, response) => {
       completion_tokens_details: { reasoning_tokens: 10 },
     }
     response.write(
-      chunk({ delta: { content: 'on ' } }, { usage: { prompt_tokens: 30, completion_tokens, ...details } }),
+      buildChunk({ delta: { content: 'on ' } }, { usage: { prompt_tokens: 30, completion_tokens, ...details } }),
     )
   }
 }
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 type World = Awaited<ReturnType<typeof limited>>
 
@@ -38,14 +38,14 @@ async function readEndless(world: World, usageAfter: (words: number) => object |
   world.provider.behave = async (asked, response) => {
     beginStream(response)
     for (let words = 1; !asked.abortedAt; words++) {
-      response.write(chunk({ delta: { content: 'more ' } }, { usage: usageAfter(words) }))
+      response.write(buildChunk({ delta: { content: 'more ' } }, { usage: usageAfter(words) }))
       while (read() < words && !asked.abortedAt) await pause(1)
     }
   }
   const { token } = await world.svc.user()
-  const answer = await world.svc.send('POST', '/api/ai-req', { token, headers: streamed, body: question() })
+  const answer = await world.svc.send('POST', '/api/ai-req', { token, headers: streamed, body: buildQuestion() })
   for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) text += piece
-  await vi.waitUntil(() => world.provider.asked[0]?.abortedAt, SLOW)
+  await vi.waitUntil(() => world.provider.requests[0]?.abortedAt, SLOW)
   return { text }
 }
 
@@ -57,7 +57,7 @@ async function recordOf({ svc }: World) {
 
 describe('a limit', () => {
   test('a limit in tokens reserves input and longest answer, then commits actual usage', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 200 }], {
       env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
     })
     const { token } = await world.svc.user()
@@ -65,25 +65,25 @@ describe('a limit', () => {
     const [first, second] = [await ask(world.svc, token), await ask(world.svc, token)]
 
     expect([first.status, second.status]).toEqual([200, 200])
-    expect(world.provider.asked.map(({ body }) => body['max_tokens'])).toEqual([100, 100])
+    expect(world.provider.requests.map(({ body }) => body['max_tokens'])).toEqual([100, 100])
     // The provider counts 7 tokens of input and 3 of output for each call.
-    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 200, used: 20, held: 0, refused: 0 })
+    expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 200, used: 20, held: 0, refused: 0 })
     expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
 
   test('a limit in tokens cuts an answer beyond four times the requested length', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], longestOf20)
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 200 }], longestOf20)
 
     const { text } = await readEndless(world)
 
     expect(text.match(/event: (?!delta)\w+/g)).toEqual(['event: usage', 'event: done'])
     expect(text).toMatch(/event: usage\ndata: \{.*"cut":"limit"\}/)
     expect(await recordOf(world)).toEqual({ outcome: 'cut', estimated: true, took: 2 + 82 })
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 84, held: 0 })
+    expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 84, held: 0 })
   })
 
   test('a limit in tokens cuts an answer beyond the requested length when used up', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 30 }], longestOf20)
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 30 }], longestOf20)
 
     const { text } = await readEndless(world)
 
@@ -92,7 +92,7 @@ describe('a limit', () => {
   })
 
   test('a limit in tokens cuts an answer once the provider counts too much', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], {
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 200 }], {
       ...longestOf20,
       provider: { continuousUsage: true },
     })
@@ -104,35 +104,35 @@ describe('a limit', () => {
   })
 
   test('an answer that the provider counts lower than the service is not cut', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 200 }], longestOf20)
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 200 }], longestOf20)
     world.provider.behave = async (_, response) => {
       beginStream(response)
       for (let words = 0; words < 8; words++) {
-        response.write(chunk({ delta: { content: 'здравствуйте ' } }))
+        response.write(buildChunk({ delta: { content: 'здравствуйте ' } }))
         await pause(5)
       }
       response.write(
-        chunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 2, completion_tokens: 16 } }),
+        buildChunk({ delta: {}, finish_reason: 'stop' }, { usage: { prompt_tokens: 2, completion_tokens: 16 } }),
       )
       response.end('data: [DONE]\n\n')
     }
     const { token } = await world.svc.user()
 
-    const answer = await world.svc.send('POST', '/api/ai-req', { token, headers: streamed, body: question() })
+    const answer = await world.svc.send('POST', '/api/ai-req', { token, headers: streamed, body: buildQuestion() })
     const text = await answer.text()
 
     expect(text.split('здравствуйте ')).toHaveLength(1 + 8)
     expect(text).not.toContain('"cut"')
     expect(await recordOf(world)).toEqual({ outcome: 'completed', estimated: false, took: 18 })
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 18, held: 0 })
+    expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 18, held: 0 })
   })
 
   test('a limit in money refuses an unpriced model unless it sets a price', async () => {
-    await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
+    await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
     const { token } = await world.svc.user()
 
     const refused = await ask(world.svc, token)
-    await world.svc.host.limits.set({ ...requests, unit: 'EUR', cap: 1, unpriced: 0.25 } as never)
+    await world.svc.host.limits.set({ ...requestLimit, unit: 'EUR', cap: 1, unpriced: 0.25 } as never)
     const counted = await ask(world.svc, token)
 
     expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
@@ -140,16 +140,16 @@ describe('a limit', () => {
       "The limit 'all' is in money, and what this model costs in EUR is not known.",
     ])
     expect(counted.status).toBe(200)
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 250_000, held: 0 })
+    expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 250_000, held: 0 })
   })
 
   test('a limit in money counts what the call cost', async () => {
-    await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }], { model: { pricing } })
+    await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }], { model: { pricing } })
     const { token } = await world.svc.user()
 
     await ask(world.svc, token)
 
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 7 + 6, held: 0 })
+    expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 7 + 6, held: 0 })
   })
 })
 
@@ -157,7 +157,7 @@ describe('a limit', () => {
 async function killAmid(world: World, path: string, body: object, isTold: string) {
   const { svc } = world
   const { token } = await svc.user()
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   const { DATABASE_URL = '', APP_KEY = '' } = svc.env
   const settings = { DATABASE_URL, APP_KEY, DATA_DIR: folder.path, AI_CONFIG: world.config.file, PORT: '0' }
   await using dying = startProcess({ ...settings, NODE_ENV: 'development' })
@@ -166,29 +166,29 @@ async function killAmid(world: World, path: string, body: object, isTold: string
   const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
   const told = () => svc.rows(`select id from usage_holds where ${isTold}`)
   await vi.waitUntil(async () => (await told()).length === 1, SLOW)
-  const before = await stateOf(svc, 'all')
+  const before = await readLimitState(svc, 'all')
 
   dying.kill('SIGKILL')
   await dying.ended
   await answer.body?.cancel().catch(() => {})
   await svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
 
-  await vi.waitUntil(async () => (await stateOf(svc, 'all'))?.held === 0, SLOW)
-  return { before, after: await stateOf(svc, 'all') }
+  await vi.waitUntil(async () => (await readLimitState(svc, 'all'))?.held === 0, SLOW)
+  return { before, after: await readLimitState(svc, 'all') }
 }
 
 describe('a call whose process died', () => {
   const env = { APP_KEY: randomBytes(32).toString('base64') }
 
   test('a call whose process died is committed elsewhere at what it had delivered', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }], {
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 10_000 }], {
       env,
       provider: { continuousUsage: true },
       model: { pricing },
     })
     world.provider.behave = countsAndWaits
 
-    const { before, after } = await killAmid(world, '/api/ai-req', question(), 'output_tokens = 40')
+    const { before, after } = await killAmid(world, '/api/ai-req', buildQuestion(), 'output_tokens = 40')
 
     expect(before).toMatchObject({ used: 0, held: 2 + 4096 })
     expect(after).toMatchObject({ used: 70, held: 0 })
@@ -204,17 +204,17 @@ describe('a call whose process died', () => {
   }, 120_000)
 
   test('a call whose process died is billed for pages read until then', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 1_000_000 }], {
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 1_000_000 }], {
       env,
       provider: { adapter: 'anthropic' },
       model: { nativeCapabilities: ['web_fetch'], pricing: { ...pricing, webFetchPerThousand: 0.5 } },
     })
     const read = (id: string) => [
       { type: 'server_tool_use', id, name: 'web_fetch', input: { url: 'https://example.org/' } },
-      pageOf(id, 'https://example.org/', 'e4 is best.'),
+      buildFetchedPage(id, 'https://example.org/', 'e4 is best.'),
     ]
     const usage = { input_tokens: 70, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
-    world.provider.behave = beginsToSay([...read('srvtoolu_1'), ...read('srvtoolu_2')], usage)
+    world.provider.behave = stallsAfterBlocks([...read('srvtoolu_1'), ...read('srvtoolu_2')], usage)
     const messages = [{ role: 'user', content: 'Which is best?' }]
     const asked = { model: 'mock-1', messages, tools: ['capability:web_fetch:native'], stream: true }
 

@@ -1,22 +1,21 @@
 import { expect, test, vi } from 'vitest'
-import { shareLimited } from '../../kit/ai/limited.ts'
-import { type Behaviour, completion, inTurn, json, question } from '../../kit/ai/provider.ts'
+import { shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { type Behaviour, behavesInTurn, buildCompletion, buildQuestion, sendJson } from '../../kit/ai/provider.ts'
 import type { TestApp } from '../../kit/app.ts'
-import { clientOf } from '../../kit/json-api/client.ts'
-import { emptyCatalogue } from '../../kit/json-api/empty-catalogue.ts'
+import { clientOf, emptyCatalogue } from '../../kit/json-api/client.ts'
+import { waitForLocks } from '../../kit/locks.ts'
 import { openClient } from '../../kit/postgres-client.ts'
-import { SLOW } from '../../kit/started.ts'
-import { untilWaiting } from '../../kit/while-changing.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 /** Answers with these counts of tokens. */
 const takes =
   (input: number, output: number): Behaviour =>
   (_, response) =>
-    json(response, { ...completion('Good day.'), usage: { prompt_tokens: input, completion_tokens: output } })
+    sendJson(response, { ...buildCompletion('Good day.'), usage: { prompt_tokens: input, completion_tokens: output } })
 
 const limit = { name: 'all', for: 'installation', cap: 1_000_000, unit: 'tokens', per: 'month' }
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 async function started(behave: Behaviour) {
   const world = await limited([])
@@ -25,7 +24,7 @@ async function started(behave: Behaviour) {
   const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
   return {
     svc,
-    ask: () => svc.send('POST', '/api/ai-req', { token: admin.token, body: question() }),
+    ask: () => svc.send('POST', '/api/ai-req', { token: admin.token, body: buildQuestion() }),
     admin: clientOf(svc, admin.token),
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]()
@@ -44,7 +43,7 @@ async function stateOf(svc: TestApp) {
 }
 
 test("a provider that counts impossibly many tokens does not block others' commits", async () => {
-  await using world = await started(inTurn(takes(4e9, 4e9), takes(7, 3)))
+  await using world = await started(behavesInTurn(takes(4e9, 4e9), takes(7, 3)))
   await world.svc.host.limits.set(limit as never)
 
   await world.ask()
@@ -86,7 +85,7 @@ test('a call whose record the database refuses blocks no other, and is logged', 
   await world.svc.rows('create trigger refuse before insert on usage_records for each row execute function refuse()')
 
   const logged = world.svc.log.length
-  const askRefused = () => world.svc.send('POST', '/api/ai-req', { token, body: question() })
+  const askRefused = () => world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
   const asking = [0, 1, 2, 3, 4, 5, 6, 7].map((call) => (call % 4 === 1 ? askRefused() : world.ask()))
   const answers = await Promise.all(asking)
 
@@ -107,7 +106,7 @@ test('calls begin while the records of others are being written, however long th
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('select pg_advisory_lock(1)')
   await world.ask()
-  await untilWaiting(svc.env.DATABASE_URL)
+  await waitForLocks(svc.env.DATABASE_URL)
 
   expect((await world.ask()).status).toBe(200)
 
@@ -118,7 +117,7 @@ test('calls begin while the records of others are being written, however long th
 test("calls begin during a person's removal, whose last record is kept without them", async () => {
   const ends = Promise.withResolvers<void>()
   await using world = await started(
-    inTurn(
+    behavesInTurn(
       async (...asked) => {
         await ends.promise
         takes(7, 3)(...asked)
@@ -129,14 +128,14 @@ test("calls begin during a person's removal, whose last record is kept without t
   const { svc } = world
   await svc.host.limits.set(limit as never)
   const { id, token } = await svc.user()
-  const removed = svc.send('POST', '/api/ai-req', { token, body: question() })
+  const removed = svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
   await vi.waitFor(async () => expect(await svc.rows('select id from usage_holds')).toHaveLength(1), SLOW)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
   await client.query(`delete from access_tokens where user_id = ${id}`)
   ends.resolve()
   expect((await removed).status).toBe(200)
-  await untilWaiting(svc.env.DATABASE_URL)
+  await waitForLocks(svc.env.DATABASE_URL)
 
   expect((await world.ask()).status).toBe(200)
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { requests } from '../../kit/ai/limited.ts'
-import { answers, configFor, question, refuses, startProvider } from '../../kit/ai/provider.ts'
+import { requestLimit } from '../../kit/ai/limited-service.ts'
+import { answers, buildQuestion, refuses, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
 
 const price = (outputPerMillion: number) => ({ currency: 'EUR', inputPerMillion: 1, outputPerMillion })
@@ -18,15 +18,15 @@ async function startWith(limits: object[]) {
     { id: 'second', external: true, pricing: price(6) },
   ]
   const more = { systemModels: { default: 'first' } }
-  const config = resources.use(await configFor(provider.url, { provider: { models }, more }))
+  const config = resources.use(await writeConfig(provider.url, { provider: { models }, more }))
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
-  for (const limit of limits) await svc.host.limits.set({ ...requests, ...limit } as never)
+  for (const limit of limits) await svc.host.limits.set({ ...requestLimit, ...limit } as never)
   const { token } = await svc.user()
   const kept = resources.move()
   return {
     svc,
     provider,
-    ask: () => svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'first') }),
+    ask: () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'first') }),
     async states() {
       await svc.services.usageLedger.flush()
       return (await svc.host.limits.list()).map(({ used, held }) => [used, held])
@@ -86,19 +86,19 @@ test('a model with half a price answers in place of an unpriced one', async () =
   )
 
   expect((await world.ask()).status).toBe(500)
-  expect(world.provider.asked.map(({ body }) => body.model)).not.toContain('second')
+  expect(world.provider.requests.map(({ body }) => body.model)).not.toContain('second')
 })
 
 test('a fallback is checked against a limit that was set during the call', async () => {
   await using world = await startWith([])
   world.provider.behave = async (asked, response) => {
-    await world.svc.host.limits.set({ ...requests, name: 'second', for: 'model:second', cap: 0 } as never)
+    await world.svc.host.limits.set({ ...requestLimit, name: 'second', for: 'model:second', cap: 0 } as never)
     refuses(401)(asked, response)
   }
 
   expect((await world.ask()).status).toBe(500)
 
-  expect(world.provider.asked.map(({ body }) => body.model)).toEqual(['first'])
+  expect(world.provider.requests.map(({ body }) => body.model)).toEqual(['first'])
   await world.svc.services.usageLedger.flush()
   expect(await world.records()).toEqual([{ model: 'first', outcome: 'failed', cost: 0 }])
 })

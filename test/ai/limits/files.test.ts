@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { says } from '../../kit/ai/anthropic.ts'
-import { requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
+import { answersWithBlocks } from '../../kit/ai/anthropic.ts'
+import { readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
 import type { Behaviour } from '../../kit/ai/provider.ts'
 import type { TestApp } from '../../kit/app.ts'
 import { PNG, upload } from '../../kit/rooms/attachments.ts'
-import { packedPdf } from '../../kit/sample-files/packed-pdf.ts'
-import { pdf } from '../../kit/sample-files/pdf.ts'
-import { SLOW } from '../../kit/started.ts'
+import { makePackedPdf, makePdf } from '../../kit/sample-files/pdf.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 const PAGES = 30
 /** Tokens that Anthropic counts for the pages; each has at most 3000 of text and 1600 of an image. */
@@ -17,16 +16,19 @@ const COUNTED = 70_000
 const MOST = PAGES * 4600
 const OUTPUT = 100
 
-const tokens = { ...requests, unit: 'tokens' }
+const tokens = { ...requestLimit, unit: 'tokens' }
 const linesOf = (pages: number) => Array<string>(pages).fill('Short.')
-const plain = pdf({ lines: linesOf(PAGES) })
+const plain = makePdf({ lines: linesOf(PAGES) })
 /** Bookmarks of a PDF, the first of which is open and so has the number of those below it. */
 const bookmarks = ['Next >> \\( /Kids [ \\\\', ...Array<string>(40).fill('(1) << >> Text')]
 /** A PDF that unpacks to more than the service reads. */
-const bomb = packedPdf({ pages: 100_000 })
+const bomb = makePackedPdf({ pages: 100_000 })
 
 const counts = (input_tokens: number): Behaviour =>
-  says([{ type: 'text', text: 'Read.' }], { stop_reason: 'end_turn', usage: { input_tokens, output_tokens: 3 } })
+  answersWithBlocks([{ type: 'text', text: 'Read.' }], {
+    stop_reason: 'end_turn',
+    usage: { input_tokens, output_tokens: 3 },
+  })
 
 /** Starts a service under a limit whose provider counts as Anthropic does. */
 async function startWith(limit: object, counted = COUNTED, model: object = {}) {
@@ -61,14 +63,14 @@ async function ask({ svc, token }: { svc: TestApp; token: string }, file: File) 
   return [answer.status, ((await answer.json()) as { error?: { code: string } }).error?.code]
 }
 
-const heldOf = async (svc: TestApp) => (await stateOf(svc, 'all'))?.held ?? 0
+const heldOf = async (svc: TestApp) => (await readLimitState(svc, 'all'))?.held ?? 0
 const leases = ({ rows }: TestApp) => rows<{ until: string }>('select lease_until::text as until from usage_holds')
 
 test('a call with a many-page document reserves what its provider may count', async () => {
   // An estimate of one page for each 50 KB would admit both calls.
   await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
   const first = ask(world, inline(plain))
-  await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
+  await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
   const [before] = await leases(world.svc)
 
   expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
@@ -78,44 +80,48 @@ test('a call with a many-page document reserves what its provider may count', as
   world.go()
 
   expect(await first).toEqual([200, undefined])
-  expect(world.provider.asked).toHaveLength(1)
-  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: COUNTED + 3, held: 0 })
+  expect(world.provider.requests).toHaveLength(1)
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: COUNTED + 3, held: 0 })
 })
 
 test('a document beyond a limit is refused before its provider is asked', async () => {
   await using world = await startWith({ ...tokens, cap: COUNTED })
   expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
-  expect(world.provider.asked).toHaveLength(0)
+  expect(world.provider.requests).toHaveLength(0)
 })
 
 test('a limit in money reserves the price of the pages', async () => {
-  const money = { ...requests, unit: 'EUR', cap: 0.2 }
+  const money = { ...requestLimit, unit: 'EUR', cap: 0.2 }
   const pricing = { currency: 'EUR', inputPerMillion: 2, outputPerMillion: 10 }
   await using world = await startWith(money, COUNTED, { pricing })
   expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
   await world.svc.host.limits.topUp({ name: 'all', amount: 0.1 })
   world.go()
   expect(await ask(world, inline(plain))).toEqual([200, undefined])
-  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 2 * COUNTED + 30, held: 0 })
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 2 * COUNTED + 30, held: 0 })
 })
 
 test.for<[string, Buffer, number, boolean?]>([
   ['in plain objects', plain, PAGES],
-  ['in packed objects', packedPdf({ pages: PAGES }), PAGES],
-  ['in packed objects of more than a slice', packedPdf({ pages: 400, note: '<</Kids/Count 900>>'.repeat(50) }), 400],
-  ['that its tree names twice', pdf({ lines: linesOf(5), repeated: 2 }), 10],
-  ['and not its bookmarks', pdf({ lines: linesOf(1), bookmarks }), 1],
-  ['in more than a piece of it', pdf({ lines: linesOf(900) }), 900],
-  ['that are stored', pdf({ lines: linesOf(900) }), 900, true],
-  ['up to as many as any provider reads', pdf({ lines: linesOf(5), repeated: 2000 }), 1000],
-  ['that are stored in packed objects', packedPdf({ pages: PAGES }), PAGES, true],
-  ['that cannot be seen', packedPdf({ pages: 1, stream: randomBytes(8_600) }), 9],
+  ['in packed objects', makePackedPdf({ pages: PAGES }), PAGES],
+  [
+    'in packed objects of more than a slice',
+    makePackedPdf({ pages: 400, note: '<</Kids/Count 900>>'.repeat(50) }),
+    400,
+  ],
+  ['that its tree names twice', makePdf({ lines: linesOf(5), repeated: 2 }), 10],
+  ['and not its bookmarks', makePdf({ lines: linesOf(1), bookmarks }), 1],
+  ['in more than a piece of it', makePdf({ lines: linesOf(900) }), 900],
+  ['that are stored', makePdf({ lines: linesOf(900) }), 900, true],
+  ['up to as many as any provider reads', makePdf({ lines: linesOf(5), repeated: 2000 }), 1000],
+  ['that are stored in packed objects', makePackedPdf({ pages: PAGES }), PAGES, true],
+  ['that cannot be seen', makePackedPdf({ pages: 1, stream: randomBytes(8_600) }), 9],
   ['that are packed beyond measure', bomb, Math.ceil(bomb.length / 1000)],
 ])('the pages of a document are counted %s', async ([, bytes, pages, isStored]) => {
   await using world = await startWith({ ...tokens, cap: 100_000_000 })
   const { one } = isStored ? await upload(world.svc, world.token, bytes, { name: 'a.pdf' }) : {}
   const asking = ask(world, one ? { file_id: one.id } : inline(bytes))
-  await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
+  await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
   const most = pages * 4600
   const held = await heldOf(world.svc)
@@ -131,13 +137,13 @@ test.for<[string, number, object]>([
 ])('a call with a picture holds what %s may count for one', async ([, most, model]) => {
   await using world = await startWith({ ...tokens, cap: 2 * most - 1 }, most, model)
   const asking = ask(world, inline(PNG, 'image/png'))
-  await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
+  await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
   expect(await ask(world, inline(PNG, 'image/png'))).toEqual([429, 'rate_limit_exceeded'])
   world.go()
 
   expect((await asking)[0]).toBe(200)
-  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: most + 3, held: 0 })
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: most + 3, held: 0 })
 })
 
 test('no more is reserved than a model takes, and high estimates refuse nothing', async () => {
@@ -146,5 +152,5 @@ test('no more is reserved than a model takes, and high estimates refuse nothing'
   expect(MOST).toBeGreaterThan(3000)
   expect(await ask(world, inline(plain))).toEqual([200, undefined])
   const [status] = await ask(world, inline(Buffer.concat([plain, Buffer.alloc(120_000)])))
-  expect([status, world.provider.asked.length]).toEqual([400, 1])
+  expect([status, world.provider.requests.length]).toEqual([400, 1])
 })

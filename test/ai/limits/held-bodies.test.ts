@@ -1,15 +1,19 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startWith } from '../../kit/ai/asked-provider.ts'
 import { answers, neverEnds } from '../../kit/ai/provider.ts'
+import { startWithProvider } from '../../kit/ai/provider-service.ts'
 
 const MAX = 40_000
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 beforeAll(async () => {
   const bounds = { AI_MAX_FILES: `${MAX}`, AI_BYTES_PER_PERSON: `${2 * MAX}`, AI_BYTES_AT_ONCE: `${3 * MAX}` }
-  app = await startWith(answers('Good.'), {}, { AI_MAX_BODY: `${MAX}`, AI_MAX_BODY_WITH_FILES: `${MAX}`, ...bounds })
+  app = await startWithProvider(
+    answers('Good.'),
+    {},
+    { AI_MAX_BODY: `${MAX}`, AI_MAX_BODY_WITH_FILES: `${MAX}`, ...bounds },
+  )
 })
 afterAll(() => app[Symbol.asyncDispose]())
 

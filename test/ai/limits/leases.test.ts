@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, vi } from 'vitest'
-import { ask, limited, requests } from '../../kit/ai/limited.ts'
-import { answers, question } from '../../kit/ai/provider.ts'
+import { ask, limited, requestLimit } from '../../kit/ai/limited-service.ts'
+import { answers, buildQuestion } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { dataFolder, startProcess } from '../../kit/service-process.ts'
+import { createDataFolder, startProcess } from '../../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 3 * 60_000 })
 
@@ -12,7 +12,7 @@ const env = { APP_KEY: randomBytes(32).toString('base64') }
 
 /** Starts a service under a limit whose provider answers when the test says so. */
 async function startWaiting() {
-  const world = await limited([requests], { env })
+  const world = await limited([requestLimit], { env })
   const go = Promise.withResolvers<void>()
   world.provider.behave = async (asked, response) => {
     await go.promise
@@ -33,7 +33,7 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   await using other = await startApp(world.settings)
   const { token } = await world.svc.user()
   const asking = ask(world.svc, token)
-  await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 20_000 })
 
   // A lease of 30 seconds would have expired, and the other replica would have checked twice since.
   await pause(52_000)
@@ -49,13 +49,13 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
 test.concurrent('a call of a killed replica is settled by another one within a minute', async ({ expect }) => {
   await using world = await startWaiting()
   const { token } = await world.svc.user()
-  await using folder = await dataFolder()
+  await using folder = await createDataFolder()
   await using dying = startProcess({ ...world.settings, DATA_DIR: folder.path, PORT: '0', NODE_ENV: 'development' })
   const url = await dying.ready()
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const asking = fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(question()) })
+  const asking = fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(buildQuestion()) })
   const ended = asking.catch(() => 'broken')
-  await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 20_000 })
 
   dying.kill('SIGKILL')
   await dying.ended

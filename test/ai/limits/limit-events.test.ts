@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ReachedLimit } from '../../../entities/ai/usage-commit.sql.ts'
-import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { newName } from '../../kit/identity/names.ts'
-import { SLOW } from '../../kit/started.ts'
+import { newName } from '../../kit/identity/people.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'month' } as const
 
@@ -12,7 +12,7 @@ const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'mont
 async function startTwo() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider())
-  const config = resources.use(await configFor(upstream.url))
+  const config = resources.use(await writeConfig(upstream.url))
   const settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
   const one = resources.use(await startApp(settings))
   const two = resources.use(await startApp({ ...settings, DATABASE_URL: one.env.DATABASE_URL ?? '' }))
@@ -39,7 +39,7 @@ afterEach(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
+const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 /** Makes the calls concurrently, half of them at each replica. */
 const askOften = ({ one, two }: { one: TestApp; two: TestApp }, token: string, often: number) =>

@@ -2,12 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import {
   type CapChange,
+  findViolations,
   type Operation,
-  problemsIn,
   type RecordedCall,
   type Sample,
 } from '../../kit/ai/limit-history.ts'
-import { askOnce, type Replicas, sampleOf, startReplicas } from '../../kit/ai/limit-replicas.ts'
+import { askOnce, type Replicas, readSample, startReplicas } from '../../kit/ai/limit-replicas.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -54,7 +54,7 @@ function watch(world: Replicas): () => Promise<Sample[]> {
   let isOver = false
   const watching = (async () => {
     while (!isOver) {
-      const sample = await sampleOf(world, limit.name).catch(() => undefined)
+      const sample = await readSample(world, limit.name).catch(() => undefined)
       if (sample) samples.push(sample)
       await pause(25)
     }
@@ -95,8 +95,8 @@ describe('a budget for 100 answers', () => {
     const records = await recordsOf(world)
     expect(operations.filter(({ outcome }) => outcome === 'answered')).toHaveLength(100)
     expect(operations.filter(({ outcome }) => outcome === 'refused')).toHaveLength(100)
-    expect(world.provider.asked).toHaveLength(100)
-    expect(problemsIn({ operations, samples: await stop(), records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
+    expect(world.provider.requests).toHaveLength(100)
+    expect(findViolations({ operations, samples: await stop(), records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
   })
 
   test.for(units)(
@@ -124,12 +124,12 @@ describe('a budget for 100 answers', () => {
       await settleLost(world)
 
       const records = await recordsOf(world)
-      const last = await sampleOf(world, limit.name)
-      expect(problemsIn({ operations, samples: await stop(), records, caps, most, least })).toEqual([])
+      const last = await readSample(world, limit.name)
+      expect(findViolations({ operations, samples: await stop(), records, caps, most, least })).toEqual([])
       expect(last).toMatchObject({ used: takenOf(unit, records), held: 0 })
       // The records have the provider's counts, which are 7 and 3 tokens for each answer.
       for (const { tokens } of records.filter(({ outcome }) => outcome === 'completed')) expect(tokens).toBe(10)
-      expect(records.length).toBeGreaterThanOrEqual(world.provider.asked.length)
+      expect(records.length).toBeGreaterThanOrEqual(world.provider.requests.length)
     },
   )
 
@@ -153,11 +153,11 @@ describe('a budget for 100 answers', () => {
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
     const records = await recordsOf(world)
     const answered = operations.filter(({ outcome }) => outcome === 'answered')
-    expect(problemsIn({ operations, samples: await stop(), records, caps, most })).toEqual([])
-    expect([answered.length, world.provider.asked.length]).toEqual([counted.requests, counted.requests])
+    expect(findViolations({ operations, samples: await stop(), records, caps, most })).toEqual([])
+    expect([answered.length, world.provider.requests.length]).toEqual([counted.requests, counted.requests])
     const sums = units.map(({ unit: each }) => [each, takenOf(each, records)])
     expect(Object.fromEntries(sums)).toEqual(counted)
-    expect(await sampleOf(world, limit.name)).toMatchObject({ used: counted[unit], held: 0 })
+    expect(await readSample(world, limit.name)).toMatchObject({ used: counted[unit], held: 0 })
   })
 })
 
@@ -172,7 +172,7 @@ test('a lecture of 200 people with one killed replica leaves 100 paid answers', 
   }
 
   const lecture = Promise.all(people.map(({ token }, index) => attend(token, index)))
-  await vi.waitUntil(() => world.provider.asked.length >= 40, { timeout: 60_000, interval: 1 })
+  await vi.waitUntil(() => world.provider.requests.length >= 40, { timeout: 60_000, interval: 1 })
   await world.kill(0)
   const operations = (await lecture).flat()
   // The live replica's calls have ended, so the remaining reservations are the killed replica's.
@@ -181,9 +181,9 @@ test('a lecture of 200 people with one killed replica leaves 100 paid answers', 
 
   const records = await recordsOf(world)
   const byOutcome = Object.groupBy(records, ({ outcome }) => outcome)
-  expect(problemsIn({ operations, samples: [], records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
+  expect(findViolations({ operations, samples: [], records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
   expect(records).toHaveLength(100)
-  expect(await sampleOf(world, limit.name)).toMatchObject({ used: 100, held: 0 })
+  expect(await readSample(world, limit.name)).toMatchObject({ used: 100, held: 0 })
   const report = await world.svc.host.usage.report({})
   expect(report.reduce((sum, { requests }) => sum + requests, 0)).toBe(100)
   const cents = records.reduce((sum, { cost }) => sum + cost, 0)
@@ -199,11 +199,11 @@ test('a history with overbooking, needless refusals or missing records is found 
   const sound = { operations: [call], samples: [], records, caps: [{ at: 0, cap: 1 }] }
   const sample = { used: 1, held: 0, cap: 1, outlived: 0 }
 
-  expect(problemsIn({ ...sound, samples: [sample] })).toEqual([])
-  expect(problemsIn({ ...sound, samples: [{ ...sample, held: 1 }] })).toEqual(['1 used and 1 held, of 1'])
-  expect(problemsIn({ ...sound, records: [] })).toEqual(['the answered call a has the records []'])
-  expect(problemsIn({ ...sound, records: [...records, { requestId: 'b', outcome: 'lost' }] })).toHaveLength(1)
-  expect(problemsIn({ ...sound, operations: [call, call] })).toEqual(['2 calls were answered, of 1'])
+  expect(findViolations({ ...sound, samples: [sample] })).toEqual([])
+  expect(findViolations({ ...sound, samples: [{ ...sample, held: 1 }] })).toEqual(['1 used and 1 held, of 1'])
+  expect(findViolations({ ...sound, records: [] })).toEqual(['the answered call a has the records []'])
+  expect(findViolations({ ...sound, records: [...records, { requestId: 'b', outcome: 'lost' }] })).toHaveLength(1)
+  expect(findViolations({ ...sound, operations: [call, call] })).toEqual(['2 calls were answered, of 1'])
   const refused = { ...call, outcome: 'refused', requestId: 'r' } as const
-  expect(problemsIn({ ...sound, operations: [call, refused], caps: [{ at: 0, cap: 2 }] })).toHaveLength(1)
+  expect(findViolations({ ...sound, operations: [call, refused], caps: [{ at: 0, cap: 2 }] })).toHaveLength(1)
 })

@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'
-import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
-import { answers, question } from '../../kit/ai/provider.ts'
+import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { answers, buildQuestion } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 /** Settings that all replicas of a service share. */
 const env = { APP_KEY: randomBytes(32).toString('base64') }
 
 describe('a limit', () => {
   test('a limit of 20 requests admits exactly 20 of 60 concurrent calls', async () => {
-    await using world = await limited([requests], { env })
+    await using world = await limited([requestLimit], { env })
     const { svc, config } = world
     await using other = await startApp({
       AI_CONFIG: config.file,
@@ -30,8 +30,8 @@ describe('a limit', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(20)
     expect(statuses.filter((status) => status === 429)).toHaveLength(40)
     await other.services.usageLedger.flush()
-    expect(await stateOf(svc, 'all')).toEqual({ cap: 20, used: 20, held: 0, refused: 40 })
-    expect(world.provider.asked).toHaveLength(20)
+    expect(await readLimitState(svc, 'all')).toEqual({ cap: 20, used: 20, held: 0, refused: 40 })
+    expect(world.provider.requests).toHaveLength(20)
   })
 
   test('a limit set after earlier calls counts all later calls on all replicas', async () => {
@@ -44,17 +44,17 @@ describe('a limit', () => {
     // The first call of a process finds that there is no limit; the second one uses the cached result.
     for (const replica of replicas) expect((await ask(replica, token)).status).toBe(200)
 
-    await svc.host.limits.set({ ...requests, cap: 2 } as never)
+    await svc.host.limits.set({ ...requestLimit, cap: 2 } as never)
     const statuses: number[] = []
     for (const replica of [other, svc, other, svc]) statuses.push((await ask(replica, token)).status)
 
     expect(statuses).toEqual([200, 200, 429, 429])
     await other.services.usageLedger.flush()
-    expect(await stateOf(svc, 'all')).toEqual({ cap: 2, used: 2, held: 0, refused: 2 })
+    expect(await readLimitState(svc, 'all')).toEqual({ cap: 2, used: 2, held: 0, refused: 2 })
   })
 
   test('a spent limit says when it frees, and that retries do not help', async () => {
-    await using world = await limited([{ ...requests, cap: 1 }])
+    await using world = await limited([{ ...requestLimit, cap: 1 }])
     const { token } = await world.svc.user()
     await ask(world.svc, token)
     await world.svc.services.usageLedger.flush()
@@ -74,7 +74,7 @@ describe('a limit', () => {
   })
 
   test('a limit that only calls under way hold lets clients come back soon', async () => {
-    await using world = await limited([{ ...requests, cap: 1 }])
+    await using world = await limited([{ ...requestLimit, cap: 1 }])
     const { promise: go, resolve } = Promise.withResolvers<void>()
     world.provider.behave = async (asked, response) => {
       await go
@@ -82,7 +82,7 @@ describe('a limit', () => {
     }
     const { token } = await world.svc.user()
     const first = ask(world.svc, token)
-    await vi.waitUntil(() => world.provider.asked.length === 1, SLOW)
+    await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
     const second = await ask(world.svc, token)
     const body = { model: 'mock-1', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }] }
@@ -96,7 +96,7 @@ describe('a limit', () => {
   })
 
   test('a limit of each user counts users separately, and shows only their own', async () => {
-    await using world = await limited([{ ...requests, name: 'each', for: 'user', cap: 1 }])
+    await using world = await limited([{ ...requestLimit, name: 'each', for: 'user', cap: 1 }])
     const [one, two] = [await world.svc.user(), await world.svc.user()]
 
     const statuses = [
@@ -114,10 +114,10 @@ describe('a limit', () => {
 
   test('a limit of a provider or model is shown to its possible callers', async () => {
     await using world = await limited([
-      { ...requests, name: 'provider', for: 'provider', cap: 4 },
-      { ...requests, name: 'model', for: 'model:mock-1', cap: 3 },
-      { ...requests, name: 'another model', for: 'model:mock-2', cap: 3 },
-      { ...requests, name: 'role', for: 'role:user', cap: 2 },
+      { ...requestLimit, name: 'provider', for: 'provider', cap: 4 },
+      { ...requestLimit, name: 'model', for: 'model:mock-1', cap: 3 },
+      { ...requestLimit, name: 'another model', for: 'model:mock-2', cap: 3 },
+      { ...requestLimit, name: 'role', for: 'role:user', cap: 2 },
     ])
     const { token } = await world.svc.user()
     const limits = async () =>
@@ -145,7 +145,7 @@ describe('a limit', () => {
   test.for([['provider'], ['provider:local'], ['role'], ['role:user'], ['model']])(
     'a limit of %s refuses what goes beyond it',
     async ([subject]) => {
-      await using world = await limited([{ ...requests, for: subject, cap: 1 }])
+      await using world = await limited([{ ...requestLimit, for: subject, cap: 1 }])
       const { token } = await world.svc.user()
 
       const statuses = [(await ask(world.svc, token)).status, (await ask(world.svc, token)).status]
@@ -155,7 +155,7 @@ describe('a limit', () => {
   )
 
   test('a limit of a group counts every call of its members once', async () => {
-    await using world = await limited([{ ...requests, name: 'class', for: 'group:class 7', cap: 1 }])
+    await using world = await limited([{ ...requestLimit, name: 'class', for: 'group:class 7', cap: 1 }])
     const [one, two, other] = [await world.svc.user(), await world.svc.user(), await world.svc.user()]
     const groups = ['a', 'class 7', 'class 7']
     for (const { id } of [one, two]) await world.svc.host.admin.setGroups({ user: { id }, groups })
@@ -172,9 +172,9 @@ describe('a limit', () => {
   })
 
   test('a limit reports what is left of all limits by RateLimit headers', async () => {
-    const own = { ...requests, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
-    const watched = { ...requests, name: 'watched', mode: 'observe' }
-    await using world = await limited([{ ...requests, cap: 1, per: 'day' }, own, watched])
+    const own = { ...requestLimit, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
+    const watched = { ...requestLimit, name: 'watched', mode: 'observe' }
+    await using world = await limited([{ ...requestLimit, cap: 1, per: 'day' }, own, watched])
     const { token } = await world.svc.user()
 
     const [whole, refused] = [await ask(world.svc, token), await ask(world.svc, token)]
@@ -185,13 +185,13 @@ describe('a limit', () => {
     const streamed = await world.svc.send('POST', '/api/ai-req', {
       token: (await world.svc.user()).token,
       headers: { accept: 'text/event-stream' },
-      body: question(),
+      body: buildQuestion(),
     })
     expect([streamed.status, streamed.headers.get('x-should-retry')]).toEqual([429, 'false'])
   })
 
   test.for(['installation', 'user'])('a limit of %s that was topped up reports its whole amount', async (target) => {
-    await using world = await limited([{ ...requests, for: target, cap: 1, per: 'day' }])
+    await using world = await limited([{ ...requestLimit, for: target, cap: 1, per: 'day' }])
     const { token, id } = await world.svc.user()
     const told = async () => {
       const { headers } = await ask(world.svc, token)
@@ -209,30 +209,30 @@ describe('a limit', () => {
   })
 
   test('a limit that observes refuses nothing and counts what it would have refused', async () => {
-    await using world = await limited([{ ...requests, cap: 1, mode: 'observe' }])
+    await using world = await limited([{ ...requestLimit, cap: 1, mode: 'observe' }])
     const { token } = await world.svc.user()
 
     const statuses = [await ask(world.svc, token), await ask(world.svc, token)].map(({ status }) => status)
 
     expect(statuses).toEqual([200, 200])
-    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 1, used: 2, held: 0, refused: 1 })
+    expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 1, used: 2, held: 0, refused: 1 })
   })
 
   test('a limit keeps its usage when its cap changes in either direction', async () => {
-    await using world = await limited([{ ...requests, cap: 3 }])
+    await using world = await limited([{ ...requestLimit, cap: 3 }])
     const { token } = await world.svc.user()
     const status = async () => (await ask(world.svc, token)).status
     await status()
 
-    await world.svc.host.limits.set({ ...requests, cap: 1 } as never)
+    await world.svc.host.limits.set({ ...requestLimit, cap: 1 } as never)
     const lowered = await status()
-    await world.svc.host.limits.set({ ...requests, cap: 2 } as never)
+    await world.svc.host.limits.set({ ...requestLimit, cap: 2 } as never)
     const raised = [await status(), await status()]
     await world.svc.host.limits.topUp({ name: 'all', amount: 1 })
     const toppedUp = [await status(), await status()]
 
     expect([lowered, ...raised, ...toppedUp]).toEqual([429, 200, 429, 200, 429])
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ cap: 3, used: 3, held: 0 })
+    expect(await readLimitState(world.svc, 'all')).toMatchObject({ cap: 3, used: 3, held: 0 })
   })
 
   test.for([
@@ -240,25 +240,25 @@ describe('a limit', () => {
     ['each person', 'user'],
     ['one model', 'model:mock-1'],
   ] as const)('a limit of %s topped up before its first call admits exactly that more', async ([, target]) => {
-    await using world = await limited([{ ...requests, for: target, cap: 5 }])
+    await using world = await limited([{ ...requestLimit, for: target, cap: 5 }])
     const { token, id } = await world.svc.user()
     await world.svc.host.limits.topUp({ name: 'all', amount: 10, ...(target === 'user' && { id: `${id}` }) })
-    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 0, held: 0, refused: 0 })
+    expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 15, used: 0, held: 0, refused: 0 })
 
     const answers = await Promise.all(Array.from({ length: 30 }, () => ask(world.svc, token)))
 
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(15)
-    expect(await stateOf(world.svc, 'all')).toEqual({ cap: 15, used: 15, held: 0, refused: 15 })
+    expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 15, used: 15, held: 0, refused: 15 })
   })
 
   test('a limit gets back what a failed call reserved and did not use', async () => {
-    await using world = await limited([{ ...requests, unit: 'tokens', cap: 10_000 }])
+    await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 10_000 }])
     world.provider.behave = (_, response) => void response.writeHead(400).end('{}')
     const { token } = await world.svc.user()
 
     expect((await ask(world.svc, token)).status).toBe(500)
 
-    expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 0, held: 0 })
+    expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 0, held: 0 })
   })
 })
 

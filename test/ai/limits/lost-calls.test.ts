@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited-service.ts'
 import { answers } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
@@ -44,14 +44,14 @@ async function startWaiting() {
   await endLeases(world.svc)
   const { token } = await world.svc.user()
   const asking = ask(world.svc, token)
-  await vi.waitFor(() => expect(world.provider.asked).toHaveLength(1), SLOW)
+  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), SLOW)
   return Object.assign(world, {
     answered: async () => {
       go.resolve()
       return (await asking).status
     },
     async used() {
-      const states = await Promise.all(limits.map(({ name }) => stateOf(world.svc, name)))
+      const states = await Promise.all(limits.map(({ name }) => readLimitState(world.svc, name)))
       return states.map((state) => [state?.used, state?.held])
     },
   })
@@ -90,7 +90,7 @@ test.concurrent('a call that another process took for lost is billed once, as co
 })
 
 test.concurrent('all calls of dead processes are settled at once, however many', async ({ expect }) => {
-  await using world = await limited([requests])
+  await using world = await limited([requestLimit])
   await leaveHolds(world.svc, 2600)
 
   await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds limit 1')).toEqual([]), SLOW)

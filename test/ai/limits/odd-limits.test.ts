@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { ask, shareLimited } from '../../kit/ai/limited.ts'
+import { ask, shareLimitedService } from '../../kit/ai/limited-service.ts'
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 async function started() {
   const world = await limited([])

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { ask, limited, requests, stateOf } from '../../kit/ai/limited.ts'
+import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited-service.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { startRelay } from '../../kit/parts/relay.ts'
 import { rowsOf } from '../../kit/postgres-client.ts'
@@ -9,7 +9,7 @@ const reserving = /reserve-usage/
 
 test.for<[string, object[]]>([
   ['no limit applies', []],
-  ['limits apply', [requests]],
+  ['limits apply', [requestLimit]],
 ])("a call to which %s is not billed when its reservation's connection breaks", async ([, limits]) => {
   await using database = await cloneDatabase()
   const url = new URL(database.url)
@@ -37,8 +37,8 @@ test.for<[string, object[]]>([
   relay.mend()
   await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
 
-  expect(world.provider.asked).toHaveLength(1)
+  expect(world.provider.requests).toHaveLength(1)
   expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
-  for (const { name } of limits as (typeof requests)[])
-    expect(await stateOf(world.svc, name)).toMatchObject({ used: 1, held: 0 })
+  for (const { name } of limits as (typeof requestLimit)[])
+    expect(await readLimitState(world.svc, name)).toMatchObject({ used: 1, held: 0 })
 })

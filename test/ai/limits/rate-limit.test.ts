@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { testWith } from '../../kit/parts/with-parts.ts'
 
 let provider: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 /** Service with a rate limit of five questions a minute for each person. */
 let svc: TestApp
 beforeAll(async () => {
   provider = await startProvider()
-  config = await configFor(provider.url)
+  config = await writeConfig(provider.url)
   svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' })
 })
 afterAll(async () => {
@@ -19,7 +19,7 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]()
 })
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
+const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 describe('a rate limit', () => {
   const statuses = (answers: Response[]) => answers.map(({ status }) => status)
@@ -36,11 +36,11 @@ describe('a rate limit', () => {
 
   test('a rate limit counts requests in a minute, and says what is left', async () => {
     const { token } = await svc.user()
-    const before = provider.asked.length
+    const before = provider.requests.length
     const first = await ask(svc, token)
     const streamed = await svc.send('POST', '/api/ai-req', {
       token,
-      body: question(),
+      body: buildQuestion(),
       headers: { accept: 'text/event-stream' },
     })
     for (let more = 0; more < 3; more++) await ask(svc, token)
@@ -63,7 +63,7 @@ describe('a rate limit', () => {
       code: 'too_many_requests',
       requestId: refused.headers.get('x-request-id'),
     })
-    expect(provider.asked.length - before).toBe(5)
+    expect(provider.requests.length - before).toBe(5)
   })
 
   test('a rate limit holds for all tokens of a person, and nobody else', async () => {

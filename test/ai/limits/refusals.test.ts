@@ -1,14 +1,14 @@
 import { expect, test, vi } from 'vitest'
-import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
-import { answers, question } from '../../kit/ai/provider.ts'
-import { SLOW } from '../../kit/started.ts'
+import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { answers, buildQuestion } from '../../kit/ai/provider.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
-const spent = { ...requests, name: 'day', per: 'day', cap: 1 }
+const spent = { ...requestLimit, name: 'day', per: 'day', cap: 1 }
 
 test('of limits that refuse, one that only observes is never named', async () => {
-  await using world = await limited([spent, { ...requests, name: 'watched', cap: 1, mode: 'observe' }])
+  await using world = await limited([spent, { ...requestLimit, name: 'watched', cap: 1, mode: 'observe' }])
   const { token } = await world.svc.user()
   await ask(world.svc, token)
   await world.svc.services.usageLedger.flush()
@@ -22,8 +22,8 @@ test('of limits that refuse, one that only observes is never named', async () =>
 
 test('of refusing limits, a spent one is named before a reserved one', async () => {
   await using world = await limited([
-    { ...requests, name: 'mine', for: 'user', per: 'day', cap: 1 },
-    { ...requests, name: 'all', cap: 2 },
+    { ...requestLimit, name: 'mine', for: 'user', per: 'day', cap: 1 },
+    { ...requestLimit, name: 'all', cap: 2 },
   ])
   const [one, other] = [await world.svc.user(), await world.svc.user()]
   await ask(world.svc, one.token)
@@ -34,7 +34,7 @@ test('of refusing limits, a spent one is named before a reserved one', async () 
     await answers('Good day.')(asked, response)
   }
   const underWay = ask(world.svc, other.token)
-  await vi.waitUntil(() => world.provider.asked.length === 2, SLOW)
+  await vi.waitUntil(() => world.provider.requests.length === 2, SLOW)
 
   const refused = await ask(world.svc, one.token)
   resolve()
@@ -48,7 +48,7 @@ test('of refusing limits, a spent one is named before a reserved one', async () 
 })
 
 test('a refusal for an unknown price says that retries do not help', async () => {
-  await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
+  await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
   const refused = await ask(world.svc, token)
@@ -57,7 +57,7 @@ test('a refusal for an unknown price says that retries do not help', async () =>
 })
 
 test('a price of the input alone is none, and a money limit refuses', async () => {
-  await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }], {
+  await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }], {
     model: { pricing: { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 } },
   })
   await world.svc.changeCatalogue(
@@ -67,7 +67,7 @@ test('a price of the input alone is none, and a money limit refuses', async () =
 
   const refused = await ask(world.svc, token)
 
-  expect([refused.status, world.provider.asked.length]).toEqual([429, 0])
+  expect([refused.status, world.provider.requests.length]).toEqual([429, 0])
   await world.svc.host.limits.remove({ name: 'all' })
   expect((await ask(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()
@@ -75,7 +75,7 @@ test('a price of the input alone is none, and a money limit refuses', async () =
 })
 
 test('a limit that only observes shortens no answer', async () => {
-  await using world = await limited([{ ...requests, unit: 'tokens', cap: 3, mode: 'observe' }], {
+  await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 3, mode: 'observe' }], {
     env: { LIMITS_MAX_OUTPUT_TOKENS: '5' },
   })
   const { token } = await world.svc.user()
@@ -83,10 +83,10 @@ test('a limit that only observes shortens no answer', async () => {
   const answer = await world.svc.send('POST', '/api/ai-req', {
     token,
     headers: { accept: 'text/event-stream' },
-    body: question(),
+    body: buildQuestion(),
   })
 
   expect(await answer.text()).not.toContain('"cut"')
-  expect(world.provider.asked.map(({ body }) => body['max_tokens'])).toEqual([undefined])
-  expect(await stateOf(world.svc, 'all')).toMatchObject({ used: 10, held: 0, refused: 1 })
+  expect(world.provider.requests.map(({ body }) => body['max_tokens'])).toEqual([undefined])
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 10, held: 0, refused: 1 })
 })

@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ask as askAs, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
-import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { ask as askAs, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
+import { waitForLocks } from '../../kit/locks.ts'
 import { openClient } from '../../kit/postgres-client.ts'
-import { untilWaiting } from '../../kit/while-changing.ts'
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 test('a process without cached counters does not deadlock with one that has them', async () => {
   await using provider = await startProvider()
-  await using config = await configFor(provider.url)
+  await using config = await writeConfig(provider.url)
   const settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
   await using svc = await startApp(settings)
   const { token } = await svc.user()
   const ask = async (app = svc) => {
-    const { status } = await app.send('POST', '/api/ai-req', { token, body: question() })
+    const { status } = await app.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     await app.services.usageLedger.flush()
     return status
   }
@@ -35,7 +35,7 @@ test('a process without cached counters does not deadlock with one that has them
   await client.query('begin')
   await lock(second?.id)
   const asked = ask(other)
-  await untilWaiting(svc.env.DATABASE_URL)
+  await waitForLocks(svc.env.DATABASE_URL)
   await lock(first?.id)
   await client.query('commit')
 
@@ -43,7 +43,7 @@ test('a process without cached counters does not deadlock with one that has them
 })
 
 test('of concurrent calls those that fit are answered, whatever others take', async () => {
-  await using world = await limited([{ ...requests, name: 'each', for: 'user', unit: 'tokens', cap: 250 }], {
+  await using world = await limited([{ ...requestLimit, name: 'each', for: 'user', unit: 'tokens', cap: 250 }], {
     env: { LIMITS_MAX_OUTPUT_TOKENS: '100' },
   })
   const { svc } = world
@@ -64,5 +64,5 @@ test('of concurrent calls those that fit are answered, whatever others take', as
   expect([first, third, fourth]).toEqual([429, 200, 429])
   // Two of these calls fit at once.
   expect([1, 4, 5].filter((at) => statuses[at] === 200).length).toBeGreaterThanOrEqual(2)
-  expect(await stateOf(svc, 'each')).toMatchObject({ held: 0 })
+  expect(await readLimitState(svc, 'each')).toMatchObject({ held: 0 })
 })

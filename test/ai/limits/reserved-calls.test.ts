@@ -1,22 +1,22 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { eventsIn } from '../../kit/ai/event-stream.ts'
-import { shareLimited } from '../../kit/ai/limited.ts'
+import { parseEvents } from '../../kit/ai/event-stream.ts'
+import { shareLimitedService } from '../../kit/ai/limited-service.ts'
 import {
   answers,
   type Behaviour,
   beginStream,
+  behavesInTurn,
+  buildChunk,
+  buildQuestion,
   callsTool,
-  chunk,
   endStream,
-  inTurn,
-  question,
   refuses,
 } from '../../kit/ai/provider.ts'
+import { waitForLocks } from '../../kit/locks.ts'
 import { type Client, openClient } from '../../kit/postgres-client.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 import { untilRead } from '../../kit/until-read.ts'
-import { untilWaiting } from '../../kit/while-changing.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
@@ -25,7 +25,7 @@ const TOOL = 60
 
 const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 /** Starts a service under a limit whose model answers with at most 100 tokens. */
 async function startWith(behave: Behaviour, more: object = {}, model: object = {}, models?: object[]) {
@@ -40,7 +40,7 @@ async function startWith(behave: Behaviour, more: object = {}, model: object = {
   return Object.assign(world, {
     upstream,
     ask: (accept = 'text/event-stream', text = 'Hello') =>
-      svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question(text) }),
+      svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: buildQuestion(text) }),
     async state() {
       const [found] = await svc.host.limits.list()
       return { used: found?.used, held: found?.held }
@@ -63,7 +63,7 @@ describe('a further round of a call', () => {
     })
 
     const asking = world.ask()
-    await vi.waitFor(() => expect(world.upstream.asked).toHaveLength(2), SLOW)
+    await vi.waitFor(() => expect(world.upstream.requests).toHaveLength(2), SLOW)
     const { held } = await world.state()
     resolve()
     await (await asking).text()
@@ -89,16 +89,16 @@ describe('a further round of a call', () => {
       expect(JSON.parse(text)).toMatchObject({ success: false, code: 'limit_reached' })
     } else {
       expect(response.status).toBe(200)
-      expect(eventsIn(text).map(({ event }) => event)).toEqual(['usage', 'done'])
-      expect(eventsIn(text)[0]?.data).toMatchObject({ inputTokens: 7, outputTokens: 3, cut: 'limit' })
+      expect(parseEvents(text).map(({ event }) => event)).toEqual(['usage', 'done'])
+      expect(parseEvents(text)[0]?.data).toMatchObject({ inputTokens: 7, outputTokens: 3, cut: 'limit' })
     }
-    expect(world.upstream.asked).toHaveLength(1)
+    expect(world.upstream.requests).toHaveLength(1)
     expect(await world.record()).toEqual([{ outcome: 'cut', input: 7, output: 3 }])
     expect(await world.state()).toEqual({ used: 10, held: 0 })
   })
 
   test('a further round beyond an observing limit is made and counted as refused', async () => {
-    await using world = await startWith(inTurn(weather, answers('Rain.')), { cap: 120 + TOOL, mode: 'observe' })
+    await using world = await startWith(behavesInTurn(weather, answers('Rain.')), { cap: 120 + TOOL, mode: 'observe' })
 
     expect((await world.ask('application/json')).status).toBe(200)
 
@@ -114,7 +114,7 @@ describe('a further round of a call', () => {
 
     expect((await world.ask('application/json')).status).toBe(503)
 
-    expect(world.upstream.asked).toHaveLength(1)
+    expect(world.upstream.requests).toHaveLength(1)
   })
 
   test('rounds of many calls at once together never take more than the limit', async () => {
@@ -127,7 +127,7 @@ describe('a further round of a call', () => {
     await world.svc.services.usageLedger.flush()
     const { used, held } = await world.state()
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0)
-    expect(used).toBe(world.upstream.asked.length * 10)
+    expect(used).toBe(world.upstream.requests.length * 10)
     expect(used).toBeLessThanOrEqual(700)
     expect(held).toBe(0)
   })
@@ -145,7 +145,7 @@ describe('what is reserved for a stream', () => {
       beginStream(response)
       for (let output = 1; output <= 40; output++) {
         const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output, ...more }
-        response.write(chunk({ delta: { content: 'word' } }, { usage }))
+        response.write(buildChunk({ delta: { content: 'word' } }, { usage }))
       }
       await go
       endStream(response, { prompt_tokens: input, completion_tokens: 40, total_tokens: input + 40, ...more })
@@ -202,7 +202,7 @@ test('what is reserved for a fallback model is kept until it is asked', async ()
     }
     beginStream(response)
     for (const content of ['A whole ', 'answer.']) {
-      response.write(chunk({ delta: { content } }))
+      response.write(buildChunk({ delta: { content } }))
       await untilRead(response)
     }
     endStream(response)
@@ -214,7 +214,7 @@ test('what is reserved for a fallback model is kept until it is asked', async ()
   lock.resolve(client)
 
   const asking = world.ask('text/event-stream', 'x'.repeat(1000))
-  await untilWaiting(url)
+  await waitForLocks(url)
   await client.query('commit')
 
   const text = await (await asking).text()
@@ -230,7 +230,7 @@ test("a provider that counts impossibly much blocks no other call's usage update
     const tokens = asked.body.messages[0]?.content === 'Hello' ? 20 : 1e300
     beginStream(response)
     response.write(
-      chunk({ delta: { content: 'word' } }, { usage: { prompt_tokens: tokens, completion_tokens: tokens } }),
+      buildChunk({ delta: { content: 'word' } }, { usage: { prompt_tokens: tokens, completion_tokens: tokens } }),
     )
     await go
     endStream(response)
@@ -259,11 +259,14 @@ describe('an answer whose question its provider counts as longer than we did', (
   const shortly: Behaviour = (_, response) => {
     beginStream(response)
     const usage = { prompt_tokens: 500, completion_tokens: 1, total_tokens: 501 }
-    const events = [chunk({ delta: { content: 'Yes.' } }), chunk({ delta: {}, finish_reason: 'stop' }, { usage })]
+    const events = [
+      buildChunk({ delta: { content: 'Yes.' } }),
+      buildChunk({ delta: {}, finish_reason: 'stop' }, { usage }),
+    ]
     response.end([...events, 'data: [DONE]\n\n'].join(''))
   }
   const streamed = async (app: Awaited<ReturnType<typeof startWith>>) =>
-    eventsIn(await (await app.ask()).text()).map(({ event, data }) => [event, (data as { text?: string }).text])
+    parseEvents(await (await app.ask()).text()).map(({ event, data }) => [event, (data as { text?: string }).text])
 
   test('is told whole where the limit has room for it', async () => {
     await using app = await startWith(shortly)

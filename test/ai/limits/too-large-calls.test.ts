@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, requests, shareLimited, stateOf } from '../../kit/ai/limited.ts'
-import { question } from '../../kit/ai/provider.ts'
-import { KEY, type RoomAiApp, roomWithAi, said, startRoomAi } from '../../kit/rooms/ai.ts'
+import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { buildQuestion } from '../../kit/ai/provider.ts'
+import { buildUserMessage, createAiRoom, KEY, type RoomAiApp, startRoomAi } from '../../kit/rooms/ai.ts'
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
-const small = { ...requests, unit: 'tokens', cap: 4000 }
+const small = { ...requestLimit, unit: 'tokens', cap: 4000 }
 
 const chat = { model: 'mock-1', messages: [{ role: 'user', content: 'Hello' }] }
 
@@ -28,12 +28,12 @@ describe('a call that may take more than all of a limit', () => {
   })
   afterAll(() => app[Symbol.asyncDispose]())
 
-  const asked = { model: 'mock-1', messages: [said('Hello')] }
+  const asked = { model: 'mock-1', messages: [buildUserMessage('Hello')] }
   const stream = { accept: 'text/event-stream' }
 
   test.for([
-    ['the legacy address', '/api/ai-req', question(), {}],
-    ['the legacy address as a stream', '/api/ai-req', question(), stream],
+    ['the legacy address', '/api/ai-req', buildQuestion(), {}],
+    ['the legacy address as a stream', '/api/ai-req', buildQuestion(), stream],
     ['Chat Completions', '/v1/chat/completions', chat, {}],
     ['Chat Completions as a stream', '/v1/chat/completions', { ...chat, stream: true }, {}],
     ['Responses', '/v1/responses', { model: 'mock-1', input: 'Hello' }, {}],
@@ -55,7 +55,7 @@ describe('a call that may take more than all of a limit', () => {
   })
 
   test('is told so in a room by JSON:API', async () => {
-    const { id, admin } = await roomWithAi(app)
+    const { id, admin } = await createAiRoom(app)
 
     const refused = await admin.post(`/rooms/${id}/actions/ask`, { ...asked, key: KEY })
 
@@ -92,7 +92,7 @@ test('a refused call learns from both kinds of headers what is left', async () =
 
 test('a limit that never has room is reported before a spent one', async () => {
   await using world = await limited([
-    { ...requests, name: 'spent', for: 'user', cap: 1 },
+    { ...requestLimit, name: 'spent', for: 'user', cap: 1 },
     { ...small, name: 'small', per: 'day', cap: 4100 },
   ])
   const { token } = await world.svc.user()
@@ -119,11 +119,11 @@ test('a top-up frees nothing for a call that is larger than the limit', async ()
   expect(await messageOf(refused)).toMatch(
     /^This call may take 6\d, and the limit 'all' is 50 tokens a month, without what was topped up\. Send less/,
   )
-  expect(await stateOf(world.svc, 'all')).toMatchObject({ cap: 70, used: 10, held: 0 })
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ cap: 70, used: 10, held: 0 })
 })
 
 test('a limit of nothing lets no call through, and names no moment', async () => {
-  await using world = await limited([{ ...requests, cap: 0 }])
+  await using world = await limited([{ ...requestLimit, cap: 0 }])
   const { token } = await world.svc.user()
 
   const refused = await ask(world.svc, token)
@@ -134,7 +134,7 @@ test('a limit of nothing lets no call through, and names no moment', async () =>
 
 test('a call too expensive for a money limit learns so in its unit', async () => {
   const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 1 }
-  await using world = await limited([{ ...requests, unit: 'EUR', cap: 0.004 }], { model: { pricing } })
+  await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 0.004 }], { model: { pricing } })
   const { token } = await world.svc.user()
 
   const refused = await ask(world.svc, token)
@@ -146,7 +146,7 @@ test('a call too expensive for a money limit learns so in its unit', async () =>
 })
 
 test('a call of unknown price is refused without a time to retry', async () => {
-  await using world = await limited([{ ...requests, unit: 'EUR', cap: 1 }])
+  await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
   const refused = await ask(world.svc, token)

@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { shareLimited } from '../../kit/ai/limited.ts'
-import { question } from '../../kit/ai/provider.ts'
+import { shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { buildQuestion } from '../../kit/ai/provider.ts'
 import { watchStatements } from '../../kit/statements.ts'
 
 const statements = watchStatements()
 
 const limit = { name: 'all', for: 'installation', cap: 10, unit: 'requests', per: 'day', mode: 'observe' }
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 async function withLimit(more: object = {}) {
   const world = await limited([{ ...limit, ...more }])
   const { svc } = world
   const { token } = await svc.user()
-  const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: question() })).status
+  const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
   return {
     svc,
     set: (values: object) => svc.host.limits.set({ ...limit, ...values } as never),
@@ -35,14 +35,14 @@ describe('a limit that only observes', () => {
   test('a limit that only observes counts all refusals of concurrent calls in batches', async () => {
     await using world = await withLimit()
     await world.answered(1)
-    statements.taken()
+    statements.take()
 
     expect(await world.answered(29)).toBe(29)
 
     expect(await world.state()).toEqual({ used: 30, held: 0, refused: 20 })
     expect(await world.answered(5)).toBe(5)
     expect(await world.state()).toEqual({ used: 35, held: 0, refused: 25 })
-    const names = statements.taken().map(({ name }) => name)
+    const names = statements.take().map(({ name }) => name)
     expect(names.filter((name) => name === 'reserve-usage').length).toBeLessThan(29)
   })
 
@@ -72,15 +72,15 @@ describe('what is left of a limit', () => {
     await using world = await withLimit({ mode: 'enforce', cap: 100 })
     const { token } = await world.svc.user()
     const left = async () => {
-      const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: question() })
+      const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
       return headers.get('ratelimit')?.match(/^"all";r=(\d+);t=\d+$/)?.[1]
     }
     await left()
-    statements.taken()
+    statements.take()
 
     expect([await left(), await left(), await left()]).toEqual(['98', '97', '96'])
 
-    const asked = statements.taken().flatMap(({ name = '', text }) => (text.includes('usage_counters') ? [name] : []))
+    const asked = statements.take().flatMap(({ name = '', text }) => (text.includes('usage_counters') ? [name] : []))
     expect(asked.filter((name) => name !== 'commit-usage')).toEqual(Array(3).fill('reserve-usage'))
   })
 
@@ -88,7 +88,7 @@ describe('what is left of a limit', () => {
     await using world = await withLimit({ mode: 'enforce', unit: 'EUR', cap: 9e9, unpriced: 1 })
     const { token } = await world.svc.user()
 
-    const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: question() })
+    const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
     expect(headers.get('ratelimit-policy')).toBe('"all";q=999999999999999;w=86400;qu="EUR-millionths"')
     expect(headers.get('ratelimit')).toMatch(/^"all";r=999999999999999;t=\d+$/)

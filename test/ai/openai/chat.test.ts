@@ -1,25 +1,25 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
 import { answers, breaksOff, callsTool, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
+import { readUsageRecords, startWithProvider } from '../../kit/ai/provider-service.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let client: OpenAI
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day to you.'))
+  app = await startWithProvider(answers('Good day to you.'))
   await app.svc.changeCatalogue(`update ai_models set input = '{text,image}'`)
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
 })
 
 const messages = [{ role: 'user' as const, content: 'How do you do?' }]
-const asked = () => app.upstream.asked.map(({ body }) => body)
+const asked = () => app.upstream.requests.map(({ body }) => body)
 const create = (more: object = {}) => client.chat.completions.create({ model: 'mock-1', messages, ...more })
 const createStream = (more: object = {}) =>
   client.chat.completions.create({ model: 'mock-1', messages, stream: true, ...more })
@@ -85,12 +85,12 @@ test('a stream ends with [DONE], and has no usage where nobody asks for it', asy
 })
 
 test('a call by this face leaves the same record as one by any other', async () => {
-  const before = (await recordsOf(app.svc)).length
+  const before = (await readUsageRecords(app.svc)).length
   await create()
   await (await createStream()).toReadableStream().cancel()
   await refusedBy(create({ model: 'none' }))
 
-  expect((await recordsOf(app.svc)).slice(before)[0]).toEqual({ outcome: 'completed', input: 7, output: 3 })
+  expect((await readUsageRecords(app.svc)).slice(before)[0]).toEqual({ outcome: 'completed', input: 7, output: 3 })
 })
 
 test('parameters reach the provider in its own terms', async () => {
@@ -134,7 +134,7 @@ test.for(refused)(
 
     expect(error).toBeInstanceOf(OpenAI.APIError)
     expect(error).toMatchObject({ status, param, code, type: 'invalid_request_error', requestID: expect.any(String) })
-    expect(app.upstream.asked).toEqual([])
+    expect(app.upstream.requests).toEqual([])
   },
 )
 
@@ -180,14 +180,14 @@ describe('a provider that fails', () => {
 
     expect(error).toMatchObject({ status: 500, type: 'server_error', code: 'provider_failed' })
     expect(String(error)).not.toContain(canary)
-    expect(app.upstream.asked).toHaveLength(3)
+    expect(app.upstream.requests).toHaveLength(3)
   })
 
   test('a provider that refuses is asked once', async () => {
     app.upstream.behave = refuses(400)
 
     expect(await refusedBy(createStream())).toMatchObject({ status: 400, code: 'provider_failed' })
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
   })
 
   test("a stream that breaks off is the client's error, and is not retried", async () => {
@@ -197,7 +197,7 @@ describe('a provider that fails', () => {
     }
 
     expect(await refusedBy(read())).toMatchObject({ type: 'server_error', code: 'provider_failed' })
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
   })
 })
 
@@ -205,5 +205,5 @@ test('a client that goes away ends the call of the provider', async () => {
   app.upstream.behave = neverEnds
   const stream = await createStream()
   for await (const _ of stream) break
-  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => app.upstream.requests[0]?.abortedAt).toBeDefined()
 })

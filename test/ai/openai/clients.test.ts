@@ -3,18 +3,18 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ChatOpenAI } from '@langchain/openai'
 import { generateText, streamText } from 'ai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startWith } from '../../kit/ai/asked-provider.ts'
 import { answers } from '../../kit/ai/provider.ts'
+import { startWithProvider } from '../../kit/ai/provider-service.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day to you.'))
+  app = await startWithProvider(answers('Good day to you.'))
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
 })
 

@@ -1,20 +1,20 @@
 import { OpenAIEmbeddings } from '@langchain/openai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { recordsOf } from '../../kit/ai/asked-provider.ts'
-import { key } from '../../kit/ai/protocols.ts'
+import { PROVIDER_KEY } from '../../kit/ai/protocols.ts'
 import {
   type Behaviour,
+  behavesInTurn,
   canary,
-  configFor,
   embeds,
-  inTurn,
-  json,
   refuses,
+  sendJson,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
+import { readUsageRecords } from '../../kit/ai/provider-service.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 let svc: TestApp
 let token: string
@@ -26,14 +26,14 @@ const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 1000 }
 /** Answers with embeddings in Google's format. */
 const likeGoogle: Behaviour = ({ body }, response) => {
   const requests = body['requests'] as { outputDimensionality?: number }[]
-  json(response, {
+  sendJson(response, {
     embeddings: requests.map(({ outputDimensionality: length = 2 }) => ({ values: Array(length).fill(1) })),
   })
 }
 
 beforeAll(async () => {
   upstream = kept.use(await startProvider(embeds))
-  const config = kept.use(await configFor(upstream.url))
+  const config = kept.use(await writeConfig(upstream.url))
   const of = (id: string, more: object = {}) => ({ id, label: id, external: true, modelType: 'embedding', ...more })
   const models = {
     'openai-compatible': [
@@ -46,7 +46,7 @@ beforeAll(async () => {
     anthropic: [of('claude')],
   }
   const providers = Object.entries(models).map(([adapter, models]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: key, models },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY, models },
   }))
   await config.write({ providers, systemModels: {} })
   svc = kept.use(await startApp({ AI_CONFIG: config.file }))
@@ -55,7 +55,7 @@ beforeAll(async () => {
 })
 afterAll(() => kept.disposeAsync())
 beforeEach(() => {
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   upstream.behave = embeds
 })
 
@@ -64,7 +64,7 @@ const refusedBy = (work: Promise<unknown>) =>
     () => undefined,
     (error) => error,
   )
-const lastRecord = async () => (await recordsOf(svc)).at(-1)
+const lastRecord = async () => (await readUsageRecords(svc)).at(-1)
 
 test("the client of OpenAI reads embeddings in the texts' order, with usage", async () => {
   const { data, usage, model } = await client.embeddings.create({ model: 'embeds', input: ['a', 'three', 'a'] })
@@ -93,17 +93,17 @@ test('embeddings come as numbers or bytes, in the requested length', async () =>
   expect(await embeddingIn(await ask({ encoding_format: 'float', dimensions: 2 }))).toEqual([3, 3.25])
   const bytes = Buffer.from(Float32Array.from([3, 3.25]).buffer).toString('base64')
   expect(await embeddingIn(await ask({ encoding_format: 'base64', dimensions: 2 }))).toBe(bytes)
-  expect(upstream.asked[0]?.body).toEqual({ model: 'embeds', input: ['a'], dimensions: 2 })
+  expect(upstream.requests[0]?.body).toEqual({ model: 'embeds', input: ['a'], dimensions: 2 })
 })
 
 test('ids of tokens reach a provider that knows them, and are refused for others', async () => {
   await client.embeddings.create({ model: 'embeds', input: [1, 2, 3] })
   await client.embeddings.create({ model: 'embeds', input: [[1], [2, 3]] })
-  expect(upstream.asked.map(({ body }) => body['input'])).toEqual([[[1, 2, 3]], [[1], [2, 3]]])
+  expect(upstream.requests.map(({ body }) => body['input'])).toEqual([[[1, 2, 3]], [[1], [2, 3]]])
 
   const refused = await refusedBy(client.embeddings.create({ model: 'mistral-embeds', input: [1, 2, 3] }))
   expect(refused).toMatchObject({ status: 400, param: 'input[0]' })
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
 })
 
 test('each kind of provider is asked in its own words', async () => {
@@ -113,7 +113,7 @@ test('each kind of provider is asked in its own words', async () => {
   const { data } = await client.embeddings.create({ model: 'google-embeds', input: ['a', 'b'], dimensions: 4 })
 
   expect(data.map(({ embedding }) => embedding.length)).toEqual([4, 4])
-  expect(upstream.asked).toMatchObject([
+  expect(upstream.requests).toMatchObject([
     { path: '/v1/openai/embeddings', body: { dimensions: 2, encoding_format: 'base64' } },
     { path: '/v1/mistral/embeddings', body: { output_dimension: 2 } },
     { path: '/v1/google/models/google-embeds:batchEmbedContents' },
@@ -148,7 +148,7 @@ test.for<[what: string, body: object, status: number, param: string]>([
   expect(response.status).toBe(status)
   const { error } = (await response.json()) as { error: { param: string | null; message: string } }
   expect(`${error.param} ${error.message}`).toContain(param)
-  expect(upstream.asked).toEqual([])
+  expect(upstream.requests).toEqual([])
 })
 
 test('nobody embeds without the ability to ask models, or as a guest', async () => {
@@ -166,16 +166,16 @@ test('a provider that fails or omits an embedding is reported without its words'
   expect(String(failed)).not.toContain(canary)
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 0, output: 0 })
 
-  upstream.behave = (_, response) => json(response, { data: [], usage: { prompt_tokens: 1 } })
+  upstream.behave = (_, response) => sendJson(response, { data: [], usage: { prompt_tokens: 1 } })
   expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'a' }))).toMatchObject({ status: 500 })
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 1, output: 0 })
 
   // An unreadable answer may have a cost, too.
-  upstream.behave = (_, response) => json(response, { data: 'none' })
-  upstream.asked.length = 0
+  upstream.behave = (_, response) => sendJson(response, { data: 'none' })
+  upstream.requests.length = 0
   expect(await refusedBy(client.embeddings.create({ model: 'embeds', input: 'abcd' }))).toMatchObject({ status: 500 })
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 1, output: 0 })
-  expect(upstream.asked).toHaveLength(1)
+  expect(upstream.requests).toHaveLength(1)
 })
 
 test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
@@ -183,31 +183,31 @@ test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
   async (model) => {
     const error = { message: canary, code: 503, status: 'UNAVAILABLE' }
     for (const told of [{ error }, { error: canary }, { object: 'error', message: canary }]) {
-      upstream.asked.length = 0
-      upstream.behave = (_, response) => json(response, told)
+      upstream.requests.length = 0
+      upstream.behave = (_, response) => sendJson(response, told)
 
       const refused = await refusedBy(client.embeddings.create({ model, input: 'abcd' }))
 
       expect(refused).toMatchObject({ status: 500, type: 'server_error', code: 'provider_failed' })
       expect(String(refused)).not.toContain(canary)
       expect(await lastRecord()).toEqual({ outcome: 'failed', input: 0, output: 0 })
-      expect(upstream.asked).toHaveLength(1)
+      expect(upstream.requests).toHaveLength(1)
     }
   },
 )
 
 test('of several requests for embeddings only the failed one is sent again', async () => {
   const input = Array(250).fill('abcd')
-  const sizes = () => upstream.asked.map(({ body }) => (body['requests'] as unknown[]).length)
+  const sizes = () => upstream.requests.map(({ body }) => (body['requests'] as unknown[]).length)
 
-  upstream.behave = inTurn(likeGoogle, refuses(503), likeGoogle)
+  upstream.behave = behavesInTurn(likeGoogle, refuses(503), likeGoogle)
   const { data } = await client.embeddings.create({ model: 'google-embeds', input })
   expect(data).toHaveLength(250)
   expect(sizes()).toEqual([100, 100, 100, 50])
   expect(await lastRecord()).toEqual({ outcome: 'completed', input: 250, output: 0 })
 
-  upstream.asked.length = 0
-  upstream.behave = inTurn(likeGoogle, refuses(400))
+  upstream.requests.length = 0
+  upstream.behave = behavesInTurn(likeGoogle, refuses(400))
   expect(await refusedBy(client.embeddings.create({ model: 'google-embeds', input }))).toMatchObject({ status: 400 })
   expect(sizes()).toEqual([100, 100])
   expect(await lastRecord()).toEqual({ outcome: 'failed', input: 100, output: 0 })

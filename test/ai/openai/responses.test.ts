@@ -5,20 +5,29 @@ import { ChatOpenAI } from '@langchain/openai'
 import { generateText, streamText } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { recordsOf, startWith } from '../../kit/ai/asked-provider.ts'
-import { answers, breaksOff, callsTool, canary, completion, json, neverEnds, refuses } from '../../kit/ai/provider.ts'
+import {
+  answers,
+  breaksOff,
+  buildCompletion,
+  callsTool,
+  canary,
+  neverEnds,
+  refuses,
+  sendJson,
+} from '../../kit/ai/provider.ts'
+import { readUsageRecords, startWithProvider } from '../../kit/ai/provider-service.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let client: OpenAI
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day to you.'))
+  app = await startWithProvider(answers('Good day to you.'))
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
 })
 
@@ -42,7 +51,7 @@ test('the client of OpenAI reads a whole response with its usage', async () => {
   expect(response.output_text).toBe('Good day to you.')
   expect(response).toMatchObject({ object: 'response', status: 'completed', instructions: 'Be kind.', store: false })
   expect(response.usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 })
-  expect(app.upstream.asked[0]?.body).toMatchObject({
+  expect(app.upstream.requests[0]?.body).toMatchObject({
     max_tokens: 50,
     messages: [
       { role: 'system', content: 'Be kind.' },
@@ -122,7 +131,7 @@ test('the client of OpenAI runs a function and returns its result', async () => 
 
   expect(call).toMatchObject({ name: 'weather', arguments: '{"place":"Jena"}' })
   expect(second.output_text).toBe('It rains.')
-  expect(app.upstream.asked[1]?.body.messages).toMatchObject([
+  expect(app.upstream.requests[1]?.body.messages).toMatchObject([
     { role: 'user' },
     { role: 'assistant', tool_calls: [{ id: call.call_id, function: { name: 'weather' } }] },
     { role: 'tool', tool_call_id: call.call_id, content: 'Rain' },
@@ -198,13 +207,13 @@ test.for<[string, object, string]>([
   const body = { ...question, ...more } as OpenAI.Responses.ResponseCreateParamsNonStreaming
 
   expect(await refusedBy(client.responses.create(body))).toMatchObject({ status: 400, param })
-  expect(app.upstream.asked).toEqual([])
+  expect(app.upstream.requests).toEqual([])
 })
 
 test("a response that fails is the client's error before and after its first event", async () => {
   app.upstream.behave = refuses(500)
   expect(await refusedBy(client.responses.create(question))).toMatchObject({ status: 500, code: 'provider_failed' })
-  expect(app.upstream.asked).toHaveLength(3)
+  expect(app.upstream.requests).toHaveLength(3)
 
   app.upstream.behave = breaksOff('error')
   const read = async () => {
@@ -213,25 +222,25 @@ test("a response that fails is the client's error before and after its first eve
   const error = await refusedBy(read())
   expect(error).toMatchObject({ code: 'provider_failed' })
   expect(String(error)).not.toContain(canary)
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(app.upstream.requests).toHaveLength(4)
 })
 
 test('a client that goes away from a response ends the call of the provider', async () => {
   app.upstream.behave = neverEnds
   for await (const _ of await client.responses.create({ ...question, stream: true })) break
-  await expect.poll(() => app.upstream.asked[0]?.abortedAt).toBeDefined()
+  await expect.poll(() => app.upstream.requests[0]?.abortedAt).toBeDefined()
 })
 
 test('everything that a model is sent is counted where the provider says nothing', async () => {
-  app.upstream.behave = (_, response) => json(response, { ...completion('Good.'), usage: undefined })
+  app.upstream.behave = (_, response) => sendJson(response, { ...buildCompletion('Good.'), usage: undefined })
   const long = 'x'.repeat(4000)
   const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: long }
   const say = (content: string) => ({ role: 'user', content })
   const format = { type: 'json_schema', name: 'answer', schema: { type: 'object', description: long } }
   const inputOf = async (more: object) => {
-    const before = (await recordsOf(app.svc)).length
+    const before = (await readUsageRecords(app.svc)).length
     await client.responses.create({ ...question, ...more, stream: false })
-    return (await recordsOf(app.svc))[before]?.input ?? 0
+    return (await readUsageRecords(app.svc))[before]?.input ?? 0
   }
 
   const plain = await inputOf({})

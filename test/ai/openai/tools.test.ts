@@ -3,21 +3,21 @@ import { ChatOpenAI } from '@langchain/openai'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startWith } from '../../kit/ai/asked-provider.ts'
 import { answers, callsTool } from '../../kit/ai/provider.ts'
+import { startWithProvider } from '../../kit/ai/provider-service.ts'
 import { startApp } from '../../kit/app.ts'
 
-type App = Awaited<ReturnType<typeof startWith>>
+type App = Awaited<ReturnType<typeof startWithProvider>>
 let app: App
 let client: OpenAI
 
 beforeAll(async () => {
-  app = await startWith(answers('Good day.'))
+  app = await startWithProvider(answers('Good day.'))
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.upstream.asked.length = 0
+  app.upstream.requests.length = 0
   app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')
 })
 
@@ -44,7 +44,7 @@ test('the client of OpenAI runs a function, and the model reads its result', asy
   expect(choice.finish_reason).toBe('tool_calls')
   expect(choice.message).toMatchObject({ content: null, tool_calls: [{ id: 'call-1', function: { name: 'weather' } }] })
   expect(second.choices[0]?.message.content).toBe('It rains.')
-  expect(app.upstream.asked.map(({ body }) => body)).toMatchObject([{ tools: [weather] }, { messages: reads }])
+  expect(app.upstream.requests.map(({ body }) => body)).toMatchObject([{ tools: [weather] }, { messages: reads }])
 })
 
 test('the runner of the client of OpenAI completes all rounds, also streamed', async () => {
@@ -55,7 +55,7 @@ test('the runner of the client of OpenAI completes all rounds, also streamed', a
 
   expect(await whole.finalContent()).toBe('It rains.')
   expect(await stream.finalContent()).toBe('It rains.')
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(app.upstream.requests).toHaveLength(4)
 })
 
 test('the AI SDK goes through all rounds, whole and as they come', async () => {
@@ -65,7 +65,7 @@ test('the AI SDK goes through all rounds, whole and as they come', async () => {
 
   expect((await generateText(asked)).text).toBe('It rains.')
   expect(await streamText(asked).text).toBe('It rains.')
-  expect(app.upstream.asked).toHaveLength(4)
+  expect(app.upstream.requests).toHaveLength(4)
 })
 
 test('LangChain reads calls of functions whole and as they come', async () => {
@@ -90,7 +90,7 @@ test("LangChain returns a function's result, and the model reads it", async () =
 
   expect((await model.invoke(told)).text).toBe('It rains.')
   expect(streamed).toBe('It rains.')
-  expect(app.upstream.asked.map(({ body }) => body)).toMatchObject([
+  expect(app.upstream.requests.map(({ body }) => body)).toMatchObject([
     { tools: [weather] },
     { messages: reads },
     { messages: reads },

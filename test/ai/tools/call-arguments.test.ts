@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { model, provider, startWith } from '../../kit/ai/model-config.ts'
-import { answers, type Behaviour, beginStream, chunk, startProvider } from '../../kit/ai/provider.ts'
+import { buildModel, buildProvider, startWithConfig } from '../../kit/ai/model-config.ts'
+import { answers, type Behaviour, beginStream, buildChunk, startProvider } from '../../kit/ai/provider.ts'
 
 const adapters = ['openai-compatible', 'mistral', 'openai', 'anthropic', 'google'] as const
 type Adapter = (typeof adapters)[number]
@@ -19,12 +19,12 @@ async function startTools() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(answers('Fine.')))
   const providers = adapters.map((adapter) =>
-    provider(adapter, [model(adapter, { tools: ['now'], settings: { toolCalling: true } })], {
+    buildProvider(adapter, [buildModel(adapter, { tools: ['now'], settings: { toolCalling: true } })], {
       ...{ adapter, apiUrl: upstream.url, apiKey: 'provider-key' },
     }),
   )
   const env = { EXTENSIONS: 'test/fixtures/clock-extension.ts' }
-  const { svc } = resources.use(await startWith({ providers, systemModels: { default: adapters[0] } }, env))
+  const { svc } = resources.use(await startWithConfig({ providers, systemModels: { default: adapters[0] } }, env))
   const { token } = await svc.user()
   const kept = resources.move()
   const send = (body: object) => svc.send('POST', '/v1/chat/completions', { token, body })
@@ -33,7 +33,7 @@ async function startTools() {
     send,
     /** Sends a call of a tool back with its result, and returns the arguments that the provider is sent. */
     async sendBack(adapter: Adapter, written: string, stream: boolean) {
-      upstream.asked.length = 0
+      upstream.requests.length = 0
       const call = { id: 'call_1', type: 'function', function: { name: 'find', arguments: written } }
       const messages = [
         { role: 'user', content: 'Hello' },
@@ -41,7 +41,7 @@ async function startTools() {
         { role: 'tool', tool_call_id: 'call_1', content: 'found' },
       ]
       await (await send({ model: adapter, messages, tools: [tool], stream })).text()
-      return argumentsIn(upstream.asked[0]?.body ?? {})
+      return argumentsIn(upstream.requests[0]?.body ?? {})
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
@@ -98,15 +98,15 @@ const callsNow: Behaviour = (asked, response) => {
   if (results.length > 1) return answers('It is noon.')(asked, response)
   beginStream(response)
   const call = { id: 'call_1', type: 'function', function: { name: 'now', arguments: '' } }
-  response.write(chunk({ delta: { tool_calls: [{ index: 0, ...call }] } }))
-  response.end(chunk({ delta: {}, finish_reason: 'tool_calls' }))
+  response.write(buildChunk({ delta: { tool_calls: [{ index: 0, ...call }] } }))
+  response.end(buildChunk({ delta: {}, finish_reason: 'tool_calls' }))
 }
 
 test.for(['openai-compatible', 'mistral'])(
   'a tool without parameters runs for %s in each round, whatever its arguments',
   async (adapter) => {
     for (const stream of [true, false]) {
-      app.upstream.asked.length = 0
+      app.upstream.requests.length = 0
       app.upstream.behave = callsNow
 
       const answer = await app.send({
@@ -117,7 +117,7 @@ test.for(['openai-compatible', 'mistral'])(
       })
 
       expect(await answer.text()).toContain('noon.')
-      const { messages } = app.upstream.asked[2]?.body ?? { messages: [] }
+      const { messages } = app.upstream.requests[2]?.body ?? { messages: [] }
       expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool'])
       expect(messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual(['noon', 'noon'])
       expect(JSON.stringify(messages).match(/"arguments":"\{\}"/g)).toHaveLength(2)
@@ -130,12 +130,12 @@ test.for(['openai-compatible', 'mistral'])('a call of a tool that was truncated 
   app.upstream.behave = (_, response) => {
     beginStream(response)
     const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'now', arguments: '{}' } }
-    response.write(chunk({ delta: { content: 'Well', tool_calls: [call] } }))
-    response.end(chunk({ delta: {}, finish_reason: 'length' }))
+    response.write(buildChunk({ delta: { content: 'Well', tool_calls: [call] } }))
+    response.end(buildChunk({ delta: {}, finish_reason: 'length' }))
   }
 
   for (const stream of [true, false]) {
-    app.upstream.asked.length = 0
+    app.upstream.requests.length = 0
     const answer = await app.send({
       model: adapter,
       messages: [{ role: 'user', content: 'When?' }],
@@ -144,6 +144,6 @@ test.for(['openai-compatible', 'mistral'])('a call of a tool that was truncated 
     })
 
     expect(await answer.text()).toContain('"finish_reason":"length"')
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
   }
 })

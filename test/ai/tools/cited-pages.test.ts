@@ -1,32 +1,32 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { pageOf, says } from '../../kit/ai/anthropic.ts'
-import { configFor, startProvider } from '../../kit/ai/provider.ts'
+import { answersWithBlocks, buildFetchedPage } from '../../kit/ai/anthropic.ts'
+import { startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
-import { ask, ended, opened, roomWithAi } from '../../kit/rooms/ai.ts'
+import { askRoomModel, createAiRoom, openContent, waitForAnswer } from '../../kit/rooms/ai.ts'
 
 const url = 'https://example.org/chess'
 const tools = ['capability:web_fetch:native']
 const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_fetch', input: { url } }
 const usage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
-const said = [use, pageOf(use.id, url, 'e4 is best.'), { type: 'text', text: 'It is e4.' }]
+const said = [use, buildFetchedPage(use.id, url, 'e4 is best.'), { type: 'text', text: 'It is e4.' }]
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
 let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
-  upstream = resources.use(await startProvider(says(said, { stop_reason: 'end_turn', usage })))
+  upstream = resources.use(await startProvider(answersWithBlocks(said, { stop_reason: 'end_turn', usage })))
   const model = { nativeCapabilities: ['web_fetch'] }
-  const config = resources.use(await configFor(upstream.url, { provider: { adapter: 'anthropic' }, model }))
+  const config = resources.use(await writeConfig(upstream.url, { provider: { adapter: 'anthropic' }, model }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
-  upstream.asked.length = 0
+  upstream.requests.length = 0
 })
 
-const expectFetch = () => expect(upstream.asked[0]?.body.tools).toMatchObject([{ name: 'web_fetch' }])
+const expectFetch = () => expect(upstream.requests[0]?.body.tools).toMatchObject([{ name: 'web_fetch' }])
 
 test('older front ends learn in a separate line which page was read', async () => {
   const { browser } = await signIn(svc, 'ada')
@@ -47,13 +47,13 @@ test('older front ends learn in a separate line which page was read', async () =
 })
 
 test("a reader of a room's answer learns which page the model has read", async () => {
-  const { id, admin, viewer } = await roomWithAi({ svc }, ['viewer'])
+  const { id, admin, viewer } = await createAiRoom({ svc }, ['viewer'])
 
-  expect((await ask(admin, id, `Read ${url}`, { modelTools: tools })).status).toBe(200)
+  expect((await askRoomModel(admin, id, `Read ${url}`, { modelTools: tools })).status).toBe(200)
 
-  const { answer } = await ended(viewer, id)
+  const { answer } = await waitForAnswer(viewer, id)
   const { attributes } = (await viewer.get(`/room-messages/${answer}`)).one
-  expect(await opened(attributes['content'])).toEqual({ text: 'It is e4.', citations: [{ url, title: 'Chess' }] })
+  expect(await openContent(attributes['content'])).toEqual({ text: 'It is e4.', citations: [{ url, title: 'Chess' }] })
   expectFetch()
   await svc.services.usageLedger.flush()
   expect(await svc.rows(`select web_fetches from usage_records where room_id = $1`, [id])).toEqual([{ web_fetches: 1 }])

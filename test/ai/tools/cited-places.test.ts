@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { says } from '../../kit/ai/anthropic.ts'
-import { type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
-import { type Behaviour, beginStream, json } from '../../kit/ai/provider.ts'
+import { answersWithBlocks } from '../../kit/ai/anthropic.ts'
+import { type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { type Behaviour, beginStream, sendJson } from '../../kit/ai/provider.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
 
 let native: NativeTools
@@ -35,7 +35,7 @@ const message = { type: 'message', id: 'msg', role: 'assistant', status: 'comple
 const spoken = { ...message, content: [{ type: 'output_text', text, annotations }] }
 const response = { id: 'resp', object: 'response', created_at: 1, model: 'up' }
 const openai: Behaviour = ({ body }, reply) => {
-  if (!body.stream) return json(reply, { ...response, status: 'completed', output: [spoken], usage })
+  if (!body.stream) return sendJson(reply, { ...response, status: 'completed', output: [spoken], usage })
   const events: { type: string; [member: string]: unknown }[] = [
     { type: 'response.created', response },
     { type: 'response.output_item.added', output_index: 0, item: message },
@@ -57,7 +57,7 @@ const afterTool: Behaviour = (asked, reply) => {
   if (JSON.stringify(asked.body).includes('function_call_output')) return openai(asked, reply)
   const call = { type: 'function_call', id: 'fc', call_id: 'call', name: 'weather', arguments: '{"city":"Jena"}' }
   const first = { ...message, content: [{ type: 'output_text', text: before, annotations: [] }] }
-  json(reply, { ...response, status: 'completed', output: [first, { ...call, status: 'completed' }], usage })
+  sendJson(reply, { ...response, status: 'completed', output: [first, { ...call, status: 'completed' }], usage })
 }
 
 const supportOf = (piece: string, index: number, more: object = {}) => {
@@ -76,7 +76,7 @@ const google: Behaviour = ({ path }, reply) => {
   }
   const candidate = { index: 0, content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP', groundingMetadata }
   const whole = { candidates: [candidate], usageMetadata: { promptTokenCount: 70, candidatesTokenCount: 9 } }
-  if (!path.includes('stream')) return json(reply, whole)
+  if (!path.includes('stream')) return sendJson(reply, whole)
   beginStream(reply)
   reply.end(`data: ${JSON.stringify(whole)}\n\n`)
 }
@@ -97,7 +97,7 @@ const texts = [
   ...[{ type: 'text', text: '♟️ é: ' }, citing('e4', pages.e4), { type: 'text', text: ' ' }],
   ...[citing('is best', pages.e4), { type: 'text', text: ', ' }, citing('😀 and so is d4.', pages.d4)],
 ]
-const anthropic = says([...looked, ...texts], { stop_reason: 'end_turn', usage })
+const anthropic = answersWithBlocks([...looked, ...texts], { stop_reason: 'end_turn', usage })
 
 const dialects = [
   ['openai', openai],
@@ -113,7 +113,7 @@ const cited = [
 
 test.for(dialects)('older front ends learn where an answer of the kind %s cites pages', async ([model, behave]) => {
   native.upstream.behave = behave
-  const payload = { model, stream: true, messages: [{ role: 'user', content: { text: 'Well?' } }], tools: [search] }
+  const payload = { model, stream: true, messages: [{ role: 'user', content: { text: 'Well?' } }], tools: [searchTool] }
   const { text: told } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
 
   const lines = told.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
@@ -128,9 +128,9 @@ test.for(dialects)('older front ends learn where an answer of the kind %s cites 
 
 test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cites a page", async ([model, behave]) => {
   native.upstream.behave = behave
-  const whole = await (await native.chat(model, [search])).json()
-  const streamed = await (await native.chat(model, [search], { stream: true })).text()
-  const response = { model, input: 'Well?', tools: [search] }
+  const whole = await (await native.chat(model, [searchTool])).json()
+  const streamed = await (await native.chat(model, [searchTool], { stream: true })).text()
+  const response = { model, input: 'Well?', tools: [searchTool] }
   const item = await (await native.send('/v1/responses', response)).json()
   const events = await (await native.send('/v1/responses', { ...response, stream: true })).text()
 
@@ -168,14 +168,14 @@ test("Anthropic's clients learn where an answer cites a page by text block", asy
     ...ask,
     messages: [...ask.messages, { role: 'assistant', content }, ...ask.messages],
   })
-  expect(native.upstream.asked.at(-1)?.body['input']).toMatchObject([
+  expect(native.upstream.requests.at(-1)?.body['input']).toMatchObject([
     ...[{ role: 'user' }, { role: 'assistant', content: text }, { role: 'user' }],
   ])
 })
 
 test('a page cited after a tool run has its place in the text', async () => {
   native.upstream.behave = afterTool
-  const tools = ['weather', search]
+  const tools = ['weather', searchTool]
   const chat = await (await native.chat('openai', tools)).json()
   const item = await (await native.send('/v1/responses', { model: 'openai', input: 'Well?', tools })).json()
 

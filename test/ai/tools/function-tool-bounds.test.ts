@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { callsTool, configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { buildQuestion, callsTool, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
 const resources = new AsyncDisposableStack()
@@ -10,7 +10,7 @@ let token: string
 beforeAll(async () => {
   upstream = resources.use(await startProvider())
   const model = { tools: ['verbose', 'detailed', 'patient', 'listening'] }
-  const config = resources.use(await configFor(upstream.url, { model }))
+  const config = resources.use(await writeConfig(upstream.url, { model }))
   svc = resources.use(
     await startApp({
       AI_CONFIG: config.file,
@@ -28,9 +28,9 @@ async function toldOf(name: string, input: string): Promise<string[]> {
   const told: string[] = []
   for (const accept of ['application/json', 'text/event-stream']) {
     upstream.behave = callsTool(name, input, 'Whatever.')
-    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: question() })
+    const response = await svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: buildQuestion() })
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Whatever.')])
-    told.push(String(upstream.asked.at(-1)?.body.messages.at(-1)?.content))
+    told.push(String(upstream.requests.at(-1)?.body.messages.at(-1)?.content))
   }
   return told
 }

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { beginsToSay, pageOf, says } from '../../kit/ai/anthropic.ts'
+import { answersWithBlocks, buildFetchedPage, stallsAfterBlocks } from '../../kit/ai/anthropic.ts'
 import {
   answer,
-  answers,
+  answersWithSources,
   anthropic,
   anthropicUsage,
   ending,
-  fetch,
+  fetchCall,
+  fetchedPage,
   fetchUsage,
-  found,
-  page,
-  result,
+  searchCall,
+  searchHits,
+  searchResult,
   url,
-  use,
 } from '../../kit/ai/native-dialects.ts'
-import { fetching, messages, type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
-import { json } from '../../kit/ai/provider.ts'
-import { SLOW } from '../../kit/started.ts'
+import { fetchTool, messages, type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { sendJson } from '../../kit/ai/provider.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 let native: NativeTools
 beforeAll(async () => {
@@ -29,12 +29,12 @@ test('a search is stored while the answer runs, and billed after a break', async
   const { svc, upstream, chat, takeRecords } = native
   const { promise: isHeld, resolve: breakOff } = Promise.withResolvers<void>()
   upstream.behave = async (asked, response) => {
-    beginsToSay([use, result, answer], anthropicUsage)(asked, response)
+    stallsAfterBlocks([searchCall, searchResult, answer], anthropicUsage)(asked, response)
     await isHeld
     response.destroy()
   }
 
-  const streamed = await chat('anthropic', [search], { stream: true })
+  const streamed = await chat('anthropic', [searchTool], { stream: true })
   const held = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
   await vi.waitUntil(async () => (await held()).length === 1, SLOW)
   breakOff()
@@ -47,21 +47,30 @@ test('a search is stored while the answer runs, and billed after a break', async
 test('found pages are billed as input of bounded length after a break', async () => {
   const { upstream, chat, takeRecords } = native
   const text = 'e4 is best. '.repeat(10_000)
-  const told = async (...read: Parameters<typeof beginsToSay>[0]) => {
+  const told = async (...read: Parameters<typeof stallsAfterBlocks>[0]) => {
     upstream.behave = async (asked, response) => {
-      beginsToSay(read, anthropicUsage)(asked, response)
+      stallsAfterBlocks(read, anthropicUsage)(asked, response)
       response.write('\n', () => response.destroy())
     }
-    await (await chat('anthropic', [search, fetching], { stream: true })).text()
+    await (await chat('anthropic', [searchTool, fetchTool], { stream: true })).text()
     const [record] = await takeRecords()
     return record as { input: number; outcome: string }
   }
 
-  expect(await told(fetch, pageOf(fetch.id, url, text))).toMatchObject({ outcome: 'failed', input: 70 + 25_000 })
-  const { input: ofDocument } = await told(fetch, pageOf(fetch.id, url, 'A'.repeat(100_000), 'application/pdf'))
+  expect(await told(fetchCall, buildFetchedPage(fetchCall.id, url, text))).toMatchObject({
+    outcome: 'failed',
+    input: 70 + 25_000,
+  })
+  const { input: ofDocument } = await told(
+    fetchCall,
+    buildFetchedPage(fetchCall.id, url, 'A'.repeat(100_000), 'application/pdf'),
+  )
   expect(Math.floor(ofDocument / 100)).toBe((2 * 1500) / 100)
-  const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
-  const { input: ofSearch } = await told(use, sealed)
+  const sealed = {
+    ...searchResult,
+    content: searchHits.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })),
+  }
+  const { input: ofSearch } = await told(searchCall, sealed)
   expect(Math.floor(ofSearch / 100)).toBe(3000 / 100)
 })
 
@@ -72,11 +81,14 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
   const ask = () =>
     svc.send('POST', '/v1/chat/completions', {
       token,
-      body: { model: 'anthropic', messages, tools: [search], stream: true },
+      body: { model: 'anthropic', messages, tools: [searchTool], stream: true },
     })
   const counted = { ...anthropicUsage, input_tokens: 5000, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
-  const sealed = { ...result, content: found.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })) }
-  upstream.behave = says([use, sealed, answer], { ...ending, usage: counted })
+  const sealed = {
+    ...searchResult,
+    content: searchHits.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })),
+  }
+  upstream.behave = answersWithBlocks([searchCall, sealed, answer], { ...ending, usage: counted })
 
   await svc.host.limits.set(limit)
   const told = await (await ask()).text()
@@ -91,17 +103,17 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
 test('a model with unknown search prices is no fallback for a priced one', async () => {
   const { upstream, chat, takeRecords } = native
   upstream.behave = (asked, response) =>
-    asked.path.includes('/anthropic/') ? json(response, {}, 401) : answers(asked, response)
+    asked.path.includes('/anthropic/') ? sendJson(response, {}, 401) : answersWithSources(asked, response)
 
-  expect((await chat('anthropic', [search])).status).toBe(200)
+  expect((await chat('anthropic', [searchTool])).status).toBe(200)
 
-  expect(upstream.asked.map(({ path }) => path.split('/')[2])).toEqual(['anthropic', 'google'])
+  expect(upstream.requests.map(({ path }) => path.split('/')[2])).toEqual(['anthropic', 'google'])
   expect(await takeRecords()).toMatchObject([{ searches: 2, cost: 970 + 35_000 }])
 
-  upstream.asked.length = 0
+  upstream.requests.length = 0
   expect((await chat('anthropic', [])).status).toBe(200)
 
-  expect(upstream.asked.map(({ body }) => body.model)).toEqual(['up', 'anthropic unpriced', undefined])
+  expect(upstream.requests.map(({ body }) => body.model)).toEqual(['up', 'anthropic unpriced', undefined])
   await takeRecords()
 })
 
@@ -120,21 +132,21 @@ test('a limit in money reserves all possible searches, and counts those made', a
 
   // Five searches cost 0.05, and a hundred tokens cost 0.003.
   await svc.host.limits.set({ ...limit, cap: 0.05 })
-  expect((await ask('anthropic', [search])).status).toBe(429)
+  expect((await ask('anthropic', [searchTool])).status).toBe(429)
   expect((await ask('anthropic', [])).status).toBe(200)
   await svc.host.limits.set({ ...limit, cap: 0.08 })
-  expect((await ask('anthropic', [search])).status).toBe(200)
-  const refused = await ask('anthropic unpriced', [search])
+  expect((await ask('anthropic', [searchTool])).status).toBe(200)
+  const refused = await ask('anthropic unpriced', [searchTool])
   expect([refused.status, await refused.text()]).toEqual([
     429,
     expect.stringContaining('web search may cost in EUR is not known'),
   ])
   // Five pages are 125,000 tokens, which cost 1.25.
-  expect((await ask('anthropic unpriced', [fetching])).status).toBe(429)
+  expect((await ask('anthropic unpriced', [fetchTool])).status).toBe(429)
   await svc.host.limits.set({ ...limit, cap: 1.4 })
-  expect((await ask('anthropic unpriced', [fetching])).status).toBe(200)
+  expect((await ask('anthropic unpriced', [fetchTool])).status).toBe(200)
   await svc.host.limits.remove({ name: 'purse' })
-  expect((await ask('anthropic unpriced', [search])).status).toBe(200)
+  expect((await ask('anthropic unpriced', [searchTool])).status).toBe(200)
 
   expect(await summary(ada)).toMatchObject([
     { model: 'anthropic', webSearches: 2, webFetches: 0, costMicros: 2 * (970 + 10_000) },
@@ -156,18 +168,18 @@ test('a limit in tokens reserves all readable pages in each round', async () => 
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
   upstream.behave = ({ body }, response) => {
     const isReading = !JSON.stringify(body.tools).includes('weather')
-    json(response, { ...anthropic.whole, content: isReading ? [fetch, page] : [call], usage })
+    sendJson(response, { ...anthropic.whole, content: isReading ? [fetchCall, fetchedPage] : [call], usage })
   }
 
   await svc.host.limits.set({ ...limit, cap: 300 })
-  expect(await Promise.all([ask([fetching]), ask([fetching])])).toEqual([429, 429])
-  expect(upstream.asked).toEqual([])
+  expect(await Promise.all([ask([fetchTool]), ask([fetchTool])])).toEqual([429, 429])
+  expect(upstream.requests).toEqual([])
   // The limit has room for five pages of 25,000 tokens, but not twice.
   await svc.host.limits.set({ ...limit, cap: 130_000 })
-  expect((await Promise.all([ask([fetching]), ask([fetching])])).toSorted()).toEqual([200, 429])
+  expect((await Promise.all([ask([fetchTool]), ask([fetchTool])])).toSorted()).toEqual([200, 429])
   await svc.host.limits.set({ ...limit, cap: 200_000 })
-  expect(await ask([fetching, 'weather'])).toBe(429)
-  expect(upstream.asked).toHaveLength(2)
+  expect(await ask([fetchTool, 'weather'])).toBe(429)
+  expect(upstream.requests).toHaveLength(2)
 
   await svc.host.limits.remove({ name: 'reader' })
   expect(await takeRecords()).toMatchObject([{ input: 60_000, fetches: 1 }, { input: 60_000 }])

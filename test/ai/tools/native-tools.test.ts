@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { anthropic, dialects, fetch, fetchers, page, result, title, url, use } from '../../kit/ai/native-dialects.ts'
-import { fetching, messages, type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
-import { type Asked, json } from '../../kit/ai/provider.ts'
+import {
+  anthropic,
+  dialects,
+  fetchCall,
+  fetchedPage,
+  fetchers,
+  searchCall,
+  searchResult,
+  title,
+  url,
+} from '../../kit/ai/native-dialects.ts'
+import { fetchTool, messages, type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { type ProviderRequest, sendJson } from '../../kit/ai/provider.ts'
 
 let native: NativeTools
 beforeAll(async () => {
@@ -23,7 +33,7 @@ test.for(Object.entries(dialects))(
   'a model of the kind %s searches the web and cites its sources',
   async ([model, { tools }]) => {
     const { upstream, chat, takeRecords } = native
-    for (const reference of [search, 'capability:web_search:auto', `${search}:{}`]) {
+    for (const reference of [searchTool, 'capability:web_search:auto', `${searchTool}:{}`]) {
       const whole = await chat(model, [reference])
       const streamed = await (await chat(model, [reference], { stream: true })).text()
 
@@ -38,7 +48,7 @@ test.for(Object.entries(dialects))(
       expect(streamed).toContain('"content":"It is e4."')
       expect(streamed.match(/"url_citation":\{"url":"https:\/\/example.org\/chess"/g)).toHaveLength(1)
       expect(streamed).not.toContain('tool_calls')
-      const asked = upstream.asked.splice(0).map(({ body }) => body)
+      const asked = upstream.requests.splice(0).map(({ body }) => body)
       const bound = model === 'openai' ? 5 : undefined
       expect(asked.map((body) => body['max_tool_calls'])).toEqual([bound, bound])
       expect(asked.map((body) => body.tools)).toEqual(
@@ -54,7 +64,7 @@ test.for(Object.entries(fetchers))(
   'a model of the kind %s reads a page, and its answer cites it',
   async ([model, { tools }]) => {
     const { upstream, send, chat, takeRecords } = native
-    const whole = await chat(model, [fetching])
+    const whole = await chat(model, [fetchTool])
     const streamed = await (await chat(model, ['capability:web_fetch:auto'], { stream: true })).text()
 
     expect(await whole.json()).toMatchObject({
@@ -64,10 +74,10 @@ test.for(Object.entries(fetchers))(
     expect(streamed.match(/"url_citation":\{"url":"[^"]*"/g)).toEqual([`"url_citation":{"url":"${url}"`])
     expect(streamed).not.toContain('tool_calls')
     for (const stream of [false, true]) {
-      const told = await (await send('/v1/responses', { model, input: 'Hello', tools: [fetching], stream })).text()
+      const told = await (await send('/v1/responses', { model, input: 'Hello', tools: [fetchTool], stream })).text()
       expect(told).toContain(`"type":"url_citation","url":"${url}"`)
     }
-    expect(upstream.asked.map(({ body }) => body.tools)).toEqual([tools, tools, tools, tools])
+    expect(upstream.requests.map(({ body }) => body.tools)).toEqual([tools, tools, tools, tools])
     const cost = 70 * 10 + 9 * 30 + (model === 'anthropic' ? 500 : 0)
     const record = { outcome: 'completed', input: 70, output: 9, searches: 0, fetches: 1, cost }
     expect(await takeRecords()).toEqual([record, record, record, record])
@@ -75,21 +85,21 @@ test.for(Object.entries(fetchers))(
 )
 
 test.each([
-  ['openai without', search, {}, 'tools[0]'],
-  ['openai off', search, {}, 'tools[0]'],
-  ['openai-compatible', search, {}, 'tools[0]'],
-  ['openai', fetching, {}, 'tools[0]'],
+  ['openai without', searchTool, {}, 'tools[0]'],
+  ['openai off', searchTool, {}, 'tools[0]'],
+  ['openai-compatible', searchTool, {}, 'tools[0]'],
+  ['openai', fetchTool, {}, 'tools[0]'],
   ['anthropic', 'capability:code_execution:native', {}, 'tools[0]'],
-  ['anthropic', `${search}:{"max_uses": 100}`, {}, 'tools[0]'],
-  ['openai', search, { stop: ['.'] }, 'stop'],
-  ['openai', search, { seed: 1 }, 'seed'],
-  ['google', search, { response_format: { type: 'json_object' } }, 'response_format'],
+  ['anthropic', `${searchTool}:{"max_uses": 100}`, {}, 'tools[0]'],
+  ['openai', searchTool, { stop: ['.'] }, 'stop'],
+  ['openai', searchTool, { seed: 1 }, 'seed'],
+  ['google', searchTool, { response_format: { type: 'json_object' } }, 'response_format'],
 ])('the model %s asked with %s and %j is refused by the field %s', async (model, reference, more, param) => {
   const { upstream, chat } = native
   const refused = await chat(model, [reference], more)
 
   expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }])
-  expect(upstream.asked).toEqual([])
+  expect(upstream.requests).toEqual([])
 })
 
 test("a tool of an unknown kind or with a provider's name is refused", async () => {
@@ -99,35 +109,39 @@ test("a tool of an unknown kind or with a provider's name is refused", async () 
     send('/v1/responses', { model: 'openai', input: 'Hello', tools: [{ type: 'code_interpreter' }] }),
     send('/v1/messages', { model: 'anthropic', messages, max_tokens: 9, tools: [{ type: 'bash_20250124' }] }),
     chat('google', [{ googleSearch: {} }]),
-    chat('google', [search, own('own')]),
-    chat('google', [search, 'weather']),
-    chat('anthropic', [search, own('web_search')]),
+    chat('google', [searchTool, own('own')]),
+    chat('google', [searchTool, 'weather']),
+    chat('anthropic', [searchTool, own('web_search')]),
   ])
 
   expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 400))
   const code = await chat('anthropic', ['capability:code_execution:native'])
   expect(await code.text()).toContain('would have the provider run code, of which no answer of this service can tell')
-  expect(upstream.asked).toEqual([])
+  expect(upstream.requests).toEqual([])
 })
 
 test('a model that searches and calls tools gets back its earlier findings', async () => {
   const { upstream, chat, takeRecords } = native
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
-  upstream.behave = (asked: Asked, response) => {
+  upstream.behave = (asked: ProviderRequest, response) => {
     const isAnswered = asked.body.messages.length > 1
-    const round = { ...anthropic.whole, content: [use, result, fetch, page, call], stop_reason: 'tool_use' }
-    json(response, isAnswered ? anthropic.whole : round)
+    const round = {
+      ...anthropic.whole,
+      content: [searchCall, searchResult, fetchCall, fetchedPage, call],
+      stop_reason: 'tool_use',
+    }
+    sendJson(response, isAnswered ? anthropic.whole : round)
   }
 
-  const answer = await chat('anthropic', [search, fetching, 'weather'])
+  const answer = await chat('anthropic', [searchTool, fetchTool, 'weather'])
 
   expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'It is e4.' } }] })
-  const [, said, results] = (upstream.asked[1]?.body.messages ?? []) as unknown as { content: object[] }[]
+  const [, said, results] = (upstream.requests[1]?.body.messages ?? []) as unknown as { content: object[] }[]
   expect(said?.content).toMatchObject([
-    { type: 'server_tool_use', id: use.id, name: 'web_search' },
-    { type: 'web_search_tool_result', tool_use_id: use.id, content: [{ url, encrypted_content: 'sealed' }] },
-    { type: 'server_tool_use', id: fetch.id, name: 'web_fetch' },
-    page,
+    { type: 'server_tool_use', id: searchCall.id, name: 'web_search' },
+    { type: 'web_search_tool_result', tool_use_id: searchCall.id, content: [{ url, encrypted_content: 'sealed' }] },
+    { type: 'server_tool_use', id: fetchCall.id, name: 'web_fetch' },
+    fetchedPage,
     { type: 'tool_use', id: 'call', name: 'weather' },
   ])
   expect(results?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'call' }])

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Behaviour, configFor, json, startProvider } from '../../kit/ai/provider.ts'
+import { type Behaviour, sendJson, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
 const resources = new AsyncDisposableStack()
@@ -18,21 +18,21 @@ const calls: Behaviour = ({ path }, response) => {
   const content = { role: 'model', parts: [{ ...call, thoughtSignature: proof }, call] }
   const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 }
   const answer = { candidates: [{ index: 0, content, finishReason: 'STOP' }], usageMetadata }
-  if (!path.includes('stream')) return json(response, answer)
+  if (!path.includes('stream')) return sendJson(response, answer)
   response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(answer)}\n\n`)
 }
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider(calls))
   const provider = { adapter: 'google', apiUrl: upstream.url }
-  const config = resources.use(await configFor(upstream.url, { provider }))
+  const config = resources.use(await writeConfig(upstream.url, { provider }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   const { token: apiKey } = await svc.user()
   openai = new OpenAI({ apiKey, baseURL: `${svc.url}/v1` })
   anthropic = new Anthropic({ apiKey, baseURL: svc.url })
 })
 afterAll(() => resources.disposeAsync())
-beforeEach(() => void upstream.asked.splice(0))
+beforeEach(() => void upstream.requests.splice(0))
 
 const parameters = { type: 'object' as const, properties: { place: { type: 'string' } } }
 const model = 'mock-1'
@@ -43,7 +43,7 @@ const isCall = (item: { type: string }): item is OpenAI.Responses.ResponseFuncti
 
 /** Returns the signatures of the calls that the provider gets back. */
 function proofsSent() {
-  const contents = (upstream.asked.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
+  const contents = (upstream.requests.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
   const sent = contents.flatMap(({ parts }) => parts).filter((part) => part['functionCall'])
   return sent.map((part) => part['thoughtSignature'])
 }
@@ -108,12 +108,12 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
     const said = { role: 'assistant', ...(isAnswered ? { content: 'Rain.' } : { content: null, tool_calls }) }
     const finish_reason = isAnswered ? 'stop' : 'tool_calls'
     const answer = { id: 'c', created: 1, model: 'up', usage: { prompt_tokens: 7, completion_tokens: 3 } }
-    if (!body.stream) return json(response, { ...answer, choices: [{ index: 0, message: said, finish_reason }] })
+    if (!body.stream) return sendJson(response, { ...answer, choices: [{ index: 0, message: said, finish_reason }] })
     const chunk = { ...answer, choices: [{ index: 0, delta: said, finish_reason }] }
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(chunk)}\n\n`)
   }
   await using server = await startProvider(says)
-  await using config = await configFor(server.url, { model: { tools: ['weather'] } })
+  await using config = await writeConfig(server.url, { model: { tools: ['weather'] } })
   await using other = await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' })
   const client = new OpenAI({ apiKey: (await other.user()).token, baseURL: `${other.url}/v1` })
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'Well?' }]
@@ -129,11 +129,11 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
     const said = { role: 'assistant', tool_calls: calls.map((call) => ({ ...call, function: functionCall })) } as const
     const told = [...messages, said, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
     await client.chat.completions.create({ ...question, messages: told })
-    expect([stream, server.asked.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
+    expect([stream, server.requests.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
 
     functionCall.name = 'weather'
     const own = client.chat.completions
     await (stream ? own.stream({ model, messages }).finalChatCompletion() : own.create({ model, messages }))
-    expect([stream, server.asked.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
+    expect([stream, server.requests.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
   }
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { fetching, messages, type NativeTools, search, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { fetchTool, messages, type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { callsTools } from '../../kit/ai/provider.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
 
@@ -31,7 +31,7 @@ test('a line reports each tool that the service runs, before the answer continue
   const called = { type: 'status', content: '', isDone: false, status: { key: 'tool_call', value: 'weather' } }
   expect(lines.slice(0, -4)).toEqual([expect.objectContaining({ type: 'header' }), called, called])
   expect(lines.slice(-4).map(({ type }) => type)).toEqual(['message', 'message', 'message', 'completion'])
-  expect(native.upstream.asked).toHaveLength(2)
+  expect(native.upstream.requests).toHaveLength(2)
 })
 
 test('no line reports a call that is not run', async () => {
@@ -40,15 +40,15 @@ test('no line reports a call that is not run', async () => {
 
   const lines = await linesOf('openai-compatible', ['weather'])
 
-  const results = native.upstream.asked.at(-1)?.body.messages.filter(({ role }) => role === 'tool')
+  const results = native.upstream.requests.at(-1)?.body.messages.filter(({ role }) => role === 'tool')
   expect(results).toHaveLength(71)
   expect(lines.filter(({ type }) => type === 'status')).toHaveLength(63)
 })
 
 test.for([
-  ['openai', search, ['web_search', 'web_search']],
-  ['anthropic', search, ['web_search']],
-  ['anthropic', fetching, ['web_fetch']],
+  ['openai', searchTool, ['web_search', 'web_search']],
+  ['anthropic', searchTool, ['web_search']],
+  ['anthropic', fetchTool, ['web_fetch']],
 ] as const)('a model of the kind %s that uses %s is reported meanwhile', async ([model, tool, names]) => {
   const lines = await linesOf(model, [tool])
 
@@ -65,9 +65,9 @@ test('a program learns of tools in a stream only on request', async () => {
     const headers = { 'trpc-accept': 'application/jsonl' }
     return (await native.svc.send('POST', '/trpc/ai.completeStream?batch=1', { token, headers, body })).text()
   }
-  const asked = await ask('anthropic', search, { toolUses: true })
-  const unasked = await ask('anthropic', search, {})
-  const chat = await (await native.chat('anthropic', [search], { stream: true })).text()
+  const asked = await ask('anthropic', searchTool, { toolUses: true })
+  const unasked = await ask('anthropic', searchTool, {})
+  const chat = await (await native.chat('anthropic', [searchTool], { stream: true })).text()
   native.upstream.behave = callsWeather
   const own = await ask('openai-compatible', 'weather', { toolUses: true })
 

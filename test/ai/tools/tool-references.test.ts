@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
 const resources = new AsyncDisposableStack()
@@ -10,20 +10,20 @@ let token: string
 beforeAll(async () => {
   upstream = resources.use(await startProvider())
   const model = { tools: ['weather', 'patient'] }
-  const config = resources.use(await configFor(upstream.url, { model }))
+  const config = resources.use(await writeConfig(upstream.url, { model }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
   token = (await svc.user()).token
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
-  upstream.asked.length = 0
+  upstream.requests.length = 0
 })
 
-const told = () => upstream.asked.at(-1)?.body.tools as { function: { name: string } }[] | undefined
+const told = () => upstream.requests.at(-1)?.body.tools as { function: { name: string } }[] | undefined
 const names = () => told()?.map(({ function: { name } }) => name)
 
 async function askWith(tools: unknown) {
-  const body = { payload: { ...question().payload, tools } }
+  const body = { payload: { ...buildQuestion().payload, tools } }
   const response = await svc.send('POST', '/api/ai-req', { token, body })
   return { status: response.status, body: (await response.json()) as { errors?: Record<string, string[]> } }
 }
@@ -56,7 +56,7 @@ test.each([
   ['weather:{', 'has settings'],
 ])('a request with the tool %s is refused by field before any call', async (reference, reason) => {
   const { status, body } = await askWith(['weather', reference])
-  expect([status, body.errors, upstream.asked]).toEqual([
+  expect([status, body.errors, upstream.requests]).toEqual([
     422,
     { 'payload.tools.1': [expect.stringContaining(`The payload.tools.1 field ${reason}`)] },
     [],

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { answers } from '../../kit/ai/native-dialects.ts'
-import { fetching, messages, search } from '../../kit/ai/native-tools.ts'
-import { beginStream, configFor, json, startProvider } from '../../kit/ai/provider.ts'
+import { answersWithSources } from '../../kit/ai/native-dialects.ts'
+import { fetchTool, messages, searchTool } from '../../kit/ai/native-tools.ts'
+import { beginStream, sendJson, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -25,13 +25,13 @@ beforeAll(async () => {
     { ...common, id: 'down', limits, pricing: perPrompt, upstreamId: 'down', fallback: ['per search'] },
   ]
   const provider = { id: 'google', adapter: 'google', apiUrl: `${upstream.url}/google`, models }
-  const config = resources.use(await configFor(upstream.url, { provider, more: { systemModels: {} } }))
+  const config = resources.use(await writeConfig(upstream.url, { provider, more: { systemModels: {} } }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {
-  upstream.behave = answers
-  upstream.asked.length = 0
+  upstream.behave = answersWithSources
+  upstream.requests.length = 0
 })
 
 const limit = { name: 'most', for: 'user', per: 'day' } as const
@@ -57,45 +57,45 @@ test('an unknown number of paid searches is refused by a limit in money', async 
   const unknown = refusedBy(
     "'most' is in money, and the most that this model and its web search may cost in EUR is not known",
   )
-  expect(await ask('per search', [search])).toEqual(unknown)
-  expect(upstream.asked).toEqual([])
+  expect(await ask('per search', [searchTool])).toEqual(unknown)
+  expect(upstream.requests).toEqual([])
   // One grounded prompt costs 0.035, and a hundred tokens cost 0.003.
   await svc.host.limits.set({ ...inMoney, cap: 0.034 })
-  expect(await ask('per prompt', [search])).toEqual(refusedBy('This call may cost '))
+  expect(await ask('per prompt', [searchTool])).toEqual(refusedBy('This call may cost '))
   await svc.host.limits.set({ ...inMoney, cap: 0.045 })
-  expect(await ask('per prompt', [search])).toEqual(answered)
+  expect(await ask('per prompt', [searchTool])).toEqual(answered)
 
   await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
-  expect(await ask('per search', [search])).toEqual(answered)
+  expect(await ask('per search', [searchTool])).toEqual(answered)
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 35_970 + 970 + 2 * 14_000, refused: 3 })
-  expect(await ask('per search', [search])).toEqual(answered)
+  expect(await ask('per search', [searchTool])).toEqual(answered)
 })
 
 test('limits reserve everything a model takes for unbounded pages, or refuse it', async () => {
   const ask = await startAsking()
   await svc.host.limits.set({ ...inTokens, cap: 100_000 })
-  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('This call may take '))
+  expect(await ask('per prompt', [fetchTool])).toEqual(refusedBy('This call may take '))
   await svc.host.limits.set({ ...inTokens, cap: 100_150 })
-  expect(await ask('per prompt', [fetching])).toEqual(answered)
+  expect(await ask('per prompt', [fetchTool])).toEqual(answered)
   await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000 })
-  expect(await ask('endless', [fetching])).toEqual(refusedBy('how many this model may read in pages is not known'))
+  expect(await ask('endless', [fetchTool])).toEqual(refusedBy('how many this model may read in pages is not known'))
   expect(await ask('endless', [])).toEqual(answered)
   await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000, mode: 'observe' })
-  expect(await ask('endless', [fetching])).toEqual(answered)
+  expect(await ask('endless', [fetchTool])).toEqual(answered)
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 3 * 79, held: 0, refused: 3 })
 
   // A hundred thousand tokens cost one euro.
   await svc.host.limits.set({ ...inMoney, cap: 0.99 })
-  expect(await ask('per prompt', [fetching])).toEqual(refusedBy('This call may cost '))
-  expect(await ask('endless', [fetching])).toEqual(refusedBy("'most' is in money"))
+  expect(await ask('per prompt', [fetchTool])).toEqual(refusedBy('This call may cost '))
+  expect(await ask('endless', [fetchTool])).toEqual(refusedBy("'most' is in money"))
   await svc.host.limits.set({ ...inMoney, cap: 1.1 })
-  expect(await ask('per prompt', [fetching])).toEqual(answered)
+  expect(await ask('per prompt', [fetchTool])).toEqual(answered)
   await svc.host.limits.remove({ name: 'most' })
-  expect(upstream.asked).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(4)
 })
 
 test('usage that nobody can bound is stored while its answer runs', async () => {
@@ -114,7 +114,7 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
     response.end()
   }
   await svc.host.limits.set({ ...inTokens, cap: 1, mode: 'observe' })
-  const body = { model: 'endless', messages, tools: [fetching, search], stream: true }
+  const body = { model: 'endless', messages, tools: [fetchTool, searchTool], stream: true }
   const streamed = await svc.send('POST', '/v1/chat/completions', { token, body })
   const held = () => svc.rows('select id from usage_holds where input_tokens = 12345')
   await vi.waitUntil(async () => (await held()).length === 1, SLOW)
@@ -129,15 +129,15 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
 test('a model with paid single searches is a fallback where limits allow it', async () => {
   const ask = await startAsking()
   upstream.behave = (asked, response) =>
-    asked.path.includes('/down') ? json(response, {}, 401) : answers(asked, response)
+    asked.path.includes('/down') ? sendJson(response, {}, 401) : answersWithSources(asked, response)
 
-  expect(await ask('down', [search])).toEqual(answered)
-  expect(upstream.asked.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
+  expect(await ask('down', [searchTool])).toEqual(answered)
+  expect(upstream.requests.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
   await svc.host.limits.set({ ...inMoney, cap: 1000 })
-  expect((await ask('down', [search]))[0]).not.toBe(200)
+  expect((await ask('down', [searchTool]))[0]).not.toBe(200)
   // The failed model's reservation is released, although the fallback's maximum is unknown.
   await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
-  expect(await ask('down', [search])).toEqual(answered)
+  expect(await ask('down', [searchTool])).toEqual(answered)
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 970 + 2 * 14_000, held: 0 })

@@ -1,26 +1,26 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import {
-  type Asked,
   answers,
   type Behaviour,
   beginStream,
+  behavesInTurn,
+  buildChunk,
+  buildQuestion,
   callsTool,
-  chunk,
-  configFor,
-  inTurn,
-  question,
+  type ProviderRequest,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
 async function startWith(behave: Behaviour, provider: object = {}) {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(behave))
-  const config = resources.use(await configFor(upstream.url, { provider, model: { tools: ['weather', 'patient'] } }))
+  const config = resources.use(await writeConfig(upstream.url, { provider, model: { tools: ['weather', 'patient'] } }))
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS }))
   const { token } = await svc.user()
   const kept = resources.move()
@@ -30,7 +30,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
       svc.send('POST', '/api/ai-req', {
         token,
         headers: { accept: 'text/event-stream' },
-        body: question(),
+        body: buildQuestion(),
         ...(signal && { signal }),
       }),
     /** Reads the usage so far of the calls under way from the database. */
@@ -47,7 +47,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
 }
 
 /** Counts the bytes of a prompt, four of which are estimated as a token. */
-function promptBytes({ body }: Asked): number {
+function promptBytes({ body }: ProviderRequest): number {
   const messages = body.messages as { content: string | null; tool_calls?: { function: { arguments: string } }[] }[]
   const texts = messages.flatMap(({ content, tool_calls: calls = [] }) => [
     content ?? '',
@@ -68,7 +68,7 @@ describe('every request of one call is on its bill', () => {
     await using app = await startWith(callsTool('patient', '{}'))
     const gone = new AbortController()
     const asking = app.ask(gone.signal).catch(() => undefined)
-    await vi.waitFor(() => expect(app.upstream.asked).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
     // The first round is over, and the call waits for its tool.
     await vi.waitFor(async () => expect(await app.held()).toEqual([{ input: 7, output: 3 }]), SLOW)
 
@@ -81,14 +81,14 @@ describe('every request of one call is on its bill', () => {
   test('every request of one call is on its bill when the second breaks', async () => {
     const breaks: Behaviour = (_, response) => {
       beginStream(response)
-      for (const content of ['It ', 'is ', 'wet ']) response.write(chunk({ delta: { content } }))
+      for (const content of ['It ', 'is ', 'wet ']) response.write(buildChunk({ delta: { content } }))
       setTimeout(() => response.destroy(), 50)
     }
-    await using app = await startWith(inTurn(callsTool('weather', '{"city":"Hildesheim"}'), breaks))
+    await using app = await startWith(behavesInTurn(callsTool('weather', '{"city":"Hildesheim"}'), breaks))
 
     await (await app.ask()).text()
 
-    const second = Math.ceil(promptBytes(app.upstream.asked[1] as Asked) / 4)
+    const second = Math.ceil(promptBytes(app.upstream.requests[1] as ProviderRequest) / 4)
     expect(second).toBeGreaterThan(15)
     expect(await app.record()).toEqual({ outcome: 'failed', estimated: true, input: 7 + second, output: 3 + 3 })
   })
@@ -98,14 +98,14 @@ describe('every request of one call is on its bill', () => {
       beginStream(response)
       const isFirst = asked.body.messages.length === 1
       const call = { index: 0, id: 'c', type: 'function', function: { name: 'weather', arguments: '{"city":"x"}' } }
-      response.write(chunk({ delta: isFirst ? { tool_calls: [call] } : { content: 'Rain' } }))
-      response.end(chunk({ delta: {}, finish_reason: isFirst ? 'tool_calls' : 'stop' }))
+      response.write(buildChunk({ delta: isFirst ? { tool_calls: [call] } : { content: 'Rain' } }))
+      response.end(buildChunk({ delta: {}, finish_reason: isFirst ? 'tool_calls' : 'stop' }))
     }
     await using app = await startWith(silent)
 
     await (await app.ask()).text()
 
-    const [first, second] = app.upstream.asked.map((asked) => Math.ceil(promptBytes(asked) / 4)) as [number, number]
+    const [first, second] = app.upstream.requests.map((asked) => Math.ceil(promptBytes(asked) / 4)) as [number, number]
     expect([first > 2, second > first]).toEqual([true, true])
     // The tool call has twelve bytes, which are 3 tokens, and the answer of four letters is one.
     expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })
@@ -114,14 +114,16 @@ describe('every request of one call is on its bill', () => {
   test('a request that broke off after counting its input is billed, not retried', async () => {
     const fails: Behaviour = (_, response) => {
       beginStream(response)
-      response.write(chunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }))
+      response.write(
+        buildChunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }),
+      )
       setTimeout(() => response.destroy(), 50)
     }
-    await using app = await startWith(inTurn(fails, answers('All is well.')), { continuousUsage: true })
+    await using app = await startWith(behavesInTurn(fails, answers('All is well.')), { continuousUsage: true })
 
     await (await app.ask()).text()
 
-    expect(app.upstream.asked).toHaveLength(1)
+    expect(app.upstream.requests).toHaveLength(1)
     expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, input: 40, output: 0 })
   })
 })

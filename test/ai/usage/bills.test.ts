@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   type Ask,
   type Billing,
-  counted,
-  cutShort,
-  leaveAfter,
-  nothing,
+  buildInterruptedRecord,
+  disconnectAfter,
+  NO_TOKENS,
   PROMPT_TOKENS,
   startBilling,
-  startsWith,
-} from '../../kit/ai/bills.ts'
-import { eventsIn } from '../../kit/ai/event-stream.ts'
-import { type Asked, beginStream, canary, json, refuses, replies, stalls } from '../../kit/ai/provider.ts'
-import { failedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
-import { SLOW } from '../../kit/started.ts'
+  streamsWords,
+  tokenCounts,
+} from '../../kit/ai/billing.ts'
+import { parseEvents } from '../../kit/ai/event-stream.ts'
+import { beginStream, canary, type ProviderRequest, refuses, replies, sendJson, stalls } from '../../kit/ai/provider.ts'
+import { buildFailedResponse, type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
+import { SLOW } from '../../kit/service-client.ts'
 import { untilRead } from '../../kit/until-read.ts'
 
 let billing: Billing
@@ -64,33 +64,33 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test.for(['stop', 'length'] as const)(
       `a call of ${script.name} is billed as counted where its stream is whole (%s)`,
       async (reason) => {
-        billing.answerBy(startsWith(script, 5, (response) => response.end(script.end(counted, reason))))
+        billing.answerBy(streamsWords(script, 5, (response) => response.end(script.end(tokenCounts, reason))))
 
-        const events = eventsIn(await (await ask()).text())
+        const events = parseEvents(await (await ask()).text())
 
         expect(events.at(-1)?.event).toBe('done')
-        expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: counted.output })
-        expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...counted })
+        expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: tokenCounts.output })
+        expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...tokenCounts })
       },
     )
 
     const whereItRefuses = script.refused ? test : undefined
     whereItRefuses?.(`a call of ${script.name} is billed as counted where the model refuses midway`, async () => {
-      billing.answerBy(startsWith(script, 3, (response) => response.end(script.end(counted, 'refusal'))))
+      billing.answerBy(streamsWords(script, 3, (response) => response.end(script.end(tokenCounts, 'refusal'))))
 
-      const events = eventsIn(await (await ask()).text())
+      const events = parseEvents(await (await ask()).text())
 
       expect(events.slice(-2)).toMatchObject([{ event: 'usage', data: { cut: 'refusal' } }, { event: 'done' }])
-      expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...counted })
+      expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...tokenCounts })
     })
 
     whereItRefuses?.(`a call of ${script.name} is billed as counted where the model refuses at once`, async () => {
-      const read = { ...nothing, input: 40, cached: 20 }
+      const read = { ...NO_TOKENS, input: 40, cached: 20 }
       const refusal = JSON.stringify(script.refused?.(read))
       for (const accept of ['application/json', 'text/event-stream']) {
         billing.answerBy((asked, response) => {
           const isStream = asked.body.stream || asked.path.includes('stream')
-          if (!isStream) return void json(response, script.refused?.(read))
+          if (!isStream) return void sendJson(response, script.refused?.(read))
           beginStream(response)
           response.end(
             script.adapter === 'google' ? `data: ${refusal}\n\n` : script.begin(read) + script.end(read, 'refusal'),
@@ -106,7 +106,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
     test(`a call of ${script.name} is billed as counted where the answer is not streamed`, async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
-      billing.answerBy((_, response) => json(response, script.whole('Fine.', whole)))
+      billing.answerBy((_, response) => sendJson(response, script.whole('Fine.', whole)))
 
       expect((await ask(undefined, 'application/json')).status).toBe(200)
 
@@ -121,31 +121,31 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         'error in a list',
         (response) => {
           response.write(listed)
-          return untilRead(response).then(() => response.end(script.end(counted, 'stop')))
+          return untilRead(response).then(() => response.end(script.end(tokenCounts, 'stop')))
         },
       ],
     ])(`a call of ${script.name} is billed as delivered where the stream breaks off (%s)`, async ([, breaks]) => {
-      billing.answerBy(startsWith(script, 3, breaks))
+      billing.answerBy(streamsWords(script, 3, breaks))
 
-      expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('error')
+      expect(parseEvents(await (await ask()).text()).at(-1)?.event).toBe('error')
 
-      expect(await billing.record()).toEqual(cutShort(script, 'failed'))
+      expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'failed'))
     })
 
     test(`a call of ${script.name} is billed as delivered where the caller goes away midway`, async () => {
-      billing.answerBy(startsWith(script, 3, waits))
+      billing.answerBy(streamsWords(script, 3, waits))
 
-      await leaveAfter(billing, ask, 3)
+      await disconnectAfter(billing, ask, 3)
 
-      expect(await billing.record()).toEqual(cutShort(script, 'aborted'))
+      expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'aborted'))
     })
 
     test(`a call of ${script.name} is billed as delivered where the caller leaves before usage`, async () => {
-      billing.answerBy(startsWith(script, 5, waits))
+      billing.answerBy(streamsWords(script, 5, waits))
 
-      await leaveAfter(billing, ask, 5)
+      await disconnectAfter(billing, ask, 5)
 
-      expect(await billing.record()).toEqual(cutShort(script, 'aborted'))
+      expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'aborted'))
     })
 
     test.for(unreadable)(
@@ -153,13 +153,13 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async ([, spoil, known]) => {
         const whole = { input: 4, output: 9, cached: 2, cacheWrite: 0, reasoning: 0 }
         const body = spoil(script.whole('One and two and six and ten.', whole) as object)
-        billing.answerBy((_, response) => replies(body)({} as Asked, response))
+        billing.answerBy((_, response) => replies(body)({} as ProviderRequest, response))
 
         expect((await ask(undefined, 'application/json')).status).toBe(500)
 
-        const tokens = known === 'all' ? whole : { ...nothing, input: PROMPT_TOKENS, ...known }
+        const tokens = known === 'all' ? whole : { ...NO_TOKENS, input: PROMPT_TOKENS, ...known }
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: known !== 'all', ...tokens })
-        expect(billing.upstream.asked).toHaveLength(1)
+        expect(billing.upstream.requests).toHaveLength(1)
       },
     )
 
@@ -168,7 +168,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
       expect((await ask()).status).toBe(500)
 
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...NO_TOKENS, input: PROMPT_TOKENS })
     })
 
     test.for([
@@ -180,8 +180,8 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
       expect((await ask()).status).toBe(500)
 
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-      expect(billing.upstream.asked).toHaveLength(1)
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
+      expect(billing.upstream.requests).toHaveLength(1)
     })
 
     test(`a call of ${script.name} is billed as delivered where a limit cuts it`, async () => {
@@ -193,32 +193,40 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         per: 'month' as const,
       }
       await billing.limits.set(limit)
-      billing.answerBy(startsWith(script, script.counts.thoughts ? 3 : 4, waits))
+      billing.answerBy(streamsWords(script, script.counts.thoughts ? 3 : 4, waits))
 
-      const events = eventsIn(await (await ask()).text())
+      const events = parseEvents(await (await ask()).text())
 
       expect(events.at(-2)?.data).toMatchObject({ cut: 'limit', outputTokens: 4 })
       // The word beyond the limit may arrive before the total that includes it.
-      expect(await billing.record()).toEqual({ ...cutShort(script, 'cut'), estimated: expect.any(Boolean) })
+      expect(await billing.record()).toEqual({
+        ...buildInterruptedRecord(script, 'cut'),
+        estimated: expect.any(Boolean),
+      })
       expect(await billing.limits.list()).toMatchObject([{ used: PROMPT_TOKENS + 4, held: 0 }])
       await billing.limits.remove({ name: 'all' })
     })
 
     test(`a call of ${script.name} is billed as delivered where its time is up midway`, async () => {
       const ask = await billing.asker(script, 'total')
-      billing.answerBy(startsWith(script, 3, waits))
+      billing.answerBy(streamsWords(script, 3, waits))
 
       await (await ask()).text()
 
-      expect(await billing.record()).toEqual(cutShort(script, 'failed'))
+      expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'failed'))
     })
 
     test(`a call of ${script.name} is estimated where the caller leaves before the first byte`, async () => {
       billing.answerBy(stalls)
 
-      await leaveAfter(billing, ask, 0)
+      await disconnectAfter(billing, ask, 0)
 
-      expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
+      expect(await billing.record()).toEqual({
+        outcome: 'aborted',
+        estimated: true,
+        ...NO_TOKENS,
+        input: PROMPT_TOKENS,
+      })
     })
 
     test(`a call of ${script.name} is estimated where it times out before the first byte`, async () => {
@@ -227,7 +235,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
       expect((await ask()).status).toBe(500)
 
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...nothing, input: PROMPT_TOKENS })
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...NO_TOKENS, input: PROMPT_TOKENS })
     })
 
     test(`a call of ${script.name} is not billed where the provider refuses it`, async () => {
@@ -235,7 +243,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
       expect((await ask()).status).toBe(500)
 
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
     })
 
     test.for([
@@ -253,15 +261,15 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         const answer = await ask(undefined, accept)
 
         expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
-        expect(billing.upstream.asked).toHaveLength(1)
+        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
+        expect(billing.upstream.requests).toHaveLength(1)
       }
     })
 
     test.for(['ends', 'breaks off'])(
       `a call of ${script.name} is billed as delivered where a replacing document %s midway`,
       async (how) => {
-        const whole = JSON.stringify(script.whole('One and two and six and ten.', nothing))
+        const whole = JSON.stringify(script.whole('One and two and six and ten.', NO_TOKENS))
         billing.answerBy(async (_, response) => {
           response.writeHead(200, { 'content-type': 'application/json' }).write(whole.split('and ten')[0])
           await untilRead(response)
@@ -271,26 +279,31 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
         expect((await ask()).status).toBe(500)
 
-        const tokens = { ...nothing, input: PROMPT_TOKENS, output: 5 }
+        const tokens = { ...NO_TOKENS, input: PROMPT_TOKENS, output: 5 }
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
-        expect(billing.upstream.asked).toHaveLength(1)
+        expect(billing.upstream.requests).toHaveLength(1)
       },
     )
 
     test(`a call of ${script.name} is recorded as aborted where its caller leaves a document`, async () => {
       billing.answerBy((_, response) => void response.writeHead(200).write('{"an": '))
 
-      await leaveAfter(billing, ask, 0)
+      await disconnectAfter(billing, ask, 0)
 
-      expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...nothing, input: PROMPT_TOKENS })
-      await vi.waitFor(() => expect(billing.upstream.asked[0]?.abortedAt).toBeDefined(), SLOW)
+      expect(await billing.record()).toEqual({
+        outcome: 'aborted',
+        estimated: true,
+        ...NO_TOKENS,
+        input: PROMPT_TOKENS,
+      })
+      await vi.waitFor(() => expect(billing.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     })
 
     test(`a call of ${script.name} is billed as counted where a document replaces the stream`, async () => {
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: 0, reasoning: 0 }
-      billing.answerBy((_, response) => json(response, script.whole('One and two.', whole)))
+      billing.answerBy((_, response) => sendJson(response, script.whole('One and two.', whole)))
 
-      expect(eventsIn(await (await ask()).text())).toMatchObject([
+      expect(parseEvents(await (await ask()).text())).toMatchObject([
         { event: 'delta', data: { text: 'One and two.' } },
         { event: 'usage' },
         { event: 'done' },
@@ -302,7 +315,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test.for(['application/json', 'application/stream+json', 'text/plain', ''])(
       `a stream of ${script.name} that is sent as another type (%s) is billed whole`,
       async (type) => {
-        const bill = { ...nothing, input: 40, output: 9 }
+        const bill = { ...NO_TOKENS, input: 40, output: 9 }
         const isRead = Promise.withResolvers<void>()
         billing.answerBy(async (asked, response) => {
           response.writeHead(200, { 'content-type': type })
@@ -317,7 +330,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
           if (read.includes('one ')) isRead.resolve()
         }
 
-        expect(eventsIn(read).at(-1)?.event).toBe('done')
+        expect(parseEvents(read).at(-1)?.event).toBe('done')
         expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...bill })
       },
     )
@@ -327,23 +340,23 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
       expect((await ask()).status).toBe(500)
 
-      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+      expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
     })
   },
 )
 
 test('the record of an answer that OpenAI ends as failed has its bill', async () => {
   const script = tokenScripts.find(({ adapter }) => adapter === 'openai') as TokenScript
-  const fails = startsWith(script, 3, (response) => response.end(failedResponse(counted)))
+  const fails = streamsWords(script, 3, (response) => response.end(buildFailedResponse(tokenCounts)))
   const ask = await billing.asker(script)
   billing.answerBy(fails)
 
   await (await ask()).text()
 
-  expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...counted })
+  expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...tokenCounts })
 
-  const bill = { ...nothing, input: 40, cached: 20 }
-  billing.answerBy(replies(failedResponse(bill), { type: 'text/event-stream' }))
+  const bill = { ...NO_TOKENS, input: 40, cached: 20 }
+  billing.answerBy(replies(buildFailedResponse(bill), { type: 'text/event-stream' }))
   expect((await ask()).status).toBe(500)
   expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...bill })
 })
@@ -354,15 +367,20 @@ test.for(['openai-compatible', 'openai'])(
     const script = tokenScripts.find((one) => one.adapter === adapter) as TokenScript
     const error = { code: 'content_filter', message: 'no', innererror: { code: 'ResponsibleAIPolicyViolation' } }
     const ask = await billing.asker(script)
-    billing.answerBy((_, response) => json(response, { error }, 400))
+    billing.answerBy((_, response) => sendJson(response, { error }, 400))
 
     for (const accept of ['application/json', 'text/event-stream']) {
       const answer = await ask(undefined, accept)
 
       expect([answer.status, await answer.json()]).toMatchObject([422, { code: 'provider_refused' }])
-      expect(await billing.record()).toEqual({ outcome: 'refused', estimated: true, ...nothing, input: PROMPT_TOKENS })
+      expect(await billing.record()).toEqual({
+        outcome: 'refused',
+        estimated: true,
+        ...NO_TOKENS,
+        input: PROMPT_TOKENS,
+      })
     }
-    expect(billing.upstream.asked).toHaveLength(2)
+    expect(billing.upstream.requests).toHaveLength(2)
   },
 )
 
@@ -385,7 +403,7 @@ test.for<[string, string, number]>([
   expect(await billing.record()).toEqual({
     outcome: 'failed',
     estimated: true,
-    ...nothing,
+    ...NO_TOKENS,
     input: PROMPT_TOKENS,
     output,
   })

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Ask, type Billing, nothing, PROMPT_TOKENS, startBilling } from '../../kit/ai/bills.ts'
-import type { Asked, Behaviour } from '../../kit/ai/provider.ts'
+import { type Ask, type Billing, NO_TOKENS, PROMPT_TOKENS, startBilling } from '../../kit/ai/billing.ts'
+import type { Behaviour, ProviderRequest } from '../../kit/ai/provider.ts'
 import { type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 import { untilRead } from '../../kit/until-read.ts'
 
@@ -16,15 +16,15 @@ afterAll(async () => {
   await billing[Symbol.asyncDispose]()
 })
 
-const whole = { ...nothing, input: 40, output: 9 }
+const whole = { ...NO_TOKENS, input: 40, output: 9 }
 const text = 'One and two and six and ten.'
-const asked = { body: {} } as Asked
+const asked = { body: {} } as ProviderRequest
 /** Returns the body up to `six`, which is five tokens. */
 const firstHalf = (body: string) => body.split(' and ten')[0] as string
-const tokens = { ...nothing, input: PROMPT_TOKENS, output: 5 }
+const tokens = { ...NO_TOKENS, input: PROMPT_TOKENS, output: 5 }
 
 const documentOf = (script: TokenScript) => JSON.stringify(script.whole(text, whole))
-const eventOf = (script: TokenScript) => script.word(text, nothing, asked)
+const eventOf = (script: TokenScript) => script.word(text, NO_TOKENS, asked)
 
 const cuts: [string, (response: ServerResponse) => unknown][] = [
   ['ends', (response) => response.end()],
@@ -61,7 +61,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         expect((await ask(undefined, inOnePiece)).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
-        expect(billing.upstream.asked).toHaveLength(1)
+        expect(billing.upstream.requests).toHaveLength(1)
       },
     )
 
@@ -83,7 +83,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
         expect((await ask(undefined, inOnePiece)).status).toBe(500)
 
-        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+        expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
       },
     )
 
@@ -120,7 +120,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         expect((await ask()).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
-        expect(billing.upstream.asked).toHaveLength(1)
+        expect(billing.upstream.requests).toHaveLength(1)
       },
     )
   },

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
-import { host } from '../../kit/command-line.ts'
+import { openHost } from '../../kit/command-line.ts'
 
-let machine: Awaited<ReturnType<typeof host>>
+let machine: Awaited<ReturnType<typeof openHost>>
 beforeAll(async () => {
-  machine = await host()
+  machine = await openHost()
   await machine.rows(
     `insert into users (id, username, email, name, groups) values
        (2, 'ada', 'ada@example.org', 'Ada', '{staff,deans}'), (3, 'bob', 'bob@example.org', 'Bob', '{staff}')`,

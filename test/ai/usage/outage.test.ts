@@ -1,30 +1,30 @@
 import { describe, expect, test, vi } from 'vitest'
-import { completion, configFor, question, replies, startProvider } from '../../kit/ai/provider.ts'
+import { buildCompletion, buildQuestion, replies, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { administer } from '../../kit/database.ts'
-import { SLOW } from '../../kit/started.ts'
+import { runAdminStatement } from '../../kit/database.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
+const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 describe('a database that is gone', () => {
   const nameOf = (svc: TestApp) => new URL(svc.env.DATABASE_URL ?? '').pathname.slice(1)
   const cut = async (svc: TestApp) => {
-    await administer(`alter database ${nameOf(svc)} with allow_connections false`)
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
+    await runAdminStatement(`alter database ${nameOf(svc)} with allow_connections false`)
+    await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
   }
-  const restore = (svc: TestApp) => administer(`alter database ${nameOf(svc)} with allow_connections true`)
+  const restore = (svc: TestApp) => runAdminStatement(`alter database ${nameOf(svc)} with allow_connections true`)
 
   test('a database that is gone during a request costs neither answer nor record', async () => {
     const waiting = Promise.withResolvers<void>()
     await using provider = await startProvider(async (asked, response) => {
       await waiting.promise
-      return replies(JSON.stringify(completion('Here all the same.')))(asked, response)
+      return replies(JSON.stringify(buildCompletion('Here all the same.')))(asked, response)
     })
-    await using config = await configFor(provider.url)
+    await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     const asking = ask(svc, token)
-    await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
 
     await cut(svc)
     waiting.resolve()
@@ -42,7 +42,7 @@ describe('a database that is gone', () => {
 
   test('a database that is gone before a request is a 503 until recovery', async () => {
     await using provider = await startProvider()
-    await using config = await configFor(provider.url)
+    await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     await cut(svc)
@@ -66,17 +66,17 @@ describe('a database that is gone', () => {
 
   test('a database whose connections were all cut is used again at once', async () => {
     await using provider = await startProvider()
-    await using config = await configFor(provider.url)
+    await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
     await Promise.all(Array.from({ length: 10 }, () => ask(svc, token)))
 
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
+    await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
     await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), SLOW)
     await svc.services.usageLedger.flush()
     await vi.waitFor(
-      async () => expect((await svc.rows('select id from usage_records')).length).toBe(provider.asked.length),
+      async () => expect((await svc.rows('select id from usage_records')).length).toBe(provider.requests.length),
       SLOW,
     )
   })

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Billing, counted, cutShort, nothing, startBilling, startsWith } from '../../kit/ai/bills.ts'
-import { eventsIn } from '../../kit/ai/event-stream.ts'
-import { json, replies } from '../../kit/ai/provider.ts'
+import {
+  type Billing,
+  buildInterruptedRecord,
+  NO_TOKENS,
+  startBilling,
+  streamsWords,
+  tokenCounts,
+} from '../../kit/ai/billing.ts'
+import { parseEvents } from '../../kit/ai/event-stream.ts'
+import { replies, sendJson } from '../../kit/ai/provider.ts'
 import { type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 
 let billing: Billing
@@ -21,31 +28,33 @@ test('the demo model, which needs no provider, counts words', async () => {
 
   await (await ask()).text()
 
-  expect(await billing.record()).toEqual({ ...nothing, outcome: 'completed', estimated: false, input: 4, output: 18 })
+  expect(await billing.record()).toEqual({ ...NO_TOKENS, outcome: 'completed', estimated: false, input: 4, output: 18 })
 })
 
 test('an answer whose stream ends before its total has our own count', async () => {
   const [script] = tokenScripts as [TokenScript]
-  const ends = startsWith(script, 5, (response) => response.end(`${script.end(counted, 'stop').split('\n\n')[0]}\n\n`))
+  const ends = streamsWords(script, 5, (response) =>
+    response.end(`${script.end(tokenCounts, 'stop').split('\n\n')[0]}\n\n`),
+  )
   const ask = await billing.asker(script)
   billing.answerBy(ends)
 
-  expect(eventsIn(await (await ask()).text()).at(-1)?.event).toBe('done')
+  expect(parseEvents(await (await ask()).text()).at(-1)?.event).toBe('done')
 
-  expect(await billing.record()).toEqual(cutShort(script, 'completed'))
+  expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'completed'))
 })
 
 test('a count of nothing for an answer that says something is our own', async () => {
   const [script] = tokenScripts as [TokenScript]
   const zero = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
-  const free = startsWith(script, 5, (response) => response.end(script.end(zero, 'stop')))
+  const free = streamsWords(script, 5, (response) => response.end(script.end(zero, 'stop')))
   const ask = await billing.asker(script)
   billing.answerBy(free)
 
   await (await ask()).text()
 
   expect(await billing.record()).toEqual({
-    ...counted,
+    ...tokenCounts,
     outcome: 'completed',
     estimated: true,
     cached: 0,
@@ -62,8 +71,8 @@ test.for([
   const ask = await billing.asker(script)
   billing.answerBy(
     type === 'application/json'
-      ? (_, response) => json(response, script.whole('one and two and six ', free))
-      : startsWith(script, 5, (response) => response.end(script.end(free, 'stop'))),
+      ? (_, response) => sendJson(response, script.whole('one and two and six ', free))
+      : streamsWords(script, 5, (response) => response.end(script.end(free, 'stop'))),
   )
 
   await (await ask(undefined, type)).text()
@@ -75,12 +84,12 @@ test('a count that is missing beside another is our own', async () => {
   const [script] = tokenScripts as [TokenScript]
   const ask = await billing.asker(script)
   billing.answerBy((_, response) =>
-    json(response, { ...(script.whole('Fine.', counted) as object), usage: { completion_tokens: 3 } }),
+    sendJson(response, { ...(script.whole('Fine.', tokenCounts) as object), usage: { completion_tokens: 3 } }),
   )
 
   expect((await ask(undefined, 'application/json')).status).toBe(200)
 
-  expect(await billing.record()).toEqual({ outcome: 'completed', estimated: true, ...nothing, input: 4, output: 3 })
+  expect(await billing.record()).toEqual({ outcome: 'completed', estimated: true, ...NO_TOKENS, input: 4, output: 3 })
 })
 
 test.for(['{"error":"overloaded"}', '{"object":"error","message":"overloaded","code":503}'])(
@@ -92,6 +101,6 @@ test.for(['{"error":"overloaded"}', '{"object":"error","message":"overloaded","c
 
     expect((await ask()).status).toBe(500)
 
-    expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...nothing })
+    expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
   },
 )

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Counted } from '../../kit/ai/dialects/dialect.ts'
-import { shareLimited } from '../../kit/ai/limited.ts'
-import { callsTool, configFor, json, question, startProvider } from '../../kit/ai/provider.ts'
+import type { TokenCounts } from '../../kit/ai/dialects/dialect.ts'
+import { shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { buildQuestion, callsTool, sendJson, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 import { startApp } from '../../kit/app.ts'
-import { host } from '../../kit/command-line.ts'
+import { openHost } from '../../kit/command-line.ts'
 
 const prices = {
   currency: 'EUR',
@@ -23,13 +23,13 @@ const prices = {
   ],
 }
 
-const counts = (more: Partial<Counted>): Counted => ({
+const counts = (more: Partial<TokenCounts>): TokenCounts => ({
   ...{ input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 },
   ...more,
 })
 
 /** Counts of tokens, and their price in millionths, calculated by hand from the list. */
-const examples: [what: string, counted: Counted, micros: number][] = [
+const examples: [what: string, counted: TokenCounts, micros: number][] = [
   ['input and output', counts({ input: 1000, output: 200 }), 1000 * 3 + 200 * 15],
   ['cached input', counts({ input: 1000, cached: 900, output: 1 }), 100 * 3 + 900 * 0.3 + 15],
   ['reasoning within the output', counts({ input: 10, output: 100, reasoning: 60 }), 10 * 3 + 40 * 15 + 60 * 20],
@@ -49,18 +49,18 @@ const examples: [what: string, counted: Counted, micros: number][] = [
 
 const kinds = tokenScripts.filter(({ name, adapter }) => name === adapter)
 
-const limited = shareLimited()
+const limited = shareLimitedService()
 
 async function startWith(script: TokenScript) {
   const world = await limited([], { provider: { adapter: script.adapter }, model: { pricing: prices } })
   const { svc, provider } = world
   const { token } = await svc.user()
   return Object.assign(world, {
-    async costs(all: readonly Counted[]): Promise<(number | null)[]> {
+    async costs(all: readonly TokenCounts[]): Promise<(number | null)[]> {
       for (const counted of all) {
-        provider.behave = (_, response) => json(response, script.whole(counted.output > 0 ? 'Fine.' : '', counted))
+        provider.behave = (_, response) => sendJson(response, script.whole(counted.output > 0 ? 'Fine.' : '', counted))
         // The question is that long, as counts above the number of sent bytes are cut.
-        const body = question('word '.repeat(Math.ceil(counted.input / 5)))
+        const body = buildQuestion('word '.repeat(Math.ceil(counted.input / 5)))
         expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
       }
       await svc.services.usageLedger.flush()
@@ -76,15 +76,15 @@ test('each round of a call is priced by its own length', async () => {
   const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
   const tokens = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 }
   await using upstream = await startProvider(callsTool('weather', '{"city":"x"}', 'It rains.', tokens))
-  await using config = await configFor(upstream.url, { model: { pricing: prices, tools: ['weather'] } })
+  await using config = await writeConfig(upstream.url, { model: { pricing: prices, tools: ['weather'] } })
   await using svc = await startApp({ AI_CONFIG: config.file, EXTENSIONS })
   const { token } = await svc.user()
 
-  const body = question('word '.repeat(30_000))
+  const body = buildQuestion('word '.repeat(30_000))
   expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
   await svc.services.usageLedger.flush()
 
-  expect(upstream.asked).toHaveLength(2)
+  expect(upstream.requests).toHaveLength(2)
   const records = await svc.rows('select input_tokens, cost_micros::float8 as cost from usage_records')
   expect(records).toEqual([{ input_tokens: 300_000, cost: 2 * (150_000 * 3 + 10 * 15) }])
 })
@@ -132,12 +132,12 @@ describe('a call costs by the list', () => {
 describe('a new price', () => {
   test('a new price holds for later requests, and changes no earlier record', async () => {
     await using provider = await startProvider()
-    await using config = await configFor(provider.url, {
+    await using config = await writeConfig(provider.url, {
       model: { pricing: { currency: 'EUR', inputPerMillion: 100, outputPerMillion: 100 } },
     })
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
-    const ask = () => svc.send('POST', '/api/ai-req', { token, body: question() })
+    const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     const rates = { inputPerMillion: 200, outputPerMillion: 200, webSearchPerThousand: 2.5 }
     await ask()
     await svc.services.usageLedger.flush()
@@ -195,9 +195,9 @@ describe('a new price', () => {
 })
 
 describe('svc prices', () => {
-  let machine: Awaited<ReturnType<typeof host>>
+  let machine: Awaited<ReturnType<typeof openHost>>
   beforeAll(async () => {
-    machine = await host()
+    machine = await openHost()
   })
   afterAll(() => machine[Symbol.asyncDispose]())
 
@@ -210,7 +210,7 @@ describe('svc prices', () => {
 
   test('svc prices import reads a list, and check names missing and old prices', async () => {
     const searching = { nativeCapabilities: ['web_search'] }
-    await using config = await configFor('http://127.0.0.1:1/v1', {
+    await using config = await writeConfig('http://127.0.0.1:1/v1', {
       provider: {
         adapter: 'openai',
         models: [
@@ -225,7 +225,7 @@ describe('svc prices', () => {
       },
       more: { systemModels: {} },
     })
-    await using machine = await host({ AI_CONFIG: config.file })
+    await using machine = await openHost({ AI_CONFIG: config.file })
     await machine.run(['models', 'sync'])
     await using old = await listOf(
       'asOf: 2020-01-31\ncurrency: EUR\nprices: [{model: a, inputPerMillion: 1, outputPerMillion: 2}]',

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { usageGroupings } from '../../../entities/views/usage-by.sql.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { host } from '../../kit/command-line.ts'
-import { administer, cloneDatabase } from '../../kit/database.ts'
+import { openHost } from '../../kit/command-line.ts'
+import { cloneDatabase, runAdminStatement } from '../../kit/database.ts'
 
 type Rows = (text: string) => Promise<unknown[]>
 
@@ -43,9 +43,9 @@ async function grouped({ host }: TestApp, by: (typeof usageGroupings)[number]): 
 }
 
 describe('svc usage --by', () => {
-  let machine: Awaited<ReturnType<typeof host>>
+  let machine: Awaited<ReturnType<typeof openHost>>
   beforeAll(async () => {
-    machine = await host()
+    machine = await openHost()
   })
   afterEach(async () => {
     await machine.rows('delete from usage_records')
@@ -242,7 +242,7 @@ describe('calls that are older than records are kept', () => {
 
 test('a report and a summary keep one order for any query plan', async () => {
   await using database = await cloneDatabase()
-  await administer(`alter database ${database.name} set enable_hashagg = off`)
+  await runAdminStatement(`alter database ${database.name} set enable_hashagg = off`)
   await using sorting = await startApp({ DATABASE_URL: database.url })
   const { id, token } = await sorting.user()
   await sorting.rows(
@@ -251,8 +251,8 @@ test('a report and a summary keep one order for any query plan', async () => {
        from unnest('{p,q}'::text[]) provider, unnest('{completed,failed}'::text[]) outcome, unnest('{EUR,USD,CHF,SEK}'::text[]) currency`,
     [id],
   )
-  await administer(`alter database ${database.name} set enable_hashagg = on`)
-  await administer(`alter database ${database.name} set enable_sort = off`)
+  await runAdminStatement(`alter database ${database.name} set enable_hashagg = on`)
+  await runAdminStatement(`alter database ${database.name} set enable_sort = off`)
   await using hashing = await startApp({ DATABASE_URL: database.url })
   const input = encodeURIComponent(JSON.stringify(whole))
   const told = async (svc: TestApp) => ({

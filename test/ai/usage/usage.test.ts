@@ -4,15 +4,15 @@ import type { AppRouter } from '../../../routers/index.ts'
 import {
   answers,
   type Behaviour,
-  completion,
-  configFor,
-  json,
-  question,
+  buildCompletion,
+  buildQuestion,
   replies,
+  sendJson,
   startProvider,
+  writeConfig,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { SLOW } from '../../kit/started.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
 
@@ -20,21 +20,21 @@ const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, 
 const counts =
   (usage: object): Behaviour =>
   (_, response) =>
-    json(response, { ...completion('Fine.'), usage })
+    sendJson(response, { ...buildCompletion('Fine.'), usage })
 
 const client = (svc: TestApp, token?: string) =>
   createTRPCClient<AppRouter>({
     links: [httpLink({ url: `${svc.url}/trpc`, headers: token ? { authorization: `Bearer ${token}` } : {} })],
   })
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: question() })
+const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 let provider: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 let svc: TestApp
 beforeAll(async () => {
   provider = await startProvider()
-  config = await configFor(provider.url)
+  config = await writeConfig(provider.url)
   svc = await startApp({ AI_CONFIG: config.file })
 })
 // Resets the records and the provider's behaviour for the next test.
@@ -42,7 +42,7 @@ afterEach(async () => {
   await svc.services.usageLedger.flush()
   await svc.rows('delete from usage_records')
   provider.behave = answers('Good day.')
-  provider.asked.length = 0
+  provider.requests.length = 0
 })
 afterAll(async () => {
   await svc[Symbol.asyncDispose]()
@@ -161,11 +161,11 @@ describe('a usage record', () => {
     const waiting = Promise.withResolvers<void>()
     provider.behave = async (asked, response) => {
       await waiting.promise
-      return replies(JSON.stringify(completion('Too late.')))(asked, response)
+      return replies(JSON.stringify(buildCompletion('Too late.')))(asked, response)
     }
     const { id, token } = await svc.user()
     const asking = ask(svc, token)
-    await vi.waitFor(() => expect(provider.asked).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
 
     await svc.host.admin.removeUser({ user: { id } })
     waiting.resolve()

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { question } from '../../kit/ai/provider.ts'
-import { docx } from '../../kit/sample-files/documents.ts'
-import { pdf } from '../../kit/sample-files/pdf.ts'
-import { deflatedZeros } from '../../kit/sample-files/zip.ts'
+import { buildQuestion } from '../../kit/ai/provider.ts'
+import { makeDocx } from '../../kit/sample-files/documents.ts'
+import { makePdf } from '../../kit/sample-files/pdf.ts'
+import { deflateZeros } from '../../kit/sample-files/zip.ts'
 import type { Part } from '../part.ts'
 import type { SubjectInput } from '../subject.ts'
 import type { World } from '../suite.ts'
@@ -12,14 +12,14 @@ const ROUNDS = 3
 const PAUSE_MS = 25
 
 const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(50)
-const report = pdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
-const zeros = { name: 'word/media/a', content: '', deflated: deflatedZeros(2048), claimedSize: 2 ** 31 }
+const report = makePdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
+const zeros = { name: 'word/media/a', content: '', deflated: deflateZeros(2048), claimedSize: 2 ** 31 }
 
 const files: Record<string, Buffer | undefined> = {
   'nothing, for two seconds': undefined,
   'a PDF of 200 pages': report,
-  'a document with 2 GiB of zeros': docx(['x'], [zeros]),
-  'a PDF that is never read to its end': pdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) }),
+  'a document with 2 GiB of zeros': makeDocx(['x'], [zeros]),
+  'a PDF that is never read to its end': makePdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) }),
 }
 
 /** Uploads a file at a time and asks a model, again and again, until its text is settled: what did that do to the process that answers? */
@@ -41,7 +41,7 @@ async function measure(subject: Part, what: string, bytes: Buffer | undefined): 
   let asked = 0
   let status = 200
   while (id ? (await stateOf(subject, id)) === 'pending' : performance.now() < end) {
-    const answer = await call(subject, '/api/ai-req', JSON.stringify(question('Hello', 'demo')))
+    const answer = await call(subject, '/api/ai-req', JSON.stringify(buildQuestion('Hello', 'demo')))
     if (!answer.ok) status = answer.status
     asked += 1
     await answer.arrayBuffer()

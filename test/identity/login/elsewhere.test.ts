@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { openBrowser } from '../../kit/browser.ts'
-import { freePort } from '../../kit/free-port.ts'
-import { proxyHeaders } from '../../kit/identity/proxy-headers.ts'
-import { openBrowser as openForms, startOidcProvider } from '../../kit/parts/oidc.ts'
+import { findFreePort } from '../../kit/free-port.ts'
+import { proxyHeaders } from '../../kit/identity/sessions.ts'
+import { openOidcBrowser as openForms, startOidcProvider } from '../../kit/parts/oidc.ts'
 
 const returns = [
   '?state=x&code=%0d%0aset-cookie:%20a=b',
@@ -16,7 +16,7 @@ const returns = [
 
 /** Starts a service whose people sign in at an OpenID provider. */
 async function withProvider() {
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const provider = await startOidcProvider(url)
   const svc = await startApp({

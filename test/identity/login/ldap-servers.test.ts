@@ -1,8 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
-import { freePort } from '../../kit/free-port.ts'
-import { ann, entries, plain, SECRET, startTls, useDirectory } from '../../kit/identity/directory.ts'
+import { findFreePort } from '../../kit/free-port.ts'
+import {
+  annIdentity,
+  buildPlainSettings,
+  buildStartTlsSettings,
+  directoryEntries,
+  SECRET,
+  useDirectory,
+} from '../../kit/identity/directory.ts'
 import { startRelay } from '../../kit/parts/relay.ts'
 import { startSlapd } from '../../kit/parts/slapd.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
@@ -13,13 +20,13 @@ describeWith('slapd')('LDAP servers', () => {
 
   test('a directory connection is upgraded by StartTLS before any password is sent', async () => {
     await using relay = await startRelay(directory.slapd.port)
-    const { source } = await open(startTls(relay.port))
+    const { source } = await open(buildStartTlsSettings(relay.port))
 
-    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+    expect(await source.verify('ann', "Ann's password")).toEqual(annIdentity)
     expect(relay.sent().includes('password')).toBe(false)
     expect(relay.sent().includes(SECRET)).toBe(false)
     await using readable = await startRelay(directory.slapd.port)
-    await (await open(plain(readable.port))).source.verify('ann', "Ann's password")
+    await (await open(buildPlainSettings(readable.port))).source.verify('ann', "Ann's password")
     expect(readable.sent().includes("Ann's password")).toBe(true)
   })
 
@@ -50,7 +57,7 @@ describeWith('slapd')('LDAP servers', () => {
     'a directory gets nothing in the clear where StartTLS is cut after piece %d',
     async (cutAfter) => {
       await using relay = await startRelay(directory.slapd.port, { cutAfter })
-      const { source } = await open({ ...startTls(relay.port), LDAP_TIMEOUT: '2s' })
+      const { source } = await open({ ...buildStartTlsSettings(relay.port), LDAP_TIMEOUT: '2s' })
 
       await source.verify('ann', "Ann's password").catch(() => {})
 
@@ -64,13 +71,13 @@ describeWith('slapd')('LDAP servers', () => {
     await using silent = await startRelay(undefined)
     await using relay = await startRelay(directory.slapd.securePort)
     await using spare = await startRelay(directory.slapd.securePort)
-    const hosts = [await freePort(), silent.port, relay.port, spare.port].map((port) => `ldaps://localhost:${port}`)
+    const hosts = [await findFreePort(), silent.port, relay.port, spare.port].map((port) => `ldaps://localhost:${port}`)
     // The timeout is long enough for the working server on a busy machine, too.
     const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '5s' })
 
     const found = await Promise.all(["Ann's password", 'wrong'].map((password) => source.verify('ann', password)))
 
-    expect(found).toEqual([ann, undefined])
+    expect(found).toEqual([annIdentity, undefined])
 
     expect(log.lines).toHaveLength(4)
     expect(relay.connections).toHaveLength(2)
@@ -80,7 +87,7 @@ describeWith('slapd')('LDAP servers', () => {
   test('a directory may name its port beside its servers', async () => {
     const { source } = await open({ LDAP_HOST: 'ldaps://localhost', LDAP_PORT: String(directory.slapd.securePort) })
 
-    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+    expect(await source.verify('ann', "Ann's password")).toEqual(annIdentity)
   })
 
   test.for([
@@ -93,7 +100,7 @@ describeWith('slapd')('LDAP servers', () => {
     })
     const scheme = 'LDAP_HOST' in more ? 'ldaps' : 'ldap'
     const { source } = await open({
-      ...plain(silent.port),
+      ...buildPlainSettings(silent.port),
       ...more,
       LDAP_HOST: `${scheme}://localhost:${silent.port}`,
       LDAP_TIMEOUT: '200ms',
@@ -104,8 +111,8 @@ describeWith('slapd')('LDAP servers', () => {
   })
 
   test('a directory that is down is unavailable for every account, and recovers', async () => {
-    await using gone = await startSlapd(entries)
-    const { source } = await open(plain(gone.port))
+    await using gone = await startSlapd(directoryEntries)
+    const { source } = await open(buildPlainSettings(gone.port))
     expect(await source.verify('ann', 'wrong')).toBeUndefined()
 
     gone.kill()
@@ -141,10 +148,10 @@ describeWith('slapd')('LDAP servers', () => {
     const { source: down, log } = await open({
       AUTHENTICATION_METHOD: 'local,ldap',
       DATA_DIR: '/nonexistent',
-      LDAP_HOST: `ldaps://localhost:${await freePort()}`,
+      LDAP_HOST: `ldaps://localhost:${await findFreePort()}`,
     })
 
-    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
+    expect(await source.verify('ann', "Ann's password")).toEqual(annIdentity)
     await expect(down.verify('ann', "Ann's password")).rejects.toMatchObject({ problem: 'unavailable' })
     expect(log.lines).toHaveLength(1)
   })

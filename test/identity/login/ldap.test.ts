@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createLdap } from '../../../server/login/ldap.ts'
-import { ann, plain, SECRET, useDirectory } from '../../kit/identity/directory.ts'
-import { keepLog } from '../../kit/log.ts'
+import { annIdentity, buildPlainSettings, SECRET, useDirectory } from '../../kit/identity/directory.ts'
+import { recordLog } from '../../kit/log.ts'
 import { startRelay } from '../../kit/parts/relay.ts'
 import { BASE } from '../../kit/parts/slapd.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
@@ -13,8 +13,8 @@ describeWith('slapd')('LDAP', () => {
   test('a directory knows a person by the password, and tells nothing of a role', async () => {
     const { source } = await open()
 
-    expect(await source.verify('ann', "Ann's password")).toEqual(ann)
-    expect(await source.verify('ANN', "Ann's password")).toEqual(ann)
+    expect(await source.verify('ann', "Ann's password")).toEqual(annIdentity)
+    expect(await source.verify('ANN', "Ann's password")).toEqual(annIdentity)
   })
 
   test('a directory refuses bad credentials without a word in the log', async () => {
@@ -33,7 +33,7 @@ describeWith('slapd')('LDAP', () => {
 
   test('a directory takes as many steps for an unknown account as for wrong passwords', async () => {
     await using relay = await startRelay(directory.slapd.port)
-    const { source } = await open(plain(relay.port))
+    const { source } = await open(buildPlainSettings(relay.port))
 
     await source.verify('ann', 'wrong')
     await source.verify('nobody', 'wrong')
@@ -46,8 +46,8 @@ describeWith('slapd')('LDAP', () => {
     await using relay = await startRelay(directory.slapd.port)
     const options = { ...direct(), urls: [`ldap://localhost:${relay.port}`] }
 
-    expect(await createLdap(options, keepLog()).verify('ann', '')).toBeUndefined()
-    expect(await (await open(plain(relay.port))).source.verify('ann', '')).toBeUndefined()
+    expect(await createLdap(options, recordLog()).verify('ann', '')).toBeUndefined()
+    expect(await (await open(buildPlainSettings(relay.port))).source.verify('ann', '')).toBeUndefined()
     expect(relay.connections).toEqual([])
   })
 
@@ -80,9 +80,9 @@ describeWith('slapd')('LDAP', () => {
     '',
     '   ',
   ])('a directory takes %j as it stands, never as a filter', async (account) => {
-    const log = keepLog()
+    const log = recordLog()
     const source = createLdap(direct(), log)
-    expect(await source.verify('ann@example.org', "Ann's password")).toEqual(ann)
+    expect(await source.verify('ann@example.org', "Ann's password")).toEqual(annIdentity)
 
     expect(await source.verify(account, "Ann's password")).toBeUndefined()
     expect(await (await open()).source.verify(account, "Ann's password")).toBeUndefined()
@@ -104,7 +104,7 @@ describeWith('slapd')('LDAP', () => {
     ['badmail', 'account_email_invalid'],
     ['CANARY man', 'account_username_invalid'],
   ] as const)('a directory with unusable data of %s is reported, and no value is logged', async ([uid, problem]) => {
-    const log = keepLog()
+    const log = recordLog()
     const source = createLdap(direct(), log)
 
     await expect(source.verify(uid, `${uid}'s password`)).rejects.toMatchObject({ problem })
@@ -120,7 +120,7 @@ describeWith('slapd')('LDAP', () => {
   ] as const)('a directory may tell of %s more or less than one name', async ([uid, username, name]) => {
     const password = uid === 'ann.too' ? "many's password" : `${uid}'s password`
 
-    expect(await createLdap(direct(), keepLog()).verify(uid, password)).toMatchObject({ username, name })
+    expect(await createLdap(direct(), recordLog()).verify(uid, password)).toMatchObject({ username, name })
   })
 
   test('a directory gives the name from one attribute or several, turned round or not', async () => {

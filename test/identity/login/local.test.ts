@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
 import { accountsFile, putAccount, readAccounts, removeAccount } from '../../../server/login/accounts.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
-import { keepLog } from '../../kit/log.ts'
+import { recordLog } from '../../kit/log.ts'
 
 const known = (person: object) => ({
   ...person,
@@ -32,7 +32,7 @@ async function inFolder() {
   return {
     folder,
     file,
-    log: keepLog(),
+    log: recordLog(),
     async open(settings: Record<string, string> = {}) {
       const env = readEnv({ DATA_DIR: folder, ...settings })
       const { password } = await openLoginSources(env, this.log)
@@ -207,7 +207,7 @@ describe('local accounts', () => {
 
 describe('in production', () => {
   test('nobody is known unless a source is chosen', async () => {
-    expect(await openLoginSources(readEnv(production), keepLog())).toEqual({})
+    expect(await openLoginSources(readEnv(production), recordLog())).toEqual({})
   })
 
   test('local accounts need a file of their own', () => {

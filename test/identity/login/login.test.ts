@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { addAccount, identityOf, openBrowser, PASSWORD, signIn } from '../../kit/browser.ts'
-import { newName } from '../../kit/identity/names.ts'
-import { proxyHeaders } from '../../kit/identity/proxy-headers.ts'
+import { addAccount, buildIdentity, openBrowser, PASSWORD, signIn } from '../../kit/browser.ts'
+import { newName } from '../../kit/identity/people.ts'
+import { proxyHeaders } from '../../kit/identity/sessions.ts'
 
 let svc: TestApp
 let strict: TestApp
@@ -65,7 +65,7 @@ test('signing in with a password tells who is registering who they are', async (
 
   const { text } = await browser.send('GET', '/api/svc/v1/connections/svc')
 
-  expect(JSON.parse(text).data.attributes.userinfo).toMatchObject({ id: 0, ...identityOf(ada) })
+  expect(JSON.parse(text).data.attributes.userinfo).toMatchObject({ id: 0, ...buildIdentity(ada) })
 })
 
 test('signing in with a password answers unknown accounts and wrong passwords with equal bytes', async () => {

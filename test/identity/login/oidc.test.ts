@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AuthorizationState, RedirectSource } from '../../../routers/ports/login.ts'
 import { readEnv } from '../../../server/config/env.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
-import { freePort } from '../../kit/free-port.ts'
-import { keepLog } from '../../kit/log.ts'
-import { type OidcProvider, openBrowser, startOidcProvider } from '../../kit/parts/oidc.ts'
+import { findFreePort } from '../../kit/free-port.ts'
+import { recordLog } from '../../kit/log.ts'
+import { type OidcProvider, openOidcBrowser, startOidcProvider } from '../../kit/parts/oidc.ts'
 
 const SVC = 'https://svc.localhost/ai'
 const unavailable = { problem: 'unavailable' }
@@ -31,7 +31,7 @@ const settings = () => ({
 })
 
 async function open(more: Record<string, string> = {}) {
-  const log = keepLog()
+  const log = recordLog()
   const { redirect } = await openLoginSources(readEnv({ ...settings(), ...more }), log)
   return { source: redirect!, log }
 }
@@ -39,7 +39,7 @@ async function open(more: Record<string, string> = {}) {
 /** Signs in at the provider as a person; returns the query of the redirect back. */
 async function goAs(source: RedirectSource, login: string): Promise<{ query: string; pending: AuthorizationState }> {
   const { url, pending } = await source.begin()
-  return { query: new URL(await openBrowser().signIn(url, SVC, login)).search, pending }
+  return { query: new URL(await openOidcBrowser().signIn(url, SVC, login)).search, pending }
 }
 
 const changed = (query: string, values: Record<string, string | undefined>) => {
@@ -131,7 +131,7 @@ test('an OpenID provider may refuse, and the log has its word for it', async () 
   const { source, log } = await open()
   const { url, pending } = await source.begin()
 
-  const back = await openBrowser().turnRound(url, SVC)
+  const back = await openOidcBrowser().turnRound(url, SVC)
 
   expect(back).toContain('error=access_denied')
   expect(await source.finish(new URL(back).search, pending)).toBeUndefined()
@@ -230,7 +230,7 @@ test('an OpenID provider may want the secret in the body', async () => {
 })
 
 test('an OpenID provider that is down is unavailable, and asked again when back', async () => {
-  const port = `${await freePort()}`
+  const port = `${await findFreePort()}`
   const { source, log } = await open({ OIDC_IDP: `http://127.0.0.1:${port}` })
   await expect(source.begin()).rejects.toMatchObject(unavailable)
   expect(await source.logoutUrl()).toBeUndefined()
@@ -252,7 +252,7 @@ test('an OpenID provider that calls itself something else is not believed', asyn
 
 test('an OpenID provider signs a person out, and sends them back to us', async () => {
   const { source } = await open()
-  const browser = openBrowser()
+  const browser = openOidcBrowser()
   const { url } = await source.begin()
   await browser.signIn(url, SVC, 'ann')
   expect((await browser.go((await source.begin()).url, SVC)).url).toContain('code=')

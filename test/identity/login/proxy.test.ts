@@ -6,7 +6,7 @@ import type { Problem } from '../../../routers/core/problems.ts'
 import type { Identity } from '../../../routers/ports/login.ts'
 import { readEnv } from '../../../server/config/env.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
-import { keepLog } from '../../kit/log.ts'
+import { recordLog } from '../../kit/log.ts'
 
 const settings = {
   AUTHENTICATION_METHOD: 'proxy',
@@ -20,7 +20,7 @@ const ann = { 'x-login-user': 'ann', 'x-login-mail': 'ann@example.org', 'x-login
 const identity = { subject: 'proxy:username ann', username: 'ann', email: 'ann@example.org', name: 'Ann' }
 
 async function open(more: Record<string, string> = {}) {
-  const log = keepLog()
+  const log = recordLog()
   const { header } = await openLoginSources(readEnv({ ...settings, ...more }), log)
   return { source: header!, log }
 }

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { firstKeys, openBrowser, type TestBrowser } from '../../kit/browser.ts'
-import { complete } from '../../kit/identity/first-keys.ts'
-import { proxyHeaders } from '../../kit/identity/proxy-headers.ts'
+import { buildFirstKeys, openBrowser, type TestBrowser } from '../../kit/browser.ts'
+import { sendFirstKeys } from '../../kit/identity/first-keys.ts'
+import { proxyHeaders } from '../../kit/identity/sessions.ts'
 
 const settings = {
   AUTHENTICATION_METHOD: 'proxy',
@@ -31,7 +31,7 @@ async function comeAs(svc: TestApp, { id, user, email = `${id}@example.org`, nam
 async function register(svc: TestApp, person: Person): Promise<TestBrowser> {
   const { browser, to } = await comeAs(svc, person)
   expect(to).toBe('/register')
-  expect((await complete(browser)).status).toBe(200)
+  expect((await sendFirstKeys(browser)).status).toBe(200)
   return browser
 }
 
@@ -62,9 +62,9 @@ test('people are who their subject says, whatever they are called', async () => 
   expect(await userNamed(svc, 'lovelace')).toMatchObject({ id, subject: 'proxy:A-1', email: 'king@example.org' })
   expect((await former.send('GET', '/api/svc/v1/users/me')).text).toContain('"displayName":"Ada King"')
   const backup = async () => (await renamed.browser.send('GET', '/req/profile/passkey-backup')).body['passkeyBackup']
-  expect(await backup()).toEqual({ ...firstKeys().passkeyBackup, username: 'ada' })
-  await renamed.browser.send('POST', '/trpc/passkey.renewBackup', { body: firstKeys('second').passkeyBackup })
-  expect(await backup()).toEqual(firstKeys('second').passkeyBackup)
+  expect(await backup()).toEqual({ ...buildFirstKeys().passkeyBackup, username: 'ada' })
+  await renamed.browser.send('POST', '/trpc/passkey.renewBackup', { body: buildFirstKeys('second').passkeyBackup })
+  expect(await backup()).toEqual(buildFirstKeys('second').passkeyBackup)
 
   // The username is free now.
   await register(svc, { id: 'B-2', user: 'ada' })

@@ -11,7 +11,7 @@ import type { Asked } from '../../conformance/reference/requests.ts'
 import { spoils } from '../../conformance/reference/spoils.ts'
 import { type Spoil, startReferenceServer } from '../../conformance/reference-server.ts'
 import { obligations } from '../../conformance/suite.ts'
-import { freePort } from '../../kit/free-port.ts'
+import { findFreePort } from '../../kit/free-port.ts'
 
 // A run is some thousand requests, on a machine that has other things to do.
 vi.setConfig({ testTimeout: 300_000 })
@@ -70,7 +70,7 @@ test.each([[], ['--url', 'nowhere'], ['--url', 'http://localhost', '--nonesuch']
 )
 
 test('npm run conformance ends with 1 where nobody answers', async () => {
-  const { code, errors } = await conformance('--url', `http://127.0.0.1:${await freePort()}`, '--types', 'articles')
+  const { code, errors } = await conformance('--url', `http://127.0.0.1:${await findFreePort()}`, '--types', 'articles')
   expect(code).toBe(1)
   expect(errors).not.toBe('')
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startPlanets } from '../../kit/json-api/serve-planets.ts'
+import { startPlanets } from '../../kit/json-api/planets.ts'
 
 let space: Awaited<ReturnType<typeof startPlanets>>
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { to } from '../../kit/json-api/client.ts'
-import { startPlanets } from '../../kit/json-api/serve-planets.ts'
-import { whileChanging } from '../../kit/while-changing.ts'
+import { toOne } from '../../kit/json-api/client.ts'
+import { startPlanets } from '../../kit/json-api/planets.ts'
+import { whileChanging } from '../../kit/locks.ts'
 
 let space: Awaited<ReturnType<typeof startPlanets>>
 beforeAll(async () => {
@@ -24,7 +24,7 @@ test('a new type is seen through scopes that nest three deep', async () => {
 test('a new type is changed only by those whom its declaration allows', async () => {
   const { svc, as, create, people } = space
   await create({ name: 'Terra' }, people.ada)
-  const around = { planet: to('planets', 1) }
+  const around = { planet: toOne('planets', 1) }
   const moon = (name: string, id?: string) => ({ data: { type: 'moons', ...(id && { id }), attributes: { name } } })
   const made = { data: { ...moon('Luna').data, relationships: around } }
   const fixed = { data: { ...moon('Fixed').data, relationships: around } }

@@ -3,8 +3,7 @@ import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { toMany } from '../../kit/json-api/client.ts'
-import { craters, moons, planets } from '../../kit/json-api/planets.ts'
-import { app, startPlanets } from '../../kit/json-api/serve-planets.ts'
+import { app, craters, moons, planets, startPlanets } from '../../kit/json-api/planets.ts'
 
 let space: Awaited<ReturnType<typeof startPlanets>>
 beforeAll(async () => {

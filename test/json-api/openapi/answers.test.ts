@@ -1,11 +1,19 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
-import { wrongWith, wrongWithAnswer } from '../../kit/json-api/described.ts'
-import { type Answer, ask, filled } from '../../kit/json-api/filled.ts'
-import { BASE, type Operation, openApi, operations, parametersOf } from '../../kit/json-api/openapi.ts'
-import { queriesOf, requestTo } from '../../kit/json-api/openapi-requests.ts'
-import { rounds } from '../../kit/rounds.ts'
+import {
+  anyOperationRequest,
+  BASE,
+  buildQueries,
+  findResponseErrors,
+  findSchemaErrors,
+  jsonApiOperations,
+  type Operation,
+  openApi,
+  parametersOf,
+} from '../../kit/json-api/openapi.ts'
+import { type Answer, fillDatabase, sendJsonApi } from '../../kit/json-api/sample-rows.ts'
+import { chooseRounds } from '../../kit/rounds.ts'
 
 /** The addresses that a route stands for: one for each of the first resources of the type. */
 async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promise<string[]> {
@@ -13,7 +21,7 @@ async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promis
   const [, type = ''] = path.split('/')
   if (type === 'translation-labels') return ['/translation-labels/de_DE']
   if (type === 'connections') return ['/connections/svc']
-  const { body } = await ask(svc, caller, 'GET', `/${type}`)
+  const { body } = await sendJsonApi(svc, caller, 'GET', `/${type}`)
   return ((body.data ?? []) as { id: string }[]).slice(0, 3).map(({ id }) => path.replace('{id}', id))
 }
 
@@ -29,21 +37,21 @@ function everythingOf(operation: Operation): string {
 const isFile = ({ responses }: Operation) =>
   '*/*' in ((responses[200] as { content?: object } | undefined)?.content ?? {})
 
-const reads = operations.filter(({ method, operation }) => method === 'GET' && !isFile(operation))
+const reads = jsonApiOperations.filter(({ method, operation }) => method === 'GET' && !isFile(operation))
 
 /** One for all tests but the one that sends everything. */
-let shared: Awaited<ReturnType<typeof filled>> & { svc: TestApp }
+let shared: Awaited<ReturnType<typeof fillDatabase>> & { svc: TestApp }
 beforeAll(async () => {
   const svc = await startApp()
-  shared = { svc, ...(await filled(svc)) }
+  shared = { svc, ...(await fillDatabase(svc)) }
 })
 afterAll(() => shared.svc[Symbol.asyncDispose]())
 
 test('what is described is what is answered to every request for a file', async () => {
   const { svc, user } = shared
-  const { body } = await ask(svc, user, 'GET', '/attachments')
+  const { body } = await sendJsonApi(svc, user, 'GET', '/attachments')
   const { id, attributes } = (body.data as { id: string; attributes: { identifier: string } }[])[0]!
-  const files = operations.filter(({ operation }) => isFile(operation))
+  const files = jsonApiOperations.filter(({ operation }) => isFile(operation))
   const asked: [status: number, headers: Record<string, string>][] = [
     [200, {}],
     [206, { range: 'bytes=1-3' }],
@@ -63,7 +71,7 @@ test('what is described is what is answered to every request for a file', async 
     for (const [status, headers] of asked) {
       const address = BASE + path.replace('{id}', id).replace('{identifier}', attributes.identifier)
       const answer = await svc.send('GET', address, { token: user.token, headers })
-      const errors = status > 400 ? wrongWithAnswer('GET', path, status, await answer.json()) : []
+      const errors = status > 400 ? findResponseErrors('GET', path, status, await answer.json()) : []
       expect([answer.status, String(status) in operation.responses, errors]).toEqual([status, true, []])
     }
 })
@@ -74,8 +82,8 @@ test.for(['user', 'admin'] as const)('what is described is what is answered to e
 
   for (const { path, operation } of reads) {
     for (const address of await addressesOf(svc, caller, path)) {
-      const { status, body } = await ask(svc, caller, 'GET', address + everythingOf(operation))
-      answers.push({ path, status, errors: wrongWithAnswer('GET', path, status, body) })
+      const { status, body } = await sendJsonApi(svc, caller, 'GET', address + everythingOf(operation))
+      answers.push({ path, status, errors: findResponseErrors('GET', path, status, body) })
     }
   }
 
@@ -96,8 +104,8 @@ test('responses to sparse reads match the OpenAPI document', async () => {
       for (const query of queries) {
         const include = everythingOf(operation).replace('?', '&')
         const at = `${address}?${query}${include}`
-        const { status, body } = await ask(svc, admin, 'GET', at)
-        answers.push({ at, errors: wrongWithAnswer('GET', path, status, body) })
+        const { status, body } = await sendJsonApi(svc, admin, 'GET', at)
+        answers.push({ at, errors: findResponseErrors('GET', path, status, body) })
       }
   }
 
@@ -107,25 +115,25 @@ test('responses to sparse reads match the OpenAPI document', async () => {
 
 test('what is described is what is answered to whatever is sent to every operation', async () => {
   await using svc = await startApp()
-  const callers = Object.values(await filled(svc))
+  const callers = Object.values(await fillDatabase(svc))
   const answers: { at: string; status: number; errors: string[] }[] = []
   const seen = new Set<string>()
 
-  for (const { method, path, operation } of operations) {
+  for (const { method, path, operation } of jsonApiOperations) {
     const [known = path] = await addressesOf(svc, callers[0]!, path)
-    const sent = fc.sample(requestTo(method, path, operation), { numRuns: rounds(4, 16), seed: 42 })
+    const sent = fc.sample(anyOperationRequest(method, path, operation), { numRuns: chooseRounds(4, 16), seed: 42 })
     for (const { who, id, query, body } of sent) {
       const at = (id === undefined ? known : path.replace('{id}', encodeURIComponent(id))) + query
-      const answer = await ask(svc, callers[who]!, method, at, body)
+      const answer = await sendJsonApi(svc, callers[who]!, method, at, body)
       const isSent = isFile(operation) && answer.status === 200
-      const errors = isSent ? [] : wrongWithAnswer(method, path, answer.status, answer.body)
+      const errors = isSent ? [] : findResponseErrors(method, path, answer.status, answer.body)
       answers.push({ at: `${method} ${at} ${JSON.stringify(body)}`, status: answer.status, errors })
       seen.add(`${method} ${path}`)
     }
   }
 
   expect(answers.filter(({ errors, status }) => errors.length > 0 || status >= 500)).toEqual([])
-  expect(seen.size).toBe(operations.length)
+  expect(seen.size).toBe(jsonApiOperations.length)
   // Not everything is refused.
   expect(answers.filter(({ status }) => status < 300).length).toBeGreaterThan(100)
 })
@@ -134,7 +142,7 @@ test('no response has a member that the OpenAPI document lacks', async () => {
   const { svc, admin } = shared
 
   for (const { path } of reads.filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))) {
-    const { body } = await ask(svc, admin, 'GET', path)
+    const { body } = await sendJsonApi(svc, admin, 'GET', path)
     for (const { type, attributes } of [body.data].flat() as { type: string; attributes: object }[]) {
       const { properties } = openApi.components.schemas[type]!.properties.attributes
       expect(Object.keys(properties), path).toEqual(expect.arrayContaining(Object.keys(attributes)))
@@ -146,10 +154,12 @@ test('every described parameter value works, and one beyond them is refused', as
   const { svc, admin } = shared
   const queries = reads
     .filter(({ path }) => !path.includes('{id}') && !path.includes('actions'))
-    .flatMap(({ path, operation }) => queriesOf(operation).map(({ query, status }) => ({ at: path + query, status })))
+    .flatMap(({ path, operation }) =>
+      buildQueries(operation).map(({ query, status }) => ({ at: path + query, status })),
+    )
 
   const found = await Promise.all(
-    queries.map(async ({ at }) => ({ at, status: (await ask(svc, admin, 'GET', at)).status })),
+    queries.map(async ({ at }) => ({ at, status: (await sendJsonApi(svc, admin, 'GET', at)).status })),
   )
 
   expect(queries.length).toBeGreaterThan(100)
@@ -159,36 +169,41 @@ test('every described parameter value works, and one beyond them is refused', as
 test('responses to writes and refusals match the OpenAPI document', async () => {
   const { svc, admin, user } = shared
   const data = { type: 'ai-providers', attributes: { providerId: 'p2', name: 'P', adapter: 'openai' } }
-  const created = await ask(svc, admin, 'POST', '/ai-providers', { data })
+  const created = await sendJsonApi(svc, admin, 'POST', '/ai-providers', { data })
   const { id } = created.body.data as { id: string }
   const answers: [number, string, string, Answer][] = [
     [201, 'POST', '/ai-providers', created],
-    [409, 'POST', '/ai-providers', await ask(svc, admin, 'POST', '/ai-providers', { data })],
-    [422, 'POST', '/ai-providers', await ask(svc, admin, 'POST', '/ai-providers', { data: { type: data.type } })],
-    [403, 'POST', '/ai-providers', await ask(svc, user, 'POST', '/ai-providers', { data })],
-    [401, 'POST', '/ai-providers', await ask(svc, { ...user, token: '' }, 'POST', '/ai-providers', { data })],
-    [400, 'GET', '/ai-providers', await ask(svc, user, 'GET', '/ai-providers?include=none')],
-    [404, 'GET', '/ai-providers/{id}', await ask(svc, user, 'GET', '/ai-providers/999999')],
-    [200, 'DELETE', '/ai-providers/{id}', await ask(svc, admin, 'DELETE', `/ai-providers/${id}`)],
+    [409, 'POST', '/ai-providers', await sendJsonApi(svc, admin, 'POST', '/ai-providers', { data })],
+    [
+      422,
+      'POST',
+      '/ai-providers',
+      await sendJsonApi(svc, admin, 'POST', '/ai-providers', { data: { type: data.type } }),
+    ],
+    [403, 'POST', '/ai-providers', await sendJsonApi(svc, user, 'POST', '/ai-providers', { data })],
+    [401, 'POST', '/ai-providers', await sendJsonApi(svc, { ...user, token: '' }, 'POST', '/ai-providers', { data })],
+    [400, 'GET', '/ai-providers', await sendJsonApi(svc, user, 'GET', '/ai-providers?include=none')],
+    [404, 'GET', '/ai-providers/{id}', await sendJsonApi(svc, user, 'GET', '/ai-providers/999999')],
+    [200, 'DELETE', '/ai-providers/{id}', await sendJsonApi(svc, admin, 'DELETE', `/ai-providers/${id}`)],
   ]
-  const [tool] = (await ask(svc, admin, 'GET', '/ai-tools')).body.data as { id: string }[]
+  const [tool] = (await sendJsonApi(svc, admin, 'GET', '/ai-tools')).body.data as { id: string }[]
   const links = `/ai-tools/${tool!.id}/relationships/models`
   answers.push([
     200,
     'PATCH',
     '/ai-tools/{id}/relationships/models',
-    await ask(svc, admin, 'PATCH', links, { data: [] }),
+    await sendJsonApi(svc, admin, 'PATCH', links, { data: [] }),
   ])
 
   for (const [status, method, path, answer] of answers) {
     expect(answer.status, `${method} ${path}`).toBe(status)
-    expect(wrongWithAnswer(method, path, status, answer.body), `${status} ${method} ${path}`).toEqual([])
+    expect(findResponseErrors(method, path, status, answer.body), `${status} ${method} ${path}`).toEqual([])
   }
 })
 
 const wrongWithPlain = async (response: Response, method: string, path: string) => {
   const place = ['paths', path, method, 'responses', String(response.status), 'content', 'application/json', 'schema']
-  return wrongWith(await response.json(), ...place)
+  return findSchemaErrors(await response.json(), ...place)
 }
 
 test('endpoints beside JSON:API answer as the OpenAPI document describes', async () => {
@@ -211,6 +226,6 @@ test('endpoints beside JSON:API answer as the OpenAPI document describes', async
     expect(await wrongWithPlain(response, method, path), `${method} ${path} ${status}`).toEqual([])
   }
   const request = ['paths', '/api/ai-req', 'post', 'requestBody', 'content', 'application/json', 'schema']
-  expect(wrongWith(JSON.parse(body), ...request)).toEqual([])
-  expect(wrongWith(JSON.parse(invalid), ...request)).not.toEqual([])
+  expect(findSchemaErrors(JSON.parse(body), ...request)).toEqual([])
+  expect(findSchemaErrors(JSON.parse(invalid), ...request)).not.toEqual([])
 })

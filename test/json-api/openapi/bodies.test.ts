@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
-import { wrongWithBody } from '../../kit/json-api/described.ts'
-import { ask, filled, portal } from '../../kit/json-api/filled.ts'
-import { MEDIA, operationOf, operations } from '../../kit/json-api/openapi.ts'
+import { findBodyErrors, jsonApiOperations, MEDIA, operationOf } from '../../kit/json-api/openapi.ts'
+import { fillDatabase, portal, sendJsonApi } from '../../kit/json-api/sample-rows.ts'
 
-let world: Awaited<ReturnType<typeof filled>> & { svc: TestApp }
+let world: Awaited<ReturnType<typeof fillDatabase>> & { svc: TestApp }
 beforeAll(async () => {
   const svc = await startApp()
-  world = { svc, ...(await filled(svc)) }
+  world = { svc, ...(await fillDatabase(svc)) }
 })
 afterAll(() => world.svc[Symbol.asyncDispose]())
 
-const creations = operations.filter(({ method, path }) => method === 'POST' && !/actions|relationships/.test(path))
+const creations = jsonApiOperations.filter(
+  ({ method, path }) => method === 'POST' && !/actions|relationships/.test(path),
+)
 
 test('a described creation body is accepted, and refused without a required member', async () => {
   const { svc, admin, user } = world
@@ -46,8 +47,8 @@ test('a described creation body is accepted, and refused without a required memb
   for (const [type, members] of Object.entries(bodies)) {
     for (const lacking of lacks(type, members)) await expectNeither(svc, admin, type, lacking)
     const body = { data: { type, ...members } }
-    expect(wrongWithBody('POST', `/${type}`, body), type).toEqual([])
-    expect((await ask(svc, admin, 'POST', `/${type}`, body)).status, type).toBe(201)
+    expect(findBodyErrors('POST', `/${type}`, body), type).toEqual([])
+    expect((await sendJsonApi(svc, admin, 'POST', `/${type}`, body)).status, type).toBe(201)
     await expectNeither(svc, admin, type, { ...members, attributes: { ...members.attributes, unheardOf: 1 } })
   }
 })
@@ -58,16 +59,16 @@ test('a described update body is accepted, and must name its resource', async ()
   const change = { data: { type: 'ai-models', id, attributes: { label: 'New', limits: { maxInputTokens: 5 } } } }
   const nameless = { data: { type: 'ai-models', attributes: { label: 'New' } } }
 
-  expect(wrongWithBody('PATCH', '/ai-models/{id}', change)).toEqual([])
-  expect((await ask(svc, admin, 'PATCH', `/ai-models/${id}`, change)).status).toBe(200)
-  expect(wrongWithBody('PATCH', '/ai-models/{id}', nameless)).not.toEqual([])
-  expect((await ask(svc, admin, 'PATCH', `/ai-models/${id}`, nameless)).status).toBe(422)
+  expect(findBodyErrors('PATCH', '/ai-models/{id}', change)).toEqual([])
+  expect((await sendJsonApi(svc, admin, 'PATCH', `/ai-models/${id}`, change)).status).toBe(200)
+  expect(findBodyErrors('PATCH', '/ai-models/{id}', nameless)).not.toEqual([])
+  expect((await sendJsonApi(svc, admin, 'PATCH', `/ai-models/${id}`, nameless)).status).toBe(422)
 })
 
 type Members = { attributes: object; relationships?: object }
 
 const idOf = async (svc: TestApp, caller: TestUser, type: string) =>
-  ((await ask(svc, caller, 'GET', `/${type}`)).body.data as { id: string }[])[0]!.id
+  ((await sendJsonApi(svc, caller, 'GET', `/${type}`)).body.data as { id: string }[])[0]!.id
 
 /** The members without one that the description says must be there, for each of these. */
 function lacks(type: string, members: Members): Members[] {
@@ -87,6 +88,6 @@ function lacks(type: string, members: Members): Members[] {
 
 async function expectNeither(svc: TestApp, caller: TestUser, type: string, members: Members) {
   const body = { data: { type, ...members } }
-  expect(wrongWithBody('POST', `/${type}`, body), JSON.stringify(body)).not.toEqual([])
-  expect((await ask(svc, caller, 'POST', `/${type}`, body)).status, JSON.stringify(body)).toBe(422)
+  expect(findBodyErrors('POST', `/${type}`, body), JSON.stringify(body)).not.toEqual([])
+  expect((await sendJsonApi(svc, caller, 'POST', `/${type}`, body)).status, JSON.stringify(body)).toBe(422)
 }

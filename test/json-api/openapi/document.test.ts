@@ -10,13 +10,13 @@ import type { Resource } from '../../../routers/resource/declare.ts'
 import { action, rowAction } from '../../../routers/verbs/action.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import {
+  allOperations,
   BASE,
-  everything,
+  jsonApiOperations,
   MEDIA,
   type OpenApi,
   openApi,
   operationOf,
-  operations,
   parametersOf,
 } from '../../kit/json-api/openapi.ts'
 
@@ -49,18 +49,18 @@ test('the OpenAPI document has every route that a procedure serves, and no other
   const served = buildRoutes(appRouter).filter(({ procedure }) => procedure)
   const expected = served.map(({ method, url }) => `${method} ${url.replace(/:(\w+)/, '{$1}')}`)
 
-  expect(operations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(expected.toSorted())
+  expect(jsonApiOperations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(expected.toSorted())
 })
 
 test('every operation has a unique name and every type a description', () => {
   for (const name of ['operationId', 'summary'] as const) {
-    const names = everything.map(({ operation }) => operation[name])
+    const names = allOperations.map(({ operation }) => operation[name])
     expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])
   }
   expect(openApi.tags.slice(-resources.length)).toEqual(
     resources.map(({ type, about }) => ({ name: type, description: about })),
   )
-  expect(new Set(everything.flatMap(({ operation }) => operation.tags))).toEqual(
+  expect(new Set(allOperations.flatMap(({ operation }) => operation.tags))).toEqual(
     new Set(openApi.tags.map(({ name }) => name)),
   )
 })
@@ -68,7 +68,7 @@ test('every operation has a unique name and every type a description', () => {
 test('all served operations have a name and summary, and use shared components', async () => {
   const served = (await (await svc.send('GET', `${BASE}/openapi.json`)).json()) as OpenApi
   const operations = Object.values(served.paths).flatMap((item) => Object.values(item))
-  expect(operations.length).toBeGreaterThan(everything.length)
+  expect(operations.length).toBeGreaterThan(allOperations.length)
   for (const name of ['operationId', 'summary'] as const) {
     const names = operations.map((operation) => operation[name])
     expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])

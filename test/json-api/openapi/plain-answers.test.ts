@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
-import { BASE, everything, openApi } from '../../kit/json-api/openapi.ts'
+import { allOperations, BASE, openApi } from '../../kit/json-api/openapi.ts'
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false })
 formats.default(ajv)
@@ -57,7 +57,9 @@ const asked: [
   ['GET', `${proxy}/favicon`, { query: link }],
 ]
 
-const described = everything.filter(({ path, operation }) => !path.startsWith(BASE) || operation.tags.includes('links'))
+const described = allOperations.filter(
+  ({ path, operation }) => !path.startsWith(BASE) || operation.tags.includes('links'),
+)
 
 /** What is wrong with an answer by its description; the bytes of pictures are described as such. */
 async function wrongWithAnswer(method: string, path: string, response: Response) {

@@ -1,4 +1,4 @@
-import { type Asked, type Behaviour, beginStream, json } from './provider.ts'
+import { type Behaviour, beginStream, type ProviderRequest, sendJson } from './provider.ts'
 
 /** A block of what Anthropic says. */
 export type Block = { type: string } & Record<string, unknown>
@@ -12,26 +12,27 @@ interface Ending {
 export const message = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
 
 /** What it says, in one piece and as events. */
-export const messageOf = (content: readonly Block[], ending: Ending) => ({
+export const buildMessage = (content: readonly Block[], ending: Ending) => ({
   whole: { ...message, content, ...ending },
-  events: begunEvents(content, ending.usage) + endEvents(ending),
+  events: buildStartEvents(content, ending.usage) + buildEndEvents(ending),
 })
 
 /** The beginning of its events: each block begins empty, where it is said bit by bit. */
-export function begunEvents(content: readonly Block[], usage: Ending['usage'], piecesOf = inOnePiece): string {
+export function buildStartEvents(content: readonly Block[], usage: Ending['usage'], piecesOf = keepWhole): string {
   const begun = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
   return (
-    eventOf({ type: 'message_start', message: begun }) +
-    content.map((block, index) => blockEvents(block, index, piecesOf)).join('')
+    formatEvent({ type: 'message_start', message: begun }) +
+    content.map((block, index) => buildBlockEvents(block, index, piecesOf)).join('')
   )
 }
 
-export const endEvents = ({ stop_reason, stop_sequence = null, usage }: Ending) =>
-  eventOf({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }) + eventOf({ type: 'message_stop' })
+export const buildEndEvents = ({ stop_reason, stop_sequence = null, usage }: Ending) =>
+  formatEvent({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }) +
+  formatEvent({ type: 'message_stop' })
 
-const inOnePiece = (text: string) => [text]
+const keepWhole = (text: string) => [text]
 
-function blockEvents(block: Block, index: number, piecesOf: (text: string) => string[]): string {
+function buildBlockEvents(block: Block, index: number, piecesOf: (text: string) => string[]): string {
   const { text, citations, thinking, signature, input } = block
   const deltas: Block[] = [
     ...(text ? piecesOf(`${text}`) : []).map((text) => ({ type: 'text_delta', text })),
@@ -48,16 +49,16 @@ function blockEvents(block: Block, index: number, piecesOf: (text: string) => st
     ...(input !== undefined && { input: {} }),
   }
   return [
-    eventOf({ type: 'content_block_start', index, content_block: empty }),
-    ...deltas.map((delta) => eventOf({ type: 'content_block_delta', index, delta })),
-    eventOf({ type: 'content_block_stop', index }),
+    formatEvent({ type: 'content_block_start', index, content_block: empty }),
+    ...deltas.map((delta) => formatEvent({ type: 'content_block_delta', index, delta })),
+    formatEvent({ type: 'content_block_stop', index }),
   ].join('')
 }
 
-const eventOf = (event: Block) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+const formatEvent = (event: Block) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
 /** What it says that it read: a text, or base64 of another type. */
-export function pageOf(tool_use_id: string, url: string, data: string, media_type = 'text/plain'): Block {
+export function buildFetchedPage(tool_use_id: string, url: string, data: string, media_type = 'text/plain'): Block {
   const source = { type: media_type === 'text/plain' ? 'text' : 'base64', media_type, data }
   const content = { type: 'document', title: 'Chess', source }
   return {
@@ -67,19 +68,19 @@ export function pageOf(tool_use_id: string, url: string, data: string, media_typ
 }
 
 /** Answers as Anthropic does, in one piece or as a stream. */
-export const says =
+export const answersWithBlocks =
   (content: readonly Block[], ending: Ending): Behaviour =>
-  ({ body }: Asked, response) => {
-    const { whole, events } = messageOf(content, ending)
-    if (!body.stream) return json(response, whole)
+  ({ body }: ProviderRequest, response) => {
+    const { whole, events } = buildMessage(content, ending)
+    if (!body.stream) return sendJson(response, whole)
     beginStream(response)
     response.end(events)
   }
 
 /** Streams these blocks, and then neither more nor an end. */
-export const beginsToSay =
+export const stallsAfterBlocks =
   (content: readonly Block[], usage: Ending['usage']): Behaviour =>
   (_, response) => {
     beginStream(response)
-    response.write(begunEvents(content, usage))
+    response.write(buildStartEvents(content, usage))
   }

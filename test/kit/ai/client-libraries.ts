@@ -24,7 +24,7 @@ export interface Access {
   url: string
 }
 
-function openAi({ apiKey, url }: Access): ClientLibrary {
+function createOpenAiClient({ apiKey, url }: Access): ClientLibrary {
   const client = new OpenAI({ apiKey, baseURL: `${url}/v1` })
   return {
     async ask(signal) {
@@ -38,7 +38,7 @@ function openAi({ apiKey, url }: Access): ClientLibrary {
   }
 }
 
-function anthropic({ apiKey, url: baseURL }: Access): ClientLibrary {
+function createAnthropicClient({ apiKey, url: baseURL }: Access): ClientLibrary {
   const client = new Anthropic({ apiKey, baseURL })
   const question = { model, max_tokens: 100, messages }
   return {
@@ -54,7 +54,7 @@ function anthropic({ apiKey, url: baseURL }: Access): ClientLibrary {
 }
 
 /** LangChain usually repeats six times what fails, which takes two minutes. */
-export const langChain =
+export const createLangChain =
   (more: { maxRetries?: number } = {}) =>
   ({ apiKey, url }: Access): ClientLibrary => {
     const chat = new ChatOpenAI({ apiKey, model, configuration: { baseURL: `${url}/v1` }, ...more })
@@ -66,7 +66,7 @@ export const langChain =
     }
   }
 
-const aiSdk =
+const createAiSdkClient =
   (modelOf: (access: { apiKey: string; baseURL: string }) => LanguageModel) =>
   ({ apiKey, url }: Access): ClientLibrary => {
     const question = (signal?: AbortSignal) => ({
@@ -88,13 +88,15 @@ const aiSdk =
 
 /** Unmodified clients, with the retries that they usually make. */
 export const clientLibraries = {
-  'the client of OpenAI': openAi,
-  'the client of Anthropic': anthropic,
-  LangChain: langChain(),
-  'the AI SDK for OpenAI': aiSdk((access) => createOpenAI(access).chat(model)),
-  'the AI SDK for responses': aiSdk((access) => createOpenAI(access)(model)),
-  'the AI SDK for compatible servers': aiSdk((access) => createOpenAICompatible({ name: 'svc', ...access })(model)),
-  'the AI SDK for Anthropic': aiSdk((access) => createAnthropic(access)(model)),
+  'the client of OpenAI': createOpenAiClient,
+  'the client of Anthropic': createAnthropicClient,
+  LangChain: createLangChain(),
+  'the AI SDK for OpenAI': createAiSdkClient((access) => createOpenAI(access).chat(model)),
+  'the AI SDK for responses': createAiSdkClient((access) => createOpenAI(access)(model)),
+  'the AI SDK for compatible servers': createAiSdkClient((access) =>
+    createOpenAICompatible({ name: 'svc', ...access })(model),
+  ),
+  'the AI SDK for Anthropic': createAiSdkClient((access) => createAnthropic(access)(model)),
 } satisfies Record<string, (access: Access) => ClientLibrary>
 
 export type ClientName = keyof typeof clientLibraries

@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { signIn } from '../browser.ts'
-import type { RightAnswer } from './case-table.ts'
-import { eventsIn } from './event-stream.ts'
-import { model, provider, startWith } from './model-config.ts'
-import { type Asked, stalls, startProvider } from './provider.ts'
+import type { ExpectedAnswer } from './completion-cases.ts'
+import { parseEvents } from './event-stream.ts'
+import { buildModel, buildProvider, startWithConfig } from './model-config.ts'
+import { type ProviderRequest, stalls, startProvider } from './provider.ts'
 
 /** The adapters that read chat completions. */
 export const completionAdapters = ['openai-compatible', 'mistral', 'openai'] as const
 
-const function_ = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
-const tools = [function_('find'), function_('now')]
+const buildFunction = (name: string) => ({ type: 'function', function: { name, parameters: { type: 'object' } } })
+const tools = [buildFunction('find'), buildFunction('now')]
 const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 }
 const settings = { thinkTags: true }
 type Json = Record<string, unknown>
@@ -38,14 +38,14 @@ export async function startCompletionAdapters() {
   const upstream = resources.use(await startProvider(stalls))
   const connection = { apiUrl: upstream.url, apiKey: 'provider-key' }
   const providers = completionAdapters.map((adapter) =>
-    provider(adapter, [model(adapter, { pricing, settings, limits: { maxOutputTokens: 1000 } })], {
+    buildProvider(adapter, [buildModel(adapter, { pricing, settings, limits: { maxOutputTokens: 1000 } })], {
       ...{ adapter, ...connection },
     }),
   )
   // One that is known to think between tags, and one that is not.
-  providers.push(provider('others', [model('deepseek-r1'), model('plain')], connection))
+  providers.push(buildProvider('others', [buildModel('deepseek-r1'), buildModel('plain')], connection))
   const { svc } = resources.use(
-    await startWith(
+    await startWithConfig(
       { providers, systemModels: { default: completionAdapters[0] } },
       { ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' },
     ),
@@ -61,8 +61,8 @@ export async function startCompletionAdapters() {
     upstream,
     send,
     /** Has the provider write these bytes, whatever it is asked for. */
-    answerWith(write: (response: ServerResponse, asked: Asked) => unknown) {
-      upstream.asked.length = 0
+    answerWith(write: (response: ServerResponse, asked: ProviderRequest) => unknown) {
+      upstream.requests.length = 0
       upstream.behave = async (asked, response) => void (await write(response, asked))
     },
     /** Asks by a chat completion. OpenAI's model is asked by its older interface where a seed is set. */
@@ -70,11 +70,11 @@ export async function startCompletionAdapters() {
       name: string,
       stream: boolean,
       more: Json = {},
-    ): Promise<RightAnswer & { ids: string[]; status: number }> {
+    ): Promise<ExpectedAnswer & { ids: string[]; status: number }> {
       const asked = { model: name, messages, tools, seed: 1, stream, ...more }
-      const response = await send('/v1/chat/completions', { ...asked, ...(stream && usageToo) })
+      const response = await send('/v1/chat/completions', { ...asked, ...(stream && USAGE_OPTION) })
       const text = await response.text()
-      return { status: response.status, ...answerIn(stream && response.ok ? framesIn(text) : [JSON.parse(text)]) }
+      return { status: response.status, ...parseAnswer(stream && response.ok ? parseFrames(text) : [JSON.parse(text)]) }
     },
     /** How each other surface calls the end of an answer. */
     async ends(name: string, stream: boolean): Promise<Record<string, unknown>> {
@@ -88,9 +88,9 @@ export async function startCompletionAdapters() {
         browser.send('POST', '/req/streamAI', { body: older }),
       ])
       return {
-        messages: lastMatch(await message.text(), /"stop_reason":"(\w+)"/g),
-        responses: lastMatch(await response.text(), /"object":"response",[^{]*"status":"(incomplete|completed)"/g),
-        aiReq: cutIn(await aiReq.text(), stream),
+        messages: findLastMatch(await message.text(), /"stop_reason":"(\w+)"/g),
+        responses: findLastMatch(await response.text(), /"object":"response",[^{]*"status":"(incomplete|completed)"/g),
+        aiReq: readCut(await aiReq.text(), stream),
         lines: /"type":"completion"|"success":true/.test(lines.text) ? 'said' : 'error',
       }
     },
@@ -106,31 +106,31 @@ export async function startCompletionAdapters() {
   }
 }
 
-const usageToo = { stream_options: { include_usage: true } }
+const USAGE_OPTION = { stream_options: { include_usage: true } }
 
-const framesIn = (text: string): Completion[] =>
+const parseFrames = (text: string): Completion[] =>
   text.split('\n').flatMap((line) => (line.startsWith('data: {') ? JSON.parse(line.slice(6)) : []))
 
-const lastMatch = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)?.[1] ?? 'error'
+const findLastMatch = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)?.[1] ?? 'error'
 
-function cutIn(text: string, stream: boolean): unknown {
+function readCut(text: string, stream: boolean): unknown {
   if (!stream || text.startsWith('{')) {
     const { success, cut } = JSON.parse(text)
     return success ? (cut ?? 'whole') : 'error'
   }
-  const events = eventsIn(text)
+  const events = parseEvents(text)
   if (events.at(-1)?.event !== 'done') return 'error'
   return events.find(({ event }) => event === 'usage')?.data['cut'] ?? 'whole'
 }
 
-function tokensIn(usage: NonNullable<Completion['usage']>): NonNullable<RightAnswer['tokens']> {
+function readTokens(usage: NonNullable<Completion['usage']>): NonNullable<ExpectedAnswer['tokens']> {
   const { cached_tokens: cached } = usage.prompt_tokens_details
   return cached
     ? [usage.prompt_tokens, usage.completion_tokens, cached]
     : [usage.prompt_tokens, usage.completion_tokens]
 }
 
-function answerIn(frames: readonly Completion[]): RightAnswer & { ids: string[] } {
+function parseAnswer(frames: readonly Completion[]): ExpectedAnswer & { ids: string[] } {
   const choices = frames.flatMap((frame) => frame.choices ?? [])
   const said = choices.flatMap(({ delta, message }) => delta ?? message ?? [])
   const joined = (name: 'content' | 'reasoning_content') => said.map((one) => one[name] ?? '').join('')
@@ -140,13 +140,13 @@ function answerIn(frames: readonly Completion[]): RightAnswer & { ids: string[] 
   const isError = frames.some(({ error }) => error)
   const end = isError ? 'error' : choices.findLast((choice) => choice.finish_reason)?.finish_reason
   return {
-    end: end as RightAnswer['end'],
+    end: end as ExpectedAnswer['end'],
     ids: calls.map(({ id }) => id),
     ...(text && { text }),
     ...(thoughts && { thoughts }),
     ...(calls.length > 0 && {
       calls: calls.map(({ function: { name, arguments: input } }): [string, string] => [name, input]),
     }),
-    ...(usage && { tokens: tokensIn(usage) }),
+    ...(usage && { tokens: readTokens(usage) }),
   }
 }

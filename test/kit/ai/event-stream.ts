@@ -5,7 +5,7 @@ export interface StreamEvent {
 }
 
 /** All events of an answer that is complete. */
-export const eventsIn = (text: string): StreamEvent[] =>
+export const parseEvents = (text: string): StreamEvent[] =>
   text
     .split('\n\n')
     .filter((block) => block.startsWith('event: '))
@@ -15,7 +15,7 @@ export const eventsIn = (text: string): StreamEvent[] =>
     })
 
 /** The text that a stream delivered. */
-export const textOf = (events: readonly StreamEvent[]) =>
+export const joinDeltas = (events: readonly StreamEvent[]) =>
   events
     .filter(({ event }) => event === 'delta')
     .map(({ data }) => data['text'])

@@ -39,15 +39,15 @@ interface History {
 }
 
 /** Everything in a history of calls under one limit that no exact limit would have let happen. */
-export function problemsIn({ operations, samples, records, caps, most = 1, least = 1 }: History): string[] {
+export function findViolations({ operations, samples, records, caps, most = 1, least = 1 }: History): string[] {
   const count = (outcome: Operation['outcome']) => operations.filter((call) => call.outcome === outcome).length
   const byId = Map.groupBy(records, ({ requestId }) => requestId)
   const known = new Set(operations.map(({ requestId }) => requestId))
   const strangers = records.filter(({ requestId }) => !known.has(requestId)).length
   return [
-    ...samples.flatMap(overrunIn),
-    ...operations.flatMap((call) => unrecorded(call, byId.get(call.requestId ?? '') ?? [])),
-    ...operations.flatMap((call) => refusedWithRoom(call, operations, { caps, most })),
+    ...samples.flatMap(findOverruns),
+    ...operations.flatMap((call) => findUnrecorded(call, byId.get(call.requestId ?? '') ?? [])),
+    ...operations.flatMap((call) => findWrongRefusals(call, operations, { caps, most })),
     ...(strangers > count('unknown')
       ? [`${strangers} records of no call, and only ${count('unknown')} unknown ends`]
       : []),
@@ -59,14 +59,14 @@ export function problemsIn({ operations, samples, records, caps, most = 1, least
 
 const lastCap = (caps: readonly CapChange[]) => caps.at(-1)?.cap ?? 0
 
-function overrunIn({ used, held, cap, outlived }: Sample): string[] {
+function findOverruns({ used, held, cap, outlived }: Sample): string[] {
   return [
     ...(used + held > cap ? [`${used} used and ${held} held, of ${cap}`] : []),
     ...(outlived > 0 ? [`${outlived} holds outlived their lease`] : []),
   ]
 }
 
-function unrecorded({ outcome, requestId }: Operation, records: readonly RecordedCall[]): string[] {
+function findUnrecorded({ outcome, requestId }: Operation, records: readonly RecordedCall[]): string[] {
   // A process that is killed right after its answer leaves the settling to another one.
   if (outcome === 'answered' && !/^(completed|lost)$/.test(records.map((record) => record.outcome).join()))
     return [`the answered call ${requestId} has the records ${JSON.stringify(records)}`]
@@ -75,7 +75,7 @@ function unrecorded({ outcome, requestId }: Operation, records: readonly Recorde
 }
 
 /** A call is refused rightly only if those that could have been let through before it ended can have left too little of the cap. */
-function refusedWithRoom(
+function findWrongRefusals(
   call: Operation,
   all: readonly Operation[],
   { caps, most }: { caps: readonly CapChange[]; most: number },

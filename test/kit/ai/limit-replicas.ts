@@ -4,22 +4,22 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inject } from 'vitest'
 import { startCluster } from '../../../server/database/embedded-postgres.ts'
 import { startApp } from '../app.ts'
-import { ownDatabase } from '../parts/redis.ts'
+import { redisDatabaseUrl } from '../parts/redis.ts'
 import { startRelay } from '../parts/relay.ts'
-import { dataFolder, startProcess } from '../service-process.ts'
+import { createDataFolder, startProcess } from '../service-process.ts'
 import type { Operation, Sample } from './limit-history.ts'
-import { answers, configFor, question, startProvider } from './provider.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from './provider.ts'
 
 /** Of a thousandth of a euro for a token of the input, and twice as much for one of the answer. */
 const price = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
 
 /** What the provider says that an answer took. */
-const always = () => ({ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 })
+const countTokens = () => ({ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 })
 
 /** Replicas as processes over a PostgreSQL of their own and one Redis, and a provider that takes its time. */
-export async function startReplicas(count: number, tokens: typeof always = always) {
+export async function startReplicas(count: number, tokens: typeof countTokens = countTokens) {
   await using resources = new AsyncDisposableStack()
-  const folder = resources.use(await dataFolder())
+  const folder = resources.use(await createDataFolder())
   const cluster = await startCluster(join(folder.path, 'postgres'))
   const port = Number(new URL(cluster.url).port)
   const provider = resources.use(
@@ -28,8 +28,8 @@ export async function startReplicas(count: number, tokens: typeof always = alway
       await answers('Good day.', undefined, tokens())(asked, response)
     }),
   )
-  const config = resources.use(await configFor(provider.url, { model: { pricing: price } }))
-  const redis = inject('redisUrl') ? new URL(ownDatabase(13)) : undefined
+  const config = resources.use(await writeConfig(provider.url, { model: { pricing: price } }))
+  const redis = inject('redisUrl') ? new URL(redisDatabaseUrl(13)) : undefined
   const relay = redis && resources.use(await startRelay(Number(redis.port || 6379)))
   if (redis && relay) redis.host = `127.0.0.1:${relay.port}`
   const settings = {
@@ -42,7 +42,7 @@ export async function startReplicas(count: number, tokens: typeof always = alway
   const svc = resources.use(await startApp(settings))
   let owner: AsyncDisposableStack = resources
   const start = async () => {
-    const own = owner.use(await dataFolder())
+    const own = owner.use(await createDataFolder())
     const replica = owner.use(startProcess({ ...settings, DATA_DIR: own.path, PORT: '0', NODE_ENV: 'development' }))
     return { replica, url: await replica.ready() }
   }
@@ -80,24 +80,24 @@ export type Replicas = Awaited<ReturnType<typeof startReplicas>>
 export async function askOnce(url: string, token: string): Promise<Operation & { code?: string | undefined }> {
   const startedAt = performance.now()
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const request = { method: 'POST', headers, body: JSON.stringify(question()) }
+  const request = { method: 'POST', headers, body: JSON.stringify(buildQuestion()) }
   try {
     const response = await fetch(`${url}/api/ai-req`, request)
     const { code } = (await response.json()) as { code?: string }
     const requestId = response.headers.get('x-request-id') ?? undefined
-    return { startedAt, endedAt: performance.now(), outcome: outcomeOf(response.status), requestId, code }
+    return { startedAt, endedAt: performance.now(), outcome: toOutcome(response.status), requestId, code }
   } catch {
     return { startedAt, endedAt: performance.now(), outcome: 'unknown' }
   }
 }
 
-function outcomeOf(status: number): Operation['outcome'] {
+function toOutcome(status: number): Operation['outcome'] {
   if (status === 200) return 'answered'
   return status === 429 ? 'refused' : 'failed'
 }
 
 /** What the database says of a limit now. */
-export async function sampleOf({ svc }: Replicas, name: string): Promise<Sample | undefined> {
+export async function readSample({ svc }: Replicas, name: string): Promise<Sample | undefined> {
   const [sample] = await svc.rows<Sample>(
     `select c.used::int as used, c.held::int as held, (l.cap + c.topped_up)::int as cap,
             (select count(*) from usage_holds where lease_until < now() - interval '1 minute')::int as outlived

@@ -1,9 +1,9 @@
 import { startApp, type TestApp } from '../app.ts'
-import { configFor } from './provider.ts'
+import { writeConfig } from './provider.ts'
 
-export const model = (id: string, more: object = {}) => ({ id, label: id, external: true, ...more })
+export const buildModel = (id: string, more: object = {}) => ({ id, label: id, external: true, ...more })
 
-export const provider = (id: string, models: object[], more: object = {}) => ({
+export const buildProvider = (id: string, models: object[], more: object = {}) => ({
   id,
   adapter: 'openai-compatible',
   apiUrl: 'http://127.0.0.1:9/v1',
@@ -12,9 +12,9 @@ export const provider = (id: string, models: object[], more: object = {}) => ({
 })
 
 /** A service whose configuration is written anew with each synchronisation. */
-export async function startWith(config: object, settings: Record<string, string> = {}) {
+export async function startWithConfig(config: object, settings: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack()
-  const file = resources.use(await configFor(''))
+  const file = resources.use(await writeConfig(''))
   await file.write(config)
   const svc = resources.use(await startApp({ AI_CONFIG: file.file, ...settings }))
   const kept = resources.move()
@@ -30,7 +30,7 @@ export async function startWith(config: object, settings: Record<string, string>
   }
 }
 
-export const activeOf = async (svc: TestApp, table: 'ai_models' | 'ai_providers' = 'ai_models') => {
+export const readActive = async (svc: TestApp, table: 'ai_models' | 'ai_providers' = 'ai_models') => {
   const name = table === 'ai_models' ? 'model_id' : 'provider_id'
   const rows = await svc.rows<{ name: string; active: boolean }>(`select ${name} as name, active from ${table}`)
   return Object.fromEntries(rows.map(({ name, active }) => [name, active]))

@@ -1,12 +1,12 @@
-import { messageOf, pageOf } from './anthropic.ts'
-import { type Asked, type Behaviour, beginStream, json } from './provider.ts'
+import { buildFetchedPage, buildMessage } from './anthropic.ts'
+import { type Behaviour, beginStream, type ProviderRequest, sendJson } from './provider.ts'
 
 export const url = 'https://example.org/chess'
 export const title = 'Chess'
 
-const data = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
-const named = (...events: { type: string; [member: string]: unknown }[]) =>
-  events.map((event) => `event: ${event.type}\n${data(event)}`).join('')
+const formatData = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+const formatEvents = (...events: { type: string; [member: string]: unknown }[]) =>
+  events.map((event) => `event: ${event.type}\n${formatData(event)}`).join('')
 
 /** How a provider that searches the web is asked for it, and tells of it. */
 interface Dialect {
@@ -27,7 +27,7 @@ const responseUsage = { input_tokens: 70, output_tokens: 9 }
 const openai: Dialect = {
   tools: [{ type: 'web_search' }],
   whole: { ...response, status: 'completed', output: [called, read, spoken], usage: responseUsage },
-  events: named(
+  events: formatEvents(
     { type: 'response.created', response },
     { type: 'response.output_item.added', output_index: 0, item: { ...called, status: 'in_progress' } },
     { type: 'response.output_item.done', output_index: 0, item: called },
@@ -44,16 +44,16 @@ const openai: Dialect = {
   ),
 }
 
-export const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } }
-export const found = [{ type: 'web_search_result', url, title, encrypted_content: 'sealed', page_age: null }]
-export const result = { type: 'web_search_tool_result', tool_use_id: use.id, content: found }
+export const searchCall = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } }
+export const searchHits = [{ type: 'web_search_result', url, title, encrypted_content: 'sealed', page_age: null }]
+export const searchResult = { type: 'web_search_tool_result', tool_use_id: searchCall.id, content: searchHits }
 export const anthropicUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_search_requests: 1 } }
 export const answer = { type: 'text', text: 'It is e4.' }
 export const ending = { stop_reason: 'end_turn', usage: anthropicUsage }
 
 export const anthropic: Dialect = {
   tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }],
-  ...messageOf([use, result, answer], ending),
+  ...buildMessage([searchCall, searchResult, answer], ending),
 }
 
 const candidate = {
@@ -65,19 +65,19 @@ const candidate = {
 }
 const grounded = { candidates: [candidate], usageMetadata: { promptTokenCount: 70, candidatesTokenCount: 9 } }
 
-const google: Dialect = { tools: [{ googleSearch: {} }], whole: grounded, events: data(grounded) }
+const google: Dialect = { tools: [{ googleSearch: {} }], whole: grounded, events: formatData(grounded) }
 
 export const dialects = { openai, anthropic, google }
 
-export const fetch = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: { url } }
-export const page = pageOf(fetch.id, url, 'e4 is best.')
+export const fetchCall = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: { url } }
+export const fetchedPage = buildFetchedPage(fetchCall.id, url, 'e4 is best.')
 export const fetchUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
 
 /** The same providers, asked to fetch a page. */
 export const fetchers: Record<string, Dialect> = {
   anthropic: {
     tools: [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 5, max_content_tokens: 25_000 }],
-    ...messageOf([fetch, page, answer], { ...ending, usage: fetchUsage }),
+    ...buildMessage([fetchCall, fetchedPage, answer], { ...ending, usage: fetchUsage }),
   },
   google: (() => {
     const { groundingMetadata: _, ...said } = candidate
@@ -87,18 +87,18 @@ export const fetchers: Record<string, Dialect> = {
       status('https://example.org/gone', 'URL_RETRIEVAL_STATUS_ERROR'),
     ]
     const whole = { ...grounded, candidates: [{ ...said, urlContextMetadata: { urlMetadata } }] }
-    return { tools: [{ urlContext: {} }], whole, events: data(whole) }
+    return { tools: [{ urlContext: {} }], whole, events: formatData(whole) }
   })(),
 }
 
-export const answers: Behaviour = ({ path, body }, response) => {
-  const { whole, events } = dialectOf(path, body)
-  if (!body.stream && !path.includes('stream')) return json(response, whole)
+export const answersWithSources: Behaviour = ({ path, body }, response) => {
+  const { whole, events } = selectDialect(path, body)
+  if (!body.stream && !path.includes('stream')) return sendJson(response, whole)
   beginStream(response)
   response.end(events)
 }
 
-function dialectOf(path: string, { tools }: Asked['body']): Dialect {
+function selectDialect(path: string, { tools }: ProviderRequest['body']): Dialect {
   const adapter = path.split('/')[2] as keyof typeof dialects
   const isFetching = /web_fetch|urlContext/.test(JSON.stringify(tools))
   return (isFetching && fetchers[adapter]) || dialects[adapter]

@@ -1,9 +1,9 @@
 import { startApp } from '../app.ts'
-import { answers, dialects } from './native-dialects.ts'
-import { configFor, startProvider } from './provider.ts'
+import { answersWithSources, dialects } from './native-dialects.ts'
+import { startProvider, writeConfig } from './provider.ts'
 
-export const search = 'capability:web_search:native'
-export const fetching = 'capability:web_fetch:native'
+export const searchTool = 'capability:web_search:native'
+export const fetchTool = 'capability:web_fetch:native'
 export const messages = [{ role: 'user', content: 'Which opening is best?' }]
 
 const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
@@ -14,7 +14,7 @@ const useRates: Record<string, object> = {
   google: { groundedPromptPerThousand: 35 },
 }
 
-function modelsOf(adapter: string) {
+function buildModels(adapter: string) {
   const model = {
     ...{ external: true, tools: ['weather'], pricing: { ...pricing, ...useRates[adapter] } },
     nativeCapabilities: ['web_search', 'web_fetch', 'code_execution'],
@@ -33,10 +33,10 @@ function modelsOf(adapter: string) {
 /** A service whose models search the web and read pages by tools of their providers, and somebody who asks them. */
 export async function startNativeTools() {
   await using starting = new AsyncDisposableStack()
-  const upstream = starting.use(await startProvider(answers))
-  const config = starting.use(await configFor(upstream.url))
+  const upstream = starting.use(await startProvider(answersWithSources))
+  const config = starting.use(await writeConfig(upstream.url))
   const providers = [...Object.keys(dialects), 'openai-compatible'].map((adapter) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models: modelsOf(adapter) },
+    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models: buildModels(adapter) },
   }))
   await config.write({ providers })
   const svc = starting.use(
@@ -64,8 +64,8 @@ export async function startNativeTools() {
     },
 
     reset() {
-      upstream.behave = answers
-      upstream.asked.length = 0
+      upstream.behave = answersWithSources
+      upstream.requests.length = 0
     },
 
     [Symbol.asyncDispose]: () => resources.disposeAsync(),

@@ -1,6 +1,6 @@
 import type { Adapter } from '../../../routers/ports/ai/adapters.ts'
 import { completions, mistral } from './dialects/completions.ts'
-import { type Dialect, data, named, saying } from './dialects/dialect.ts'
+import { buildTextAnswer, type Dialect, formatData, formatEvent } from './dialects/dialect.ts'
 import { generateContent } from './dialects/generate-content.ts'
 import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
@@ -21,44 +21,44 @@ export interface Protocol {
   listing: unknown
 }
 
-export const key = 'provider-key'
-const said = saying('Hello there.', { input: 7, output: 3, cached: 2, cacheWrite: 0, reasoning: 0 })
+export const PROVIDER_KEY = 'provider-key'
+const spokenAnswer = buildTextAnswer('Hello there.', { input: 7, output: 3, cached: 2, cacheWrite: 0, reasoning: 0 })
 
-const speaking = (dialect: Dialect) => ({
-  answer: dialect.whole(said),
-  events: dialect.events(said, { stream_options: { include_usage: true } }),
+const writeAnswer = (dialect: Dialect) => ({
+  answer: dialect.whole(spokenAnswer),
+  events: dialect.events(spokenAnswer, { stream_options: { include_usage: true } }),
 })
 
-const usual = {
-  header: ['authorization', `Bearer ${key}`] as Protocol['header'],
+const sharedParts = {
+  header: ['authorization', `Bearer ${PROVIDER_KEY}`] as Protocol['header'],
   listing: { data: [{ id: 'up-1' }, { id: 'other' }] },
 }
-const completing = {
-  ...{ ...usual, path: '/chat/completions', streamPath: '/chat/completions' },
-  error: data({ error: { message: canary, type: 'server_error', code: canary } }),
+const completionParts = {
+  ...{ ...sharedParts, path: '/chat/completions', streamPath: '/chat/completions' },
+  error: formatData({ error: { message: canary, type: 'server_error', code: canary } }),
 }
 
 export const protocols: Protocol[] = [
-  { adapter: 'openai-compatible', ...completing, ...speaking(completions) },
-  { adapter: 'open_web_ui', ...completing, ...speaking(completions) },
+  { adapter: 'openai-compatible', ...completionParts, ...writeAnswer(completions) },
+  { adapter: 'open_web_ui', ...completionParts, ...writeAnswer(completions) },
   {
-    ...{ ...usual, adapter: 'openai', path: '/responses', streamPath: '/responses', ...speaking(responses) },
-    error: named('error', {
+    ...{ ...sharedParts, adapter: 'openai', path: '/responses', streamPath: '/responses', ...writeAnswer(responses) },
+    error: formatEvent('error', {
       sequence_number: 9,
       error: { type: 'server_error', code: canary, message: canary, param: null },
     }),
   },
   {
-    ...{ ...usual, adapter: 'anthropic', path: '/messages', streamPath: '/messages', ...speaking(messages) },
-    header: ['x-api-key', key],
-    error: named('error', { error: { type: 'overloaded_error', message: canary } }),
+    ...{ ...sharedParts, adapter: 'anthropic', path: '/messages', streamPath: '/messages', ...writeAnswer(messages) },
+    header: ['x-api-key', PROVIDER_KEY],
+    error: formatEvent('error', { error: { type: 'overloaded_error', message: canary } }),
   },
   {
-    ...{ adapter: 'google', header: ['x-goog-api-key', key], ...speaking(generateContent) },
+    ...{ adapter: 'google', header: ['x-goog-api-key', PROVIDER_KEY], ...writeAnswer(generateContent) },
     path: '/models/up-1:generateContent',
     streamPath: '/models/up-1:streamGenerateContent?alt=sse',
-    error: data({ error: { code: 500, message: canary, status: 'INTERNAL' } }),
+    error: formatData({ error: { code: 500, message: canary, status: 'INTERNAL' } }),
     listing: { models: [{ name: 'models/up-1' }, { name: 'models/other' }] },
   },
-  { adapter: 'mistral', ...completing, ...speaking(mistral) },
+  { adapter: 'mistral', ...completionParts, ...writeAnswer(mistral) },
 ]

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** What the provider was asked. */
-export interface Asked {
+export interface ProviderRequest {
   path: string
   headers: IncomingMessage['headers']
   /** The body as it came. */
@@ -21,26 +21,34 @@ export interface Asked {
 }
 
 /** Reads the body of a request; nothing is there of one that broke off, or is not to be answered. */
-type Reading = (request: IncomingMessage, response: ServerResponse) => Promise<string | undefined>
+type ReadBody = (request: IncomingMessage, response: ServerResponse) => Promise<string | undefined>
 
-export type Behaviour = (asked: Asked, response: ServerResponse) => void | Promise<void>
+export type Behaviour = (asked: ProviderRequest, response: ServerResponse) => void | Promise<void>
 
 /** An AI provider that speaks the OpenAI protocol over real HTTP and behaves as a test tells it. */
 export async function startProvider(behave: Behaviour = answers('Good day.')) {
   const listing: unknown = { data: [{ id: 'mock-1' }] }
-  const read: Reading = textOf
-  const provider = { behave, read, listing, asked: [] as Asked[], lists: [] as Asked[], connections: 0, broken: 0 }
+  const read: ReadBody = readBody
+  const provider = {
+    behave,
+    read,
+    listing,
+    requests: [] as ProviderRequest[],
+    listRequests: [] as ProviderRequest[],
+    connections: 0,
+    broken: 0,
+  }
   const server = createServer(async (request, response) => {
     const sent = await provider.read(request, response).catch(() => void provider.broken++)
     if (sent === undefined) return
     const { url: path = '', headers } = request
-    const asked: Asked = { path, headers, sent, body: JSON.parse(sent || '{}') }
-    const list = request.method === 'POST' ? provider.asked : provider.lists
+    const asked: ProviderRequest = { path, headers, sent, body: JSON.parse(sent || '{}') }
+    const list = request.method === 'POST' ? provider.requests : provider.listRequests
     list.push(asked)
     response.once('close', () => {
       if (!response.writableFinished) asked.abortedAt = performance.now()
     })
-    if (request.method === 'GET') json(response, provider.listing)
+    if (request.method === 'GET') sendJson(response, provider.listing)
     else await provider.behave(asked, response)
   })
   server.on('connection', () => provider.connections++)
@@ -65,9 +73,9 @@ const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
 export const answers =
   (text: string, pieces = text.split(/(?<= )/), tokens = usage): Behaviour =>
   async ({ body }, response) => {
-    if (!body.stream) return json(response, completion(text, tokens))
+    if (!body.stream) return sendJson(response, buildCompletion(text, tokens))
     beginStream(response)
-    for (const piece of pieces) response.write(chunk({ delta: { content: piece } }))
+    for (const piece of pieces) response.write(buildChunk({ delta: { content: piece } }))
     endStream(response, tokens)
   }
 
@@ -75,7 +83,7 @@ export const answers =
 export const refuses =
   (status: number, message = canary): Behaviour =>
   (_, response) =>
-    json(response, { error: { message } }, status)
+    sendJson(response, { error: { message } }, status)
 
 /** Answers with bytes of any kind. */
 export const replies =
@@ -88,7 +96,7 @@ export const breaksOff =
   (how: 'reset' | 'end' | 'error', word = canary): Behaviour =>
   async (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'Half an ' } }))
+    response.write(buildChunk({ delta: { content: 'Half an ' } }))
     await pause(50)
     if (how === 'reset') return void response.destroy()
     if (how === 'error') response.write(`data: ${JSON.stringify({ error: { message: word, code: word } })}\n\n`)
@@ -101,7 +109,7 @@ export const repeats =
   async (asked, response) => {
     beginStream(response)
     while (!asked.abortedAt) {
-      response.write(chunk({ delta: { content: `${word} ` } }))
+      response.write(buildChunk({ delta: { content: `${word} ` } }))
       await pause(20)
     }
   }
@@ -109,7 +117,7 @@ export const repeats =
 export const neverEnds = repeats('more')
 
 /** Behaves in one way after the other; the last stays. */
-export const inTurn = (...behaviours: Behaviour[]): Behaviour => {
+export const behavesInTurn = (...behaviours: Behaviour[]): Behaviour => {
   const left = [...behaviours]
   return (asked, response) => (left.length > 1 ? left.shift() : left[0])?.(asked, response)
 }
@@ -131,10 +139,11 @@ export const callsTools = (
     if (asked.body.messages.some(({ role }) => role === 'tool'))
       return answers(answer, undefined, tokens)(asked, response)
     const choice = { message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' }
-    if (!asked.body.stream) return json(response, { ...completion('', tokens), choices: [{ index: 0, ...choice }] })
+    if (!asked.body.stream)
+      return sendJson(response, { ...buildCompletion('', tokens), choices: [{ index: 0, ...choice }] })
     beginStream(response)
-    response.write(chunk({ delta: { role: 'assistant', tool_calls: calls } }))
-    response.write(chunk({ delta: {}, finish_reason: 'tool_calls' }, { usage: tokens }))
+    response.write(buildChunk({ delta: { role: 'assistant', tool_calls: calls } }))
+    response.write(buildChunk({ delta: {}, finish_reason: 'tool_calls' }, { usage: tokens }))
     response.end('data: [DONE]\n\n')
   }
 }
@@ -158,13 +167,13 @@ export const embeds: Behaviour = ({ body }, response) => {
     return { object: 'embedding', index, embedding: encoding_format === 'base64' ? bytes : [...numbers] }
   })
   // Servers may answer in another order.
-  json(response, { object: 'list', data: data.toReversed(), model: body.model, usage: { prompt_tokens: 9 } })
+  sendJson(response, { object: 'list', data: data.toReversed(), model: body.model, usage: { prompt_tokens: 9 } })
 }
 
 /** Takes the request and never says a word. */
 export const stalls: Behaviour = () => pause(60_000, undefined, { ref: false })
 
-export const completion = (content: string, tokens = usage) => ({
+export const buildCompletion = (content: string, tokens = usage) => ({
   id: 'c1',
   object: 'chat.completion',
   created: 1,
@@ -173,7 +182,7 @@ export const completion = (content: string, tokens = usage) => ({
   usage: tokens,
 })
 
-export function json(response: ServerResponse, body: unknown, status = 200): void {
+export function sendJson(response: ServerResponse, body: unknown, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
@@ -181,7 +190,7 @@ export function beginStream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
 }
 
-export function chunk(choice: object, more: object = {}): string {
+export function buildChunk(choice: object, more: object = {}): string {
   const body = {
     id: 'c1',
     object: 'chat.completion.chunk',
@@ -193,18 +202,18 @@ export function chunk(choice: object, more: object = {}): string {
 }
 
 export function endStream(response: ServerResponse, tokens = usage): void {
-  response.write(chunk({ delta: {}, finish_reason: 'stop' }, { usage: tokens }))
+  response.write(buildChunk({ delta: {}, finish_reason: 'stop' }, { usage: tokens }))
   response.end('data: [DONE]\n\n')
 }
 
-export async function textOf(request: AsyncIterable<Buffer>): Promise<string> {
+export async function readBody(request: AsyncIterable<Buffer>): Promise<string> {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part)
   return Buffer.concat(parts).toString()
 }
 
 /** A configuration file with one provider and its model `mock-1`; `provider` and `model` add to or replace their members. */
-export async function configFor(url: string, { provider = {}, model = {}, more = {} } = {}) {
+export async function writeConfig(url: string, { provider = {}, model = {}, more = {} } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
   const file = join(folder, 'ai.json')
   const write = (config: unknown) => writeFile(file, JSON.stringify(config))
@@ -227,6 +236,6 @@ export async function configFor(url: string, { provider = {}, model = {}, more =
 }
 
 /** The body of a request. */
-export const question = (text = 'Hello', model = 'mock-1') => ({
+export const buildQuestion = (text = 'Hello', model = 'mock-1') => ({
   payload: { model, messages: [{ role: 'user', content: { text } }] },
 })

@@ -11,7 +11,7 @@ export interface RequestCase {
 }
 
 const hi = { role: 'user', content: 'hi' }
-const called = (id: string, q: string) => ({ id, function: { name: 'find', arguments: JSON.stringify({ q }) } })
+const buildCall = (id: string, q: string) => ({ id, function: { name: 'find', arguments: JSON.stringify({ q }) } })
 
 /** Requests after bug reports of clients of other services, by the names of their files. */
 export const requestCases: Record<string, RequestCase> = {
@@ -43,7 +43,7 @@ export const requestCases: Record<string, RequestCase> = {
     sent: {
       messages: [
         hi,
-        { tool_calls: [called('c1', 'a'), called('c1-2', 'b')] },
+        { tool_calls: [buildCall('c1', 'a'), buildCall('c1-2', 'b')] },
         { role: 'tool', tool_call_id: 'c1', content: 'ra' },
         { role: 'tool', tool_call_id: 'c1-2', content: 'rb' },
       ],
@@ -59,7 +59,7 @@ interface ClientRequest {
 }
 
 /** Most files are bodies of chat completions; others name their path. The model `q` is the one of the tests. */
-export function clientRequest(file: ClientRequest): { path: string; body: object } {
+export function readClientRequest(file: ClientRequest): { path: string; body: object } {
   const { path = '/v1/chat/completions', body = file } = file
   return { path, body: 'model' in body && body.model === 'q' ? { ...body, model: 'mock-1' } : body }
 }

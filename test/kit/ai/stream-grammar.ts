@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { completions, mistral } from './dialects/completions.ts'
-import type { Call, Dialect, End, Said } from './dialects/dialect.ts'
+import type { Call, Dialect, DialectAnswer, End } from './dialects/dialect.ts'
 import { generateContent } from './dialects/generate-content.ts'
 import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 
 /** What an answer is, however its bytes are written and cut. */
-export interface Reading {
+export interface ReadAnswer {
   text: string
   thoughts: string
   calls: [name: string, input: string][]
@@ -15,9 +15,9 @@ export interface Reading {
 }
 
 /** The bytes of a stream in pieces, as they come over a network. */
-export interface Streamed {
+export interface GeneratedStream {
   pieces: Uint8Array[]
-  expected: Reading
+  expected: ReadAnswer
 }
 
 interface Frame {
@@ -43,13 +43,13 @@ interface Piece {
   function: { name?: string; arguments?: string }
 }
 
-const ends: Record<string, Reading['end']> = {
+const ends: Record<string, ReadAnswer['end']> = {
   ...{ stop: 'stop', length: 'length', model_length: 'length', MAX_TOKENS: 'length', content_filter: 'content-filter' },
   ...{ tool_calls: 'tool-calls', error: 'error', abort: 'error' },
 }
 
 /** The reader that all others are held to: it has all frames before it reads the first, and each call by its own index. */
-function readReference(frames: readonly Frame[], callAt: (piece: Piece) => number): Reading {
+function readReference(frames: readonly Frame[], callAt: (piece: Piece) => number): ReadAnswer {
   const choices = frames.flatMap(({ choices }) => choices?.slice(0, 1) ?? [])
   const deltas = choices.flatMap(({ delta }) => delta ?? [])
   const parts = deltas.flatMap(({ content = [] }): ContentPart[] =>
@@ -95,20 +95,20 @@ const labels: ((index: number, id: string, isFirst: boolean) => Partial<Piece>)[
   (index) => ({ index }),
 ]
 
-const cutIn = (text: string, cuts: readonly number[]): string[] => {
+const splitAt = (text: string, cuts: readonly number[]): string[] => {
   const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((one, other) => one - other)
   return [...places, text.length].map((end, at) => text.slice(places[at - 1] ?? 0, end))
 }
 
-const said = fc.oneof(
+const anyDelta = fc.oneof(
   words.map((content): Delta => ({ content })),
   words.map((text): Delta => ({ content: [{ type: 'text', text }] })),
   words.map((reasoning_content): Delta => ({ reasoning_content })),
   words.map((text): Delta => ({ content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] })),
 )
 
-const piecesOf = ({ id, name, input }: Call, index: number, style: number, cuts: readonly number[]): Piece[] =>
-  cutIn(JSON.stringify(input), cuts).map((text, at) => ({
+const splitCall = ({ id, name, input }: Call, index: number, style: number, cuts: readonly number[]): Piece[] =>
+  splitAt(JSON.stringify(input), cuts).map((text, at) => ({
     ...labels[style]?.(index, id, at === 0),
     function: { ...(at === 0 && { name }), arguments: text },
   }))
@@ -118,7 +118,7 @@ const noise = fc.constantFrom(
   ...[': still here', 'event: ping\ndata: hello', 'data: null', 'data:', 'event: ping\ndata: ping', ': a\n: b', ''],
 )
 
-const written = (frames: fc.Arbitrary<{ texts: string[]; expected: Reading }>): fc.Arbitrary<Streamed> =>
+const writeStream = (frames: fc.Arbitrary<{ texts: string[]; expected: ReadAnswer }>): fc.Arbitrary<GeneratedStream> =>
   fc
     .record({
       answer: frames,
@@ -136,13 +136,13 @@ const written = (frames: fc.Arbitrary<{ texts: string[]; expected: Reading }>): 
       return { pieces: [...places, bytes.length].map((end, at) => bytes.subarray(places[at - 1] ?? 0, end)), expected }
     })
 
-const dataOf = (frame: unknown) => `data: ${JSON.stringify(frame)}`
+const formatData = (frame: unknown) => `data: ${JSON.stringify(frame)}`
 
 /** Streams of chat completions as servers of all kinds write them. */
-export const completionStreams: fc.Arbitrary<Streamed> = written(
+export const completionStreams: fc.Arbitrary<GeneratedStream> = writeStream(
   fc
     .record({
-      said: fc.array(said, { minLength: 1, maxLength: 5 }),
+      said: fc.array(anyDelta, { minLength: 1, maxLength: 5 }),
       calls: fc.array(call, { maxLength: 3 }),
       style: fc.nat(labels.length - 1),
       cuts: fc.array(fc.nat(50), { maxLength: 3 }),
@@ -154,7 +154,7 @@ export const completionStreams: fc.Arbitrary<Streamed> = written(
     })
     .map(({ said, calls, style, cuts, reasons, counts: [input, output], isText, isApart, done }) => {
       const tokens = { prompt_tokens: isText ? `${input}` : input, completion_tokens: isText ? `${output}` : output }
-      const pieces = calls.map((call, at) => piecesOf(call, at, style, cuts))
+      const pieces = calls.map((call, at) => splitCall(call, at, style, cuts))
       const owner = new Map(pieces.flatMap((list, at) => list.map((piece): [Piece, number] => [piece, at])))
       const frames: Frame[] = [
         ...said.map((delta) => ({ choices: [{ delta, finish_reason: null }] })),
@@ -165,7 +165,10 @@ export const completionStreams: fc.Arbitrary<Streamed> = written(
         })),
         ...(isApart ? [{ choices: [], usage: tokens }] : []),
       ]
-      return { texts: [...frames.map(dataOf), done], expected: readReference(frames, (piece) => owner.get(piece) ?? 0) }
+      return {
+        texts: [...frames.map(formatData), done],
+        expected: readReference(frames, (piece) => owner.get(piece) ?? 0),
+      }
     }),
 )
 
@@ -177,7 +180,7 @@ const dialects: Record<string, Dialect> = {
   google: generateContent,
 }
 
-const dialectEnds: Record<End, Reading['end']> = {
+const dialectEnds: Record<End, ReadAnswer['end']> = {
   stop: 'stop',
   length: 'length',
   calls: 'tool-calls',
@@ -185,8 +188,8 @@ const dialectEnds: Record<End, Reading['end']> = {
 }
 
 /** Streams such as the provider of each adapter writes them. */
-export const dialectStreams = (adapter: string): fc.Arbitrary<Streamed> =>
-  written(
+export const generateDialectStreams = (adapter: string): fc.Arbitrary<GeneratedStream> =>
+  writeStream(
     fc
       .record({
         text: words.filter((text) => text.trim() !== ''),
@@ -197,7 +200,7 @@ export const dialectStreams = (adapter: string): fc.Arbitrary<Streamed> =>
       .map(({ text, calls, isCut, counts: [input, output] }) => {
         const end: End = isCut ? 'length' : calls.length > 0 ? 'calls' : 'stop'
         const counted = { input, output, cached: 0, cacheWrite: 0, reasoning: 0 }
-        const answer: Said = { text, calls, end, counted }
+        const answer: DialectAnswer = { text, calls, end, counted }
         const events = dialects[adapter]?.events(answer, { stream_options: { include_usage: true } }).join('') ?? ''
         return {
           texts: events.split('\n\n').filter(Boolean),

@@ -64,16 +64,19 @@ interface ConnectionAttributes {
 }
 
 /** What a person's browser sends when they agree. */
-export const agree = (browser: TestBrowser, connectRequest: string, more: object = { passkey: 'c2VhbGVk' }) =>
-  browser.send('POST', `${EXT_APPS}/actions/establish-connection`, { body: { connectRequest, ...more } })
+export const establishConnection = (
+  browser: TestBrowser,
+  connectRequest: string,
+  more: object = { passkey: 'c2VhbGVk' },
+) => browser.send('POST', `${EXT_APPS}/actions/establish-connection`, { body: { connectRequest, ...more } })
 
-const parts = (text: string) => text.split('|').map((part) => Buffer.from(part, 'base64'))
+const splitParts = (text: string) => text.split('|').map((part) => Buffer.from(part, 'base64'))
 
 /** Opens a hybrid text as an app does. */
 export function openSealed(sealed: string, key = privateKey): string {
-  const [wrapped, text] = parts(sealed).map(String) as [string, string]
+  const [wrapped, text] = splitParts(sealed).map(String) as [string, string]
   const aesKey = privateDecrypt({ key: createPrivateKey(key), oaepHash: 'sha256' }, Buffer.from(wrapped, 'base64'))
-  const [iv, tag, ciphertext] = parts(text) as [Buffer, Buffer, Buffer]
+  const [iv, tag, ciphertext] = splitParts(text) as [Buffer, Buffer, Buffer]
   const decipher = createDecipheriv('aes-256-gcm', aesKey, iv).setAuthTag(tag)
   return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString()
 }

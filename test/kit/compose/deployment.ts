@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 import { buildImage, type Image } from './image.ts'
 import { startStack } from './stack.ts'
 
@@ -30,14 +30,14 @@ export async function startDeployment({ models, settings = {}, image: given }: D
   await chmod(folder, 0o755)
   resources.defer(() => rm(folder, { recursive: true, force: true }))
   await copyFile(join(root, '.env.example'), join(folder, '.env.example'))
-  const url = `https://localhost:${await freePort()}`
+  const url = `https://localhost:${await findFreePort()}`
   const shell = (command: string) => run('sh', ['-c', command], { cwd: folder })
-  const printed = await printedCommands()
+  const printed = await readPrintedCommands()
   const [up = '', ...later] = printed.splice(printed.findIndex((command) => command.startsWith('docker')))
   if (up !== 'docker compose up --build --detach') throw new Error(`This machine cannot run: ${up}`)
   for (const command of printed) await shell(command)
-  await fillIn(join(folder, '.env'), url)
-  await nameModels(join(folder, 'ai.yaml'), models)
+  await fillEnvFile(join(folder, '.env'), url)
+  await writeModelsUrl(join(folder, 'ai.yaml'), models)
   const stack = resources.use(await startStack({ folder, settings, image }))
 
   /** Runs a command in the image of the first replica, at no terminal and without a home; resolves with what it prints. */
@@ -60,7 +60,7 @@ export async function startDeployment({ models, settings = {}, image: given }: D
     /** What the commands printed. */
     said,
     /** The token that the last command made. */
-    token: tokenIn(said),
+    token: findToken(said),
     /** Adds a local account of this name, with the password that is typed. */
     addPerson: async (username: string) =>
       void (await exec(
@@ -68,7 +68,7 @@ export async function startDeployment({ models, settings = {}, image: given }: D
       )),
     /** Makes another token of the person, with abilities such as `read,write`. */
     tokenWith: async (abilities: string) =>
-      tokenIn(await exec(`${EXEC}svc token --username ada --name more --abilities ${abilities}`)),
+      findToken(await exec(`${EXEC}svc token --username ada --name more --abilities ${abilities}`)),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
@@ -77,17 +77,17 @@ export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
 const EXEC = 'docker compose exec svc '
 
-const tokenIn = (text: string) => /^\s*(svc_\S+)$/m.exec(text)?.[1] ?? ''
+const findToken = (text: string) => /^\s*(svc_\S+)$/m.exec(text)?.[1] ?? ''
 
 /** The lines of the section, one a command; a text that a line writes belongs to it. */
-async function printedCommands(): Promise<string[]> {
+async function readPrintedCommands(): Promise<string[]> {
   const readme = await readFile(join(root, 'README.md'), 'utf8')
   const block = /^## Deploy\n.*?```sh\n(.*?)```/ms.exec(readme)?.[1] ?? ''
   return [...block.matchAll(/^(?:.*<<'END'.*\n(?:.*\n)*?END$|.+$)/gm)].map(([command]) => command)
 }
 
 /** Does what the comments of `.env.example` say: runs the command that makes a value, and types the address. */
-export async function fillIn(file: string, baseUrl: string): Promise<void> {
+export async function fillEnvFile(file: string, baseUrl: string): Promise<void> {
   let generator = ''
   const lines: string[] = []
   for (const line of (await readFile(file, 'utf8')).split('\n')) {
@@ -99,6 +99,6 @@ export async function fillIn(file: string, baseUrl: string): Promise<void> {
   await writeFile(file, lines.join('\n'))
 }
 
-async function nameModels(file: string, url: string): Promise<void> {
+async function writeModelsUrl(file: string, url: string): Promise<void> {
   await writeFile(file, (await readFile(file, 'utf8')).replace(/apiUrl: .*/, `apiUrl: ${url}`))
 }

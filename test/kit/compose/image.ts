@@ -9,10 +9,10 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** Owners of folders are Docker's, and the cache of npm is this machine's. */
-const notHere = /^(install --directory|npm cache clean)/
+const SKIPPED_STEPS = /^(install --directory|npm cache clean)/
 
 /** What takes the time of a build: the packages of the checkout are linked in its place. */
-const installs = /^(npm ci|rm -rf node_modules|node facades\/web\/app-build)/
+const INSTALL_STEPS = /^(npm ci|rm -rf node_modules|node facades\/web\/app-build)/
 
 /** The ordinary user of the image: nobody here, where root builds it. */
 const ORDINARY = 65_534
@@ -31,7 +31,7 @@ export async function buildImage({ isInstalled = true }: ImageOptions = {}) {
     for (const [, step, rest = ''] of text.matchAll(/^(COPY|RUN) (.*)$/gm)) {
       // What an earlier stage has made lies in the same folder.
       if (rest.startsWith('--from=')) continue
-      await (step === 'COPY' ? copy(rest, folder) : runSteps(rest, folder, isInstalled))
+      await (step === 'COPY' ? copyFiles(rest, folder) : runSteps(rest, folder, isInstalled))
     }
     if (isInstalled) await mkdir(join(folder, 'node_modules/.cache'), { recursive: true })
     else await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
@@ -42,7 +42,7 @@ export async function buildImage({ isInstalled = true }: ImageOptions = {}) {
       folder,
       /** Where the image looks for programs. */
       path: path.replace('/svc', folder).replace('$PATH', `${dirname(process.execPath)}:${process.env['PATH']}`),
-      ...ordinaryUser(isInstalled),
+      ...selectUser(isInstalled),
       [Symbol.asyncDispose]: dispose,
     }
   } catch (error) {
@@ -53,18 +53,18 @@ export async function buildImage({ isInstalled = true }: ImageOptions = {}) {
 
 export type Image = Awaited<ReturnType<typeof buildImage>>
 
-async function copy(names: string, folder: string): Promise<void> {
+async function copyFiles(names: string, folder: string): Promise<void> {
   for (const name of names.split(' ').slice(0, -1)) await cp(join(root, name), join(folder, name), { recursive: true })
 }
 
 async function runSteps(steps: string, folder: string, isInstalled: boolean): Promise<void> {
   const commands = steps.split('&&').map((command) => command.trim())
-  for (const command of commands.filter((it) => !notHere.test(it) && (isInstalled || !installs.test(it))))
+  for (const command of commands.filter((it) => !SKIPPED_STEPS.test(it) && (isInstalled || !INSTALL_STEPS.test(it))))
     await run('sh', ['-c', command], { cwd: folder, env: { ...process.env, NODE_ENV: 'production' } })
 }
 
 /** Who runs what is in the image: another user where this one may choose, and where nothing is linked that others may not read. */
-function ordinaryUser(isInstalled: boolean) {
+function selectUser(isInstalled: boolean) {
   if (process.getuid?.() !== 0 || !isInstalled) return { as: [], give: async () => {} }
   const as = ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups']
   return { as, give: (folder: string) => chown(folder, ORDINARY, ORDINARY) }

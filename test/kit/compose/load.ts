@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { question } from '../ai/provider.ts'
+import { buildQuestion } from '../ai/provider.ts'
 import { send as sendTo, type TestApp } from '../app.ts'
 import { openBrowser } from '../browser.ts'
 import { clientOf } from '../json-api/client.ts'
 import { FrontEnd } from '../realtime/front-end.ts'
 import { openPusher } from '../realtime/pusher.ts'
 import { download, upload } from '../rooms/attachments.ts'
-import { send as sendMessage } from '../rooms/messages.ts'
+import { sendRoomMessage as sendMessage } from '../rooms/messages.ts'
 import { type Deployment, TYPED_PASSWORD } from './deployment.ts'
 
 /** What was asked of each surface while it was under load. */
@@ -37,7 +37,7 @@ export async function startLoad({ url }: Deployment, token: string) {
   while (!frontEnds.every(({ reads }) => reads > 0)) await pause(50)
   const content = { text: { ciphertext: 'dGV4dA==', iv: 'aXY=', tag: 'dGFn' } }
   const older = `/req/room/sendMessage/${room.attributes['slug']}`
-  const load = repeat({
+  const load = repeatActions({
     page: async () => (await browser.send('GET', '/logout', { headers: { accept: 'text/html' } })).status === 200,
     read: async () => (await ada.get('/users/me')).status === 200,
     older: async () => (await browser.send('POST', older, { body: { content, threadId: 0 } })).status === 200,
@@ -45,7 +45,7 @@ export async function startLoad({ url }: Deployment, token: string) {
     query: async () => (await svc.send('GET', '/trpc/users.me', { token })).ok,
     mutation: async () =>
       (await svc.send('POST', '/trpc/rooms.update', { token, body: { id: room.id, name: 'Chess' } })).ok,
-    ...asking(svc, token),
+    ...buildModelActions(svc, token),
     file: async () => {
       const { one } = await upload(svc, token, Buffer.alloc(1_000_000, 'A line.\n'))
       const given = await download(svc, token, one.id)
@@ -57,7 +57,7 @@ export async function startLoad({ url }: Deployment, token: string) {
     /** Ends the load; resolves once both front ends know everything. */
     async stop(): Promise<LoadOutcome> {
       const outcome = await load.stop()
-      const logged = await numbersIn(ada, room.id)
+      const logged = await readChangeNumbers(ada, room.id)
       const last = logged.at(-1)
       const deadline = AbortSignal.timeout(60_000)
       while (!deadline.aborted && !frontEnds.every(({ live }) => live.position?.endsWith(`:${last}`))) await pause(50)
@@ -68,27 +68,27 @@ export async function startLoad({ url }: Deployment, token: string) {
   }
 }
 
-type Doing = Record<string, () => Promise<boolean>>
+type Actions = Record<string, () => Promise<boolean>>
 
 /** A model by each face for programs. */
-function asking(svc: Pick<TestApp, 'send'>, token: string): Doing {
+function buildModelActions(svc: Pick<TestApp, 'send'>, token: string): Actions {
   const messages = [{ role: 'user', content: 'Hello' }]
   return {
-    ask: async () => (await svc.send('POST', '/api/ai-req', { token, body: question('Hello', 'llama') })).ok,
+    ask: async () => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'llama') })).ok,
     openAi: async () =>
       (await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'llama', messages } })).ok,
     anthropic: async () =>
       (await svc.send('POST', '/v1/messages', { token, body: { model: 'llama', max_tokens: 10, messages } })).ok,
     stream: async () => {
       const headers = { accept: 'text/event-stream' }
-      const answer = await svc.send('POST', '/api/ai-req', { token, headers, body: question('Hello', 'llama') })
+      const answer = await svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', 'llama') })
       return (await answer.text()).includes('event: done')
     },
   }
 }
 
 /** Does each of several things again and again until it is stopped. */
-function repeat(doing: Doing) {
+function repeatActions(doing: Actions) {
   const counts: Record<string, number> = {}
   const failures: string[] = []
   let isGoing = true
@@ -118,7 +118,7 @@ interface Changes {
 }
 
 /** All changes of a room, read page by page from its log. */
-async function numbersIn(by: ReturnType<typeof clientOf>, room: string): Promise<number[]> {
+async function readChangeNumbers(by: ReturnType<typeof clientOf>, room: string): Promise<number[]> {
   const path = `/rooms/${room}/actions/changes`
   const changesAt = async (query = '') => (await by.get(path + query)).meta as unknown as Changes
   const [epoch] = (await changesAt()).position.split(':')

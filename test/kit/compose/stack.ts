@@ -1,15 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { Redis } from 'ioredis'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 import { programPath } from '../parts/installed.ts'
 import { startPostgres } from '../parts/postgres.ts'
-import { type ComposeService, environmentOf, filled, imageArguments, readCompose } from './file.ts'
+import {
+  type ComposeService,
+  readCompose,
+  readEnvironment,
+  readImageArguments,
+  substituteVariables,
+} from './compose-file.ts'
 import type { Image } from './image.ts'
-import { type Part, startPart } from './part.ts'
+
+interface PartOptions {
+  env?: Record<string, string>
+  cwd: string
+  /** Whether it serves by now; asked again and again until it says so. */
+  isReady: () => Promise<boolean>
+}
+
+const START_MS = 120_000
+
+/** A process in the place of a container. Resolves once it serves; throws with what it said where it ends before that. */
+async function startPart([program = '', ...args]: string[], { env = {}, cwd, isReady }: PartOptions) {
+  const path = `${dirname(process.execPath)}:${process.env['PATH']}`
+  const child = spawn(program, args, { cwd, env: { PATH: path, HOME: cwd, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const said = { out: '' }
+  for (const output of [child.stdout, child.stderr])
+    output.on('data', (text) => {
+      said.out += text
+    })
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  const end = async (signal: NodeJS.Signals) => {
+    if (!hasEnded()) child.kill(signal)
+    return ended
+  }
+  const start = Date.now()
+  while (!(await isReady().catch(() => false))) {
+    if (!hasEnded() && Date.now() - start < START_MS) await pause(50)
+    else {
+      await end('SIGKILL')
+      throw new Error(`${program} did not start.\n${said.out}`)
+    }
+  }
+  return {
+    output: said,
+    /** Asks it to stop, as Docker does; resolves with its exit code. */
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    [Symbol.asyncDispose]: async () => void (await end('SIGKILL')),
+  }
+}
+
+type Part = Awaited<ReturnType<typeof startPart>>
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -41,14 +92,16 @@ export async function startStack({ folder, image, settings = {} }: StackOptions)
   await image.give(places['/data'])
   const replicas = await Promise.all(
     ([compose.services.svc, compose.services['svc-2']] as const).map(async (service) => {
-      const port = await freePort()
-      const env = { ...placed(environmentOf(service, dotEnv), places), ...settings, PORT: `${port}` }
+      const port = await findFreePort()
+      const env = { ...replacePlaces(readEnvironment(service, dotEnv), places), ...settings, PORT: `${port}` }
       return { port, env, start: () => startReplica(env, image) }
     }),
   )
   const parts = await Promise.all(replicas.map(async ({ start }) => starting.use(await start())))
   const upstreams = Object.fromEntries(replicas.map(({ port }, at) => [hosts[at] ?? '', `127.0.0.1:${port}`]))
-  const caddy = starting.use(await startCaddy(placed(environmentOf(compose.services.caddy, dotEnv), upstreams), folder))
+  const caddy = starting.use(
+    await startCaddy(replacePlaces(readEnvironment(compose.services.caddy, dotEnv), upstreams), folder),
+  )
   const kept = starting.move()
   return {
     url: dotEnv['BASE_URL'] ?? '',
@@ -73,19 +126,19 @@ export async function startStack({ folder, image, settings = {} }: StackOptions)
 const hosts = ['svc:3000', 'svc-2:3000']
 
 /** Values with this machine's places in them, for those that the containers know. */
-function placed(values: Record<string, string>, places: Record<string, string>): Record<string, string> {
+function replacePlaces(values: Record<string, string>, places: Record<string, string>): Record<string, string> {
   const inPlace = (text: string) => Object.entries(places).reduce((now, [from, to]) => now.replace(from, to), text)
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlace(value)]))
 }
 
 function startDatabase(service: ComposeService, dotEnv: NodeJS.Dict<string>) {
-  const { POSTGRES_USER = '', POSTGRES_PASSWORD = '', POSTGRES_DB = '' } = environmentOf(service, dotEnv)
+  const { POSTGRES_USER = '', POSTGRES_PASSWORD = '', POSTGRES_DB = '' } = readEnvironment(service, dotEnv)
   return startPostgres(POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB)
 }
 
 async function startValkey({ command = [] }: ComposeService, dotEnv: NodeJS.Dict<string>, folder: string) {
-  const port = await freePort()
-  const [, ...args] = command.map((word) => filled(word, dotEnv))
+  const port = await findFreePort()
+  const [, ...args] = command.map((word) => substituteVariables(word, dotEnv))
   const line = [programPath('valkey-server') ?? 'redis-server', ...args, '--port', `${port}`, '--bind', '127.0.0.1']
   const isReady = async () => {
     const redis = new Redis({ port, password: dotEnv['VALKEY_PASSWORD'] ?? '', lazyConnect: true, retryStrategy: null })
@@ -100,24 +153,24 @@ async function startValkey({ command = [] }: ComposeService, dotEnv: NodeJS.Dict
 
 async function startReplica(values: Record<string, string>, { folder, path, as }: Image): Promise<Part> {
   const env = { ...values, PATH: path }
-  const line = [...as, process.execPath, ...(await imageArguments())]
+  const line = [...as, process.execPath, ...(await readImageArguments())]
   const isReady = async () => (await fetch(`http://127.0.0.1:${values['PORT']}/health/ready`)).ok
   return startPart(line, { env, cwd: folder, isReady })
 }
 
 /** Caddy of this machine with the file that the container mounts. */
 async function startCaddy(values: Record<string, string>, folder: string) {
-  const httpPort = await freePort()
+  const httpPort = await findFreePort()
   const env = { ...values, HTTP_PORT: `${httpPort}`, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const line = ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(repository, 'server/Caddyfile')]
   const { hostname, port } = new URL(values['BASE_URL'] ?? '')
-  const isReady = () => listens(hostname, Number(port))
+  const isReady = () => isListening(hostname, Number(port))
   const part = await startPart(line, { env, cwd: folder, isReady })
   const caFile = join(folder, 'caddy/pki/authorities/local/root.crt')
   return Object.assign(part, { httpUrl: `http://${hostname}:${httpPort}`, caFile })
 }
 
-function listens(host: string, port: number): Promise<boolean> {
+function isListening(host: string, port: number): Promise<boolean> {
   const socket = connect(port, host)
   return new Promise<boolean>((done) => {
     socket.once('connect', () => done(true)).once('error', () => done(false))

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
-import { keepLog } from '../log.ts'
+import { recordLog } from '../log.ts'
 import { BASE, type Slapd, startSlapd } from '../parts/slapd.ts'
 
 export const SECRET = 'service secret'
 
-const entry = (dn: string, attributes: Record<string, string | string[]>) =>
+const buildEntry = (dn: string, attributes: Record<string, string | string[]>) =>
   [
     `dn:: ${Buffer.from(`${dn}${dn && ','}${BASE}`).toString('base64')}`,
     ...Object.entries(attributes).flatMap(([name, values]) =>
@@ -15,8 +15,8 @@ const entry = (dn: string, attributes: Record<string, string | string[]>) =>
     '',
   ].join('\n')
 
-const person = (dn: string, uid: string, more: Record<string, string | string[]> = {}) =>
-  entry(dn, {
+const buildPerson = (dn: string, uid: string, more: Record<string, string | string[]> = {}) =>
+  buildEntry(dn, {
     objectClass: 'inetOrgPerson',
     cn: /^cn=/.test(dn) ? [] : `cn of ${uid}`,
     sn: 'Sn',
@@ -29,39 +29,39 @@ const person = (dn: string, uid: string, more: Record<string, string | string[]>
 
 const O_BRIEN = 'cn=O\'Brien\\, Seán \\+ \\"the\\" #7 \\<x\\>\\; \\\\ \\=,ou=people'
 
-export const entries = [
-  entry('', { objectClass: ['dcObject', 'organization'], dc: 'example', o: 'Example' }),
-  entry('cn=service', { objectClass: ['organizationalRole', 'simpleSecurityObject'], userPassword: SECRET }),
-  entry('ou=people', { objectClass: 'organizationalUnit' }),
-  entry('ou=guests', { objectClass: 'organizationalUnit' }),
-  entry('ou=open', { objectClass: 'organizationalUnit' }),
-  person('uid=Ann,ou=people', 'Ann', {
+export const directoryEntries = [
+  buildEntry('', { objectClass: ['dcObject', 'organization'], dc: 'example', o: 'Example' }),
+  buildEntry('cn=service', { objectClass: ['organizationalRole', 'simpleSecurityObject'], userPassword: SECRET }),
+  buildEntry('ou=people', { objectClass: 'organizationalUnit' }),
+  buildEntry('ou=guests', { objectClass: 'organizationalUnit' }),
+  buildEntry('ou=open', { objectClass: 'organizationalUnit' }),
+  buildPerson('uid=Ann,ou=people', 'Ann', {
     mail: ['Ann@Example.org'],
     displayName: 'Müller-Łukasz, Ann  Kim',
     givenName: 'Ann',
     employeeType: 'admin',
   }),
-  person(O_BRIEN, 'o.brien', { displayName: 'Seán "the" O\'Brien <x> (ext.)' }),
-  person('uid=twin,ou=people', 'twin'),
-  person('uid=twin,ou=guests', 'twin', { mail: 'twin2@example.org' }),
-  person('uid=many,ou=people', 'many', { uid: ['many', 'ann.too'] }),
-  person('uid=nomail,ou=people', 'nomail', { mail: [] }),
-  person('uid=badmail,ou=people', 'badmail', { mail: 'CANARY at example' }),
-  person('uid=CANARY man,ou=people', 'CANARY man', { mail: 'canary@example.org' }),
-  person('uid=noname,ou=people', 'noname', { displayName: [] }),
-  person('uid=nopassword,ou=people', 'nopassword', { userPassword: [] }),
-  person('uid=open,ou=open', 'open'),
-  person('uid=müller,ou=people', 'müller', { mail: 'jürgen@müller.example', userPassword: 'pässwörd' }),
-  person('uid=firstbad,ou=people', 'firstbad', { mail: ['not-an-address', 'good@example.org'] }),
-  person('uid=a.b-c_d\\+e@uni.example,ou=people', 'a.b-c_d+e@uni.example', { mail: 'eppn@example.org' }),
-  person("uid=o'neil,ou=people", "o'neil"),
-  person('uid=long,ou=people', 'long', { displayName: 'N'.repeat(400) }),
-  person('uid=comma,ou=people', 'comma', { displayName: 'Meier, Dr., Hans' }),
-  person('uid=unnamed,ou=people', 'unnamed', { displayName: [], cn: 'Un Named' }),
+  buildPerson(O_BRIEN, 'o.brien', { displayName: 'Seán "the" O\'Brien <x> (ext.)' }),
+  buildPerson('uid=twin,ou=people', 'twin'),
+  buildPerson('uid=twin,ou=guests', 'twin', { mail: 'twin2@example.org' }),
+  buildPerson('uid=many,ou=people', 'many', { uid: ['many', 'ann.too'] }),
+  buildPerson('uid=nomail,ou=people', 'nomail', { mail: [] }),
+  buildPerson('uid=badmail,ou=people', 'badmail', { mail: 'CANARY at example' }),
+  buildPerson('uid=CANARY man,ou=people', 'CANARY man', { mail: 'canary@example.org' }),
+  buildPerson('uid=noname,ou=people', 'noname', { displayName: [] }),
+  buildPerson('uid=nopassword,ou=people', 'nopassword', { userPassword: [] }),
+  buildPerson('uid=open,ou=open', 'open'),
+  buildPerson('uid=müller,ou=people', 'müller', { mail: 'jürgen@müller.example', userPassword: 'pässwörd' }),
+  buildPerson('uid=firstbad,ou=people', 'firstbad', { mail: ['not-an-address', 'good@example.org'] }),
+  buildPerson('uid=a.b-c_d\\+e@uni.example,ou=people', 'a.b-c_d+e@uni.example', { mail: 'eppn@example.org' }),
+  buildPerson("uid=o'neil,ou=people", "o'neil"),
+  buildPerson('uid=long,ou=people', 'long', { displayName: 'N'.repeat(400) }),
+  buildPerson('uid=comma,ou=people', 'comma', { displayName: 'Meier, Dr., Hans' }),
+  buildPerson('uid=unnamed,ou=people', 'unnamed', { displayName: [], cn: 'Un Named' }),
 ].join('\n')
 
 /** Ann, as a login source tells of her. */
-export const ann = {
+export const annIdentity = {
   subject: expect.stringMatching(/^ldap:[\da-f-]{36}$/),
   formerSubject: `ldap:dn uid=Ann,ou=people,${BASE}`,
   username: 'ann',
@@ -70,14 +70,20 @@ export const ann = {
 }
 
 /** Settings of a connection that is not encrypted. */
-export const plain = (port: number) => ({ LDAP_HOST: `ldap://localhost:${port}`, LDAP_ALLOW_PLAIN: 'true' })
-export const startTls = (port: number) => ({ LDAP_HOST: `ldap://localhost:${port}`, LDAP_START_TLS: 'true' })
+export const buildPlainSettings = (port: number) => ({
+  LDAP_HOST: `ldap://localhost:${port}`,
+  LDAP_ALLOW_PLAIN: 'true',
+})
+export const buildStartTlsSettings = (port: number) => ({
+  LDAP_HOST: `ldap://localhost:${port}`,
+  LDAP_START_TLS: 'true',
+})
 
 /** A directory for the tests of one block, and login sources that ask it. */
 export function useDirectory() {
   let slapd: Slapd
   beforeAll(async () => {
-    slapd = await startSlapd(entries)
+    slapd = await startSlapd(directoryEntries)
   })
   afterAll(async () => slapd[Symbol.asyncDispose]())
 
@@ -94,7 +100,7 @@ export function useDirectory() {
   })
 
   async function open(more: Record<string, string> = {}) {
-    const log = keepLog()
+    const log = recordLog()
     const { password } = await openLoginSources(readEnv({ ...settings(), ...more }), log)
     return { source: password!, log }
   }

@@ -1,27 +1,27 @@
 import { expect } from 'vitest'
 import type { TestApp } from '../app.ts'
-import { firstKeys, type TestBrowser } from '../browser.ts'
+import { buildFirstKeys, type TestBrowser } from '../browser.ts'
 
 /** Every entry of every keychain. */
-export const entries = (svc: TestApp) =>
+export const readKeychains = (svc: TestApp) =>
   svc.rows('select user_id, key, key_type, value from user_keychain_values order by user_id, id')
 
 /** Every backup of a passkey. */
-export const backups = (svc: TestApp) =>
+export const readPasskeyBackups = (svc: TestApp) =>
   svc.rows('select user_id, ciphertext, iv, tag from passkey_backups order by user_id')
 
 /** Everybody but the AI user. */
-export const people = (svc: TestApp) =>
+export const readPeople = (svc: TestApp) =>
   svc.rows('select id, username, email, name, role, public_key from users where id > 1')
 
 /** Sends the first keys of whoever has signed in. */
-export const complete = (browser: TestBrowser, keys: unknown = firstKeys()) =>
+export const sendFirstKeys = (browser: TestBrowser, keys: unknown = buildFirstKeys()) =>
   browser.send('POST', '/handshake', { body: keys })
 
 /** Holds that nobody's keys were kept. */
-export async function nothingKept(svc: TestApp): Promise<void> {
-  expect(await entries(svc)).toEqual([])
-  expect(await backups(svc)).toEqual([])
+export async function expectNoKeys(svc: TestApp): Promise<void> {
+  expect(await readKeychains(svc)).toEqual([])
+  expect(await readPasskeyBackups(svc)).toEqual([])
   expect(await svc.rows('select id from users where public_key is not null')).toEqual([])
 }
 

@@ -22,25 +22,26 @@ const candidates = [
 ]
 
 const makers: Record<string, (definition: Definition) => unknown> = {
-  object: ({ shape = {} }) => Object.fromEntries(Object.entries(shape).map(([name, part]) => [name, sampleOf(part)])),
-  array: ({ element }) => [sampleOf(element)],
-  tuple: ({ items = [] }) => items.map(sampleOf),
-  record: ({ valueType }) => ({ a: sampleOf(valueType) }),
-  pipe: ({ out }) => sampleOf(out),
-  union: ({ options = [] }) => sampleOf(options.at(-1)),
+  object: ({ shape = {} }) =>
+    Object.fromEntries(Object.entries(shape).map(([name, part]) => [name, sampleInput(part)])),
+  array: ({ element }) => [sampleInput(element)],
+  tuple: ({ items = [] }) => items.map(sampleInput),
+  record: ({ valueType }) => ({ a: sampleInput(valueType) }),
+  pipe: ({ out }) => sampleInput(out),
+  union: ({ options = [] }) => sampleInput(options.at(-1)),
   lazy: () => ({ a: 'b' }),
   unknown: () => ({ a: 'b' }),
   boolean: () => true,
 }
 
 /** A value that a schema takes as far as its parts tell, with every member that it knows. */
-export function sampleOf(schema: z.ZodType | undefined): unknown {
+export function sampleInput(schema: z.ZodType | undefined): unknown {
   if (!schema) return undefined
   const definition = definitionOf(schema)
   const { type, innerType, entries = {}, values = [] } = definition
   const make = makers[type]
   if (make) return make(definition)
-  if (innerType) return sampleOf(innerType)
+  if (innerType) return sampleInput(innerType)
   const known = [...Object.values(entries), ...values, ...candidates]
   return known.find((candidate) => schema.safeParse(candidate).success) ?? 'a'
 }
@@ -48,26 +49,27 @@ export function sampleOf(schema: z.ZodType | undefined): unknown {
 type Path = readonly string[]
 
 /** Every place in a value, from the whole down to its texts and numbers. */
-export function* placesOf(value: unknown, path: Path = []): Generator<Path> {
+export function* walkPaths(value: unknown, path: Path = []): Generator<Path> {
   yield path
   if (typeof value !== 'object' || value === null) return
-  for (const [name, part] of Object.entries(value)) yield* placesOf(part, [...path, name])
+  for (const [name, part] of Object.entries(value)) yield* walkPaths(part, [...path, name])
 }
 
 /** A value with another in one place. */
-export function withAt(value: unknown, path: Path, odd: unknown): unknown {
+export function replaceAt(value: unknown, path: Path, odd: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return odd
-  if (Array.isArray(value)) return value.map((part, index) => (String(index) === step ? withAt(part, rest, odd) : part))
+  if (Array.isArray(value))
+    return value.map((part, index) => (String(index) === step ? replaceAt(part, rest, odd) : part))
   return Object.fromEntries(
-    Object.entries(value as object).map(([name, part]) => [name, name === step ? withAt(part, rest, odd) : part]),
+    Object.entries(value as object).map(([name, part]) => [name, name === step ? replaceAt(part, rest, odd) : part]),
   )
 }
 
 /** The same with one more member, of this name, in every object. */
-export function withMember(value: unknown, name: string): unknown {
-  if (Array.isArray(value)) return value.map((part) => withMember(part, name))
+export function addMember(value: unknown, name: string): unknown {
+  if (Array.isArray(value)) return value.map((part) => addMember(part, name))
   if (typeof value !== 'object' || value === null) return value
-  const parts = Object.entries(value).map(([key, part]) => [key, withMember(part, name)])
+  const parts = Object.entries(value).map(([key, part]) => [key, addMember(part, name)])
   return Object.fromEntries([...parts, [name, 'x']])
 }

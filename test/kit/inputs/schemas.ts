@@ -29,7 +29,7 @@ export const attackable = procedures.filter(
     !['the host', 'external apps'].includes(access.callers) && inputs.length > 0 && !streams,
 )
 
-const relationOf = (from: Resource, { to, ...relation }: Relation) => ({
+const toRelationSchema = (from: Resource, { to, ...relation }: Relation) => ({
   name: `${from.type} to ${to}`,
   schema: relatedInput({ to, ...relation }, resources.find(({ type }) => type === to) as Resource) as z.ZodType,
 })
@@ -37,7 +37,7 @@ const relationOf = (from: Resource, { to, ...relation }: Relation) => ({
 /** Every schema that an input is judged by, with a name for messages. */
 export const schemas: { name: string; schema: z.ZodType }[] = [
   ...procedures.flatMap(({ name, inputs }) => inputs.map((schema) => ({ name, schema }))),
-  ...resources.flatMap((from) => Object.values(from.relations).map((relation) => relationOf(from, relation))),
+  ...resources.flatMap((from) => Object.values(from.relations).map((relation) => toRelationSchema(from, relation))),
 ]
 
 /** What zod knows of a schema, by its kind; of a schema around others, they are in here. */
@@ -62,7 +62,7 @@ export interface Definition {
 export const definitionOf = (schema: z.ZodType) => schema._zod.def as unknown as Definition
 
 /** The schemas directly within another, each with the step that leads there. Free JSON has no parts of its own. */
-function partsOf(schema: z.ZodType): [step: string, part: z.ZodType][] {
+function listParts(schema: z.ZodType): [step: string, part: z.ZodType][] {
   const { shape = {}, options = [], items = [], ...def } = definitionOf(schema)
   if (def.type === 'lazy') return []
   const wrapped = [def.innerType, def.in, def.out, ...options].flatMap((part) => (part ? [part] : []))
@@ -76,15 +76,15 @@ function partsOf(schema: z.ZodType): [step: string, part: z.ZodType][] {
 }
 
 /** Every schema in another, itself first, with the path to it. */
-export function* nodesOf(schema: z.ZodType, path = ''): Generator<{ path: string; schema: z.ZodType }> {
+export function* walkSchema(schema: z.ZodType, path = ''): Generator<{ path: string; schema: z.ZodType }> {
   yield { path, schema }
-  for (const [step, part] of partsOf(schema)) yield* nodesOf(part, path + step)
+  for (const [step, part] of listParts(schema)) yield* walkSchema(part, path + step)
 }
 
 /** The members that the object of an input knows; some word for where it is none. */
-export function namesOf({ inputs }: Pick<TestedProcedure, 'inputs'>): string[] {
+export function listMemberNames({ inputs }: Pick<TestedProcedure, 'inputs'>): string[] {
   const names = inputs.flatMap((schema) => {
-    const object = [...nodesOf(schema)].find(({ schema }) => definitionOf(schema).type === 'object')
+    const object = [...walkSchema(schema)].find(({ schema }) => definitionOf(schema).type === 'object')
     return Object.keys((object && definitionOf(object.schema).shape) ?? {})
   })
   return names.length > 0 ? names : ['x']

@@ -5,7 +5,7 @@ import { createDrain } from '../../../server/http/drain.ts'
 import type { TestApp } from '../app.ts'
 
 /** Method and path of every route of a service, as the server itself lists them. */
-export async function allRoutes(svc: TestApp): Promise<[method: string, path: string][]> {
+export async function listRoutes(svc: TestApp): Promise<[method: string, path: string][]> {
   const app = await buildApp({
     ...svc,
     log: svc.services.log as never,

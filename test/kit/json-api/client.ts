@@ -1,4 +1,4 @@
-import { configFor } from '../ai/provider.ts'
+import { writeConfig } from '../ai/provider.ts'
 import { startApp, type TestApp } from '../app.ts'
 
 export const base = '/api/svc/v1'
@@ -61,7 +61,7 @@ export function clientOf(svc: Pick<TestApp, 'send'>, token?: string, root = base
 }
 
 /** A relation to one or to many, as a body has it. */
-export const to = (type: string, id: string | number) => ({ data: { type, id: String(id) } })
+export const toOne = (type: string, id: string | number) => ({ data: { type, id: String(id) } })
 export const toMany = (type: string, ids: readonly (string | number)[]) => ({
   data: ids.map((id) => ({ type, id: String(id) })),
 })
@@ -71,7 +71,7 @@ export const pointersOf = ({ errors }: Answer) => errors.map(({ source }) => sou
 
 /** The service without any model, and people to call it: everybody's token is good for all that may be asked here. */
 export async function startJsonApi(settings: Record<string, string> = {}) {
-  const empty = await configFor('', {})
+  const empty = await writeConfig('', {})
   await empty.write({ providers: [] })
   const svc = await startApp({ AI_CONFIG: empty.file, ...settings }).finally(() => empty[Symbol.asyncDispose]())
   return Object.assign(svc, await addPeople(svc))
@@ -128,7 +128,11 @@ export async function addCatalogue({ admin, rows }: JsonApiApp): Promise<Catalog
     off: await addProvider('off', false),
   }
   const addModel = (modelId: string, of: string, usageTypes: string[], active = true) =>
-    add('ai-models', { modelId, label: `Label ${modelId}`, usageTypes, active }, { provider: to('ai-providers', of) })
+    add(
+      'ai-models',
+      { modelId, label: `Label ${modelId}`, usageTypes, active },
+      { provider: toOne('ai-providers', of) },
+    )
   const model = {
     external: await addModel('external', provider.open, ['main', 'external']),
     main: await addModel('main', provider.open, ['main']),
@@ -162,4 +166,10 @@ export async function addCatalogue({ admin, rows }: JsonApiApp): Promise<Catalog
   }
   await rows('insert into ai_model_tools (model_id, tool_id) values ($1, $2)', [model.main, tool.loose])
   return { provider, model, tool, server }
+}
+
+/** Deletes providers, models, tools and their servers, so that the next test of a shared service begins with none. */
+export async function emptyCatalogue(svc: TestApp): Promise<void> {
+  for (const table of ['system_models', 'ai_models', 'ai_tools', 'mcp_servers']) await svc.rows(`delete from ${table}`)
+  await svc.changeCatalogue('delete from ai_providers')
 }

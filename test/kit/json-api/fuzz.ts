@@ -47,7 +47,7 @@ const id = fc.oneof(
 )
 
 /** As a form would send it; what is half a character cannot be. */
-export const encode = (text: string) => encodeURIComponent(text.toWellFormed())
+export const encodeParameter = (text: string) => encodeURIComponent(text.toWellFormed())
 
 const parameterName = fc.oneof(
   fc.constantFrom(
@@ -86,7 +86,7 @@ const parameterValue = fc.oneof(
 )
 const structured = fc
   .array(fc.tuple(parameterName, parameterValue), { maxLength: 4 })
-  .map((pairs) => pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&'))
+  .map((pairs) => pairs.map(([name, value]) => `${encodeParameter(name)}=${encodeParameter(value)}`).join('&'))
 const visible = fc.integer({ min: 33, max: 126 }).map((code) => String.fromCharCode(code))
 const rubbish = fc.oneof(
   fc.string({ unit: visible, maxLength: 60 }),
@@ -96,7 +96,7 @@ const rubbish = fc.oneof(
 const wholeNumber = fc.integer({ min: 1, max: 100 }).map(String)
 
 /** What the address does take. */
-function fitting({ method, answers, resource, relation }: Route) {
+function anyFittingQuery({ method, answers, resource, relation }: Route) {
   const target = resources.find(({ type }) => type === relation?.of.to) ?? resource
   const isList = method === 'GET' && (relation ? relation.of.many : answers === 'page')
   const chosen = (words: readonly string[]) =>
@@ -119,13 +119,13 @@ function fitting({ method, answers, resource, relation }: Route) {
   )
 }
 
-const searchFor = (route: Route) =>
+const anyQuery = (route: Route) =>
   fc.oneof(
     {
       weight: 6,
-      arbitrary: fitting(route).map((wanted) =>
+      arbitrary: anyFittingQuery(route).map((wanted) =>
         Object.entries(wanted)
-          .map(([name, value]) => `${encode(name)}=${encode(value)}`)
+          .map(([name, value]) => `${encodeParameter(name)}=${encodeParameter(value)}`)
           .join('&'),
       ),
     },
@@ -160,7 +160,7 @@ const sound: Record<string, { attributes: object; relationships?: object }> = {
   'system-prompts': { attributes: { promptType: 'default', locale: 'en_US', prompt: 'Be kind' } },
 }
 
-function documentFor({ method, resource, answers, relation }: Route, ownId: string) {
+function anyDocument({ method, resource, answers, relation }: Route, ownId: string) {
   const { type, attributes, relations } = resource
   if (answers === 'linkage') {
     const members = fc.array(fc.record({ type: fc.constant(relation?.of.to), id }), { maxLength: 4 })
@@ -188,9 +188,9 @@ function documentFor({ method, resource, answers, relation }: Route, ownId: stri
   return fc.record({ data: fc.oneof({ weight: 3, arbitrary: sent }, { weight: 1, arbitrary: unlikely }) })
 }
 
-const bodyFor = (route: Route, ownId: string) =>
+const anyBody = (route: Route, ownId: string) =>
   fc.oneof(
-    { weight: 8, arbitrary: documentFor(route, ownId).map((document) => JSON.stringify(document)) },
+    { weight: 8, arbitrary: anyDocument(route, ownId).map((document) => JSON.stringify(document)) },
     { weight: 2, arbitrary: json.map((value) => JSON.stringify(value) ?? '') },
     {
       weight: 1,
@@ -204,16 +204,16 @@ const headerText = fc.string({
   unit: fc.integer({ min: 32, max: 126 }).map((code) => String.fromCharCode(code)),
   maxLength: 30,
 })
-const header = (weight: number, common: string) =>
+const anyHeader = (weight: number, common: string) =>
   fc.oneof({ weight, arbitrary: fc.constant(common) }, { weight: 1, arbitrary: headerText })
 const someHeaders = fc.record(
   {
-    'if-match': header(1, '*'),
-    'if-none-match': header(1, 'W/"x", "y"'),
-    'idempotency-key': header(1, 'key'),
-    'x-app-locale': header(1, 'de_DE'),
-    'accept-language': header(1, 'de;q=0.9'),
-    cookie: header(1, 'locale=de_DE'),
+    'if-match': anyHeader(1, '*'),
+    'if-none-match': anyHeader(1, 'W/"x", "y"'),
+    'idempotency-key': anyHeader(1, 'key'),
+    'x-app-locale': anyHeader(1, 'de_DE'),
+    'accept-language': anyHeader(1, 'de;q=0.9'),
+    cookie: anyHeader(1, 'locale=de_DE'),
   },
   { requiredKeys: [] },
 )
@@ -221,5 +221,5 @@ const someHeaders = fc.record(
 const headers = fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: someHeaders })
 
 /** Any request to a route: the id in its address, its query, its body, its headers. */
-export const requestTo = (route: Route) =>
-  id.chain((ownId) => fc.tuple(fc.constant(ownId), searchFor(route), bodyFor(route, ownId), headers))
+export const anyRequest = (route: Route) =>
+  id.chain((ownId) => fc.tuple(fc.constant(ownId), anyQuery(route), anyBody(route, ownId), headers))

@@ -9,7 +9,7 @@ import { createContext } from '../../../routers/core/context.ts'
 import type { Resource } from '../../../routers/resource/declare.ts'
 import type { TestApp } from '../app.ts'
 
-interface Served {
+interface ServeOptions {
   router: AnyTRPCRouter
   resources: readonly Resource[]
   members?: Members
@@ -17,7 +17,7 @@ interface Served {
 }
 
 /** The JSON:API of a service, served once more with other types or other names of members. */
-export async function serveJsonApi(svc: TestApp, { services = svc.services, ...options }: Served) {
+export async function serveJsonApi(svc: TestApp, { services = svc.services, ...options }: ServeOptions) {
   const server = fastify()
   const { basePath } = server.decorate('names', wireNames('svc')).names
   await server.register(jsonApi, {

@@ -20,7 +20,7 @@ export async function startEverything(transport: 'http' | 'sse') {
   const mode = transport === 'http' ? 'streamableHttp' : 'sse'
   const server = spawn(process.execPath, ['--import', preload, main, mode], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(server, 'exit')
-  const port = await portIn(server.stderr)
+  const port = await readPort(server.stderr)
   return {
     url: `http://127.0.0.1:${port}/${transport === 'http' ? 'mcp' : 'sse'}`,
     async [Symbol.asyncDispose]() {
@@ -30,7 +30,7 @@ export async function startEverything(transport: 'http' | 'sse') {
   }
 }
 
-async function portIn(output: NodeJS.ReadableStream): Promise<string> {
+async function readPort(output: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface(output)) {
     const port = /^listening at (\d+)$/.exec(line)?.[1]
     // What it says from now on must not fill the pipe.

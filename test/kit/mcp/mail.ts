@@ -1,32 +1,32 @@
 import OpenAI from 'openai'
-import { callsTool, configFor, startProvider } from '../ai/provider.ts'
+import { callsTool, startProvider, writeConfig } from '../ai/provider.ts'
 import { startApp, type TestApp } from '../app.ts'
-import { startToolServer } from './hostile.ts'
+import { startToolServer } from './tool-server.ts'
 
 export type Input = OpenAI.Responses.ResponseInput
 type Response = OpenAI.Responses.Response
 
-export const hello: Input = [{ role: 'user', content: 'Hello' }]
+export const HELLO: Input = [{ role: 'user', content: 'Hello' }]
 
-export const ask = (client: OpenAI, input: Input, more: object = {}): Promise<Response> =>
+export const createResponse = (client: OpenAI, input: Input, more: object = {}): Promise<Response> =>
   client.responses.create({ model: 'mock-1', input, ...more, stream: false })
 
 /** What was said so far, and what a response adds to it. */
-export const after = (input: Input, { output }: Response): Input => [...input, ...(output as Input)]
+export const appendOutput = (input: Input, { output }: Response): Input => [...input, ...(output as Input)]
 
-export function questionsIn({ output }: Response) {
+export function findApprovalRequests({ output }: Response) {
   return output.filter((item) => item.type === 'mcp_approval_request')
 }
 
-export function questionIn(response: Response) {
-  const [question, ...others] = questionsIn(response)
+export function findApprovalRequest(response: Response) {
+  const [question, ...others] = findApprovalRequests(response)
   if (!question || others.length > 0) throw new Error('not one question')
   return question
 }
 
 /** The answer to each question of a response. */
-export const word = (response: Response, approve: boolean, reason?: string): Input =>
-  questionsIn(response).map(({ id }) => ({
+export const buildApprovals = (response: Response, approve: boolean, reason?: string): Input =>
+  findApprovalRequests(response).map(({ id }) => ({
     ...{ type: 'mcp_approval_response', approval_request_id: id, approve, ...(reason && { reason }) },
   }))
 
@@ -44,7 +44,7 @@ export async function startMail(adapter = 'openai-compatible') {
       { id: 'mock-2', external: true },
     ]
     const provider = { adapter, models, circuit: { failures: 1_000_000 } }
-    const config = resources.use(await configFor(upstream.url, { provider, more: { mcpServers } }))
+    const config = resources.use(await writeConfig(upstream.url, { provider, more: { mcpServers } }))
     const started = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
     await started.host.mcp.sync()
     const [known] = await started.host.mcp.tools()
@@ -63,18 +63,18 @@ export async function startMail(adapter = 'openai-compatible') {
     calls: () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments),
 
     /** The last that the model was told. */
-    told: () => upstream.asked.at(-1)?.body.messages.at(-1),
+    lastModelMessage: () => upstream.requests.at(-1)?.body.messages.at(-1),
 
     /** The conversation up to a question with yes for an answer. */
-    async allowed(client = ada) {
-      const asked = await ask(client, hello)
-      return { asked, input: [...after(hello, asked), ...word(asked, true)] }
+    async buildApprovedInput(client = ada) {
+      const asked = await createResponse(client, HELLO)
+      return { asked, input: [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)] }
     },
 
     reset() {
       server.seen.length = 0
       server.behave = undefined
-      upstream.asked.length = 0
+      upstream.requests.length = 0
       upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
     },
 

@@ -19,7 +19,7 @@ export async function startSite(host: string, paths: Record<string, RequestListe
     url: `http://${host}:${taken}`,
     port: taken,
     /** Paths in the order in which they were asked for. */
-    asked,
+    requestedPaths: asked,
     /** What answers each path; more may be added. */
     paths,
     async [Symbol.asyncDispose]() {
@@ -30,13 +30,13 @@ export async function startSite(host: string, paths: Record<string, RequestListe
 }
 
 /** Answers with a page. */
-export const page =
+export const sendsPage =
   (html: string | Uint8Array, headers: Record<string, string> = {}): RequestListener =>
   (_, response) =>
     void response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(html)
 
 /** Sends the client elsewhere. */
-export const redirectTo =
+export const redirectsTo =
   (location: string, status = 302): RequestListener =>
   (_, response) =>
     void response.writeHead(status, { location }).end()

@@ -5,6 +5,7 @@ import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse }
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
 
 type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void
@@ -46,4 +47,11 @@ export async function startTlsServer(answer: Answer) {
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Lets everything in this process, `fetch` too, trust an authority until the end of the block. */
+export async function trustAuthority(caFile: string): Promise<Disposable> {
+  const usual = getCACertificates('default')
+  setDefaultCACertificates([...usual, await readFile(caFile, 'utf8')])
+  return { [Symbol.dispose]: () => setDefaultCACertificates(usual) }
 }

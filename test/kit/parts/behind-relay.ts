@@ -61,13 +61,13 @@ export async function startBehindRelay() {
 
 export type BehindRelay = Awaited<ReturnType<typeof startBehindRelay>>
 
-export const nameOf = ({ method, path }: Call) => `${method} ${path}`
+export const describeCall = ({ method, path }: Call) => `${method} ${path}`
 
 const isJsonApi = ({ path }: Call) => path.startsWith(base)
 const isHealth = ({ path }: Call) => path.startsWith('/health')
 
 /** What an answer says by the error shape of its surface, where it is a 503; else undefined. */
-export function problemOf(call: Call, { status, text }: Answer): string | undefined {
+export function readProblem(call: Call, { status, text }: Answer): string | undefined {
   if (status !== 503) return undefined
   if (isHealth(call)) return 'unavailable'
   const body = JSON.parse(text)

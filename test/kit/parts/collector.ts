@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { textOf } from '../ai/provider.ts'
+import { readBody } from '../ai/provider.ts'
 
 type Value = { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean }
 type Attributes = { key: string; value: Value }[]
@@ -37,7 +37,7 @@ export async function startCollector() {
     answer: (response: ServerResponse, _path?: string): void => void response.writeHead(200).end('{}'),
   }
   const http = createServer(async (request, response) => {
-    const text = await textOf(request)
+    const text = await readBody(request)
     collector.sent.push({ path: request.url ?? '', authorization: request.headers.authorization, text })
     collector.answer(response, request.url)
   })

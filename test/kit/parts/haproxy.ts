@@ -5,23 +5,23 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 
 const HAPROXY = '/usr/sbin/haproxy'
 
 /** A load balancer that asks each replica whether it is ready, and tries nothing twice. */
 export async function startHaproxy(ports: readonly number[]) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-haproxy-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const socket = join(folder, 'admin.sock')
-  await writeFile(join(folder, 'haproxy.cfg'), configuration(port, socket, ports))
+  await writeFile(join(folder, 'haproxy.cfg'), buildConfig(port, socket, ports))
   const balancer = spawn(HAPROXY, ['-db', '-f', join(folder, 'haproxy.cfg')], { stdio: 'ignore' })
   const ended = once(balancer, 'close')
   return {
     url: `http://127.0.0.1:${port}`,
     /** How many replicas get requests now. */
     async up(): Promise<number> {
-      const states = await ask(socket, 'show stat')
+      const states = await runAdminCommand(socket, 'show stat')
       return states.split('\n').filter((line) => /^replicas,replica\d+,.*,UP,/.test(line)).length
     },
     async [Symbol.asyncDispose]() {
@@ -32,7 +32,7 @@ export async function startHaproxy(ports: readonly number[]) {
   }
 }
 
-const configuration = (port: number, socket: string, replicas: readonly number[]) => `
+const buildConfig = (port: number, socket: string, replicas: readonly number[]) => `
 global
   stats socket ${socket} mode 600 level user
 defaults
@@ -54,7 +54,7 @@ backend replicas
 ${replicas.map((replica, index) => `  server replica${index} 127.0.0.1:${replica}`).join('\n')}
 `
 
-async function ask(socket: string, command: string): Promise<string> {
+async function runAdminCommand(socket: string, command: string): Promise<string> {
   const connection = createConnection(socket)
   connection.end(`${command}\n`)
   return text(connection).catch(() => '')

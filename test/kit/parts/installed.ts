@@ -31,18 +31,18 @@ export const chromiumPath = programPath(chromium) ?? chromium
 
 export type Part = keyof typeof parts
 
-const isThere = (part: Part) => parts[part].programs.every((program) => programPath(program) !== undefined)
+const isInstalled = (part: Part) => parts[part].programs.every((program) => programPath(program) !== undefined)
 
 /** Whether tests that need a part must be skipped. In CI nothing is skipped: there a missing part is an error. */
 export function isMissing(part: Part): boolean {
-  if (isThere(part)) return false
+  if (isInstalled(part)) return false
   if (process.env['CI']) throw new Error(`${part} is not installed, and in CI nothing is skipped.`)
   return true
 }
 
 /** What a person should know at the end of a run that could not test everything. */
 export function missingPartsNote(): string | undefined {
-  const missing = (Object.keys(parts) as Part[]).filter((part) => !isThere(part))
+  const missing = (Object.keys(parts) as Part[]).filter((part) => !isInstalled(part))
   if (missing.length === 0) return undefined
   const packages = missing.flatMap((part) => parts[part].packages)
   return `Skipped for want of: ${missing.join(', ')} (apt-get install ${packages.join(' ')})`

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 
 export interface OidcProvider extends AsyncDisposable {
   issuer: string
@@ -10,7 +10,7 @@ export interface OidcProvider extends AsyncDisposable {
 
 /** A real OpenID provider in a process of its own, whose clients live at `svcUrl`. */
 export async function startOidcProvider(svcUrl: string, settings: Record<string, string> = {}): Promise<OidcProvider> {
-  const port = Number(settings['PORT'] ?? (await freePort()))
+  const port = Number(settings['PORT'] ?? (await findFreePort()))
   const env = { ...process.env, PORT: `${port}`, SVC_URL: svcUrl, ...settings }
   const provider: ChildProcess = fork(new URL('./oidc-provider.ts', import.meta.url), {
     env,
@@ -31,7 +31,7 @@ export async function startOidcProvider(svcUrl: string, settings: Record<string,
 }
 
 /** As much of a browser as a sign-in needs: cookies, redirects, forms. */
-export function openBrowser() {
+export function openOidcBrowser() {
   const cookies = new Map<string, string>()
 
   async function load(url: string, form?: Record<string, string>) {
@@ -62,8 +62,8 @@ export function openBrowser() {
     async signIn(url: string, home: string, login: string): Promise<string> {
       let place = await go(url, home)
       while (!place.url.startsWith(home)) {
-        const prompt = fieldOf(place.page, 'prompt')
-        place = await go(actionOf(place), home, { prompt, login, password: 'any' })
+        const prompt = readField(place.page, 'prompt')
+        place = await go(readAction(place), home, { prompt, login, password: 'any' })
       }
       return place.url
     },
@@ -75,15 +75,15 @@ export function openBrowser() {
     /** Confirms to sign out. */
     async signOut(url: string, home: string): Promise<string> {
       const place = await go(url, home)
-      return (await go(actionOf(place), home, { xsrf: fieldOf(place.page, 'xsrf'), logout: 'yes' })).url
+      return (await go(readAction(place), home, { xsrf: readField(place.page, 'xsrf'), logout: 'yes' })).url
     },
   }
 }
 
-const actionOf = ({ page, url }: { page: string; url: string }) => {
+const readAction = ({ page, url }: { page: string; url: string }) => {
   const [, action] = /<form[^>]* action="([^"]+)"/.exec(page) ?? []
   if (!action) throw new Error(`No form at ${url}: ${page.slice(0, 500)}`)
   return new URL(action, url).href
 }
 
-const fieldOf = (page: string, name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? ''
+const readField = (page: string, name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? ''

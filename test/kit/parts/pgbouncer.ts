@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { vi } from 'vitest'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 import { openClient } from '../postgres-client.ts'
 import { programPath } from './installed.ts'
 
@@ -12,7 +12,7 @@ import { programPath } from './installed.ts'
 export async function startPgbouncer(databaseUrl: string, connectQuery: string) {
   const url = new URL(databaseUrl)
   const folder = await mkdtemp(join(tmpdir(), 'svc-pgbouncer-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const users = join(folder, 'users')
   await writeFile(users, `"${url.username}" "${decodeURIComponent(url.password)}"\n`)
   await writeFile(

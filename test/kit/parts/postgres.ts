@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 import { type Client, openClient } from '../postgres-client.ts'
 import { programPath } from './installed.ts'
 
@@ -17,15 +17,15 @@ export async function startPostgres(user: string, password: string, database: st
   const data = join(folder, 'data')
   const passwordFile = join(folder, 'password')
   await writeFile(passwordFile, password)
-  const owner = unprivileged()
+  const owner = findOwner()
   if (owner) for (const path of [folder, passwordFile]) await chown(path, owner.uid, owner.gid)
   const flags = ['-D', data, '-U', user, '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--pwfile', passwordFile]
-  await run(program('initdb'), flags, { ...owner, cwd: folder })
-  const port = await freePort()
+  await run(findProgram('initdb'), flags, { ...owner, cwd: folder })
+  const port = await findFreePort()
   const options = ['-D', data, '-p', `${port}`, '-h', '127.0.0.1', '-k', '', '-F', '-N', '200']
-  const server = spawn(program('postgres'), options, { ...owner, cwd: folder, stdio: 'ignore' })
+  const server = spawn(findProgram('postgres'), options, { ...owner, cwd: folder, stdio: 'ignore' })
   const ended = once(server, 'exit')
-  await using admin = await connected(`postgresql://${user}:${password}@127.0.0.1:${port}/postgres`)
+  await using admin = await connectWithRetry(`postgresql://${user}:${password}@127.0.0.1:${port}/postgres`)
   await admin.query(`create database ${database}`)
   return {
     /** Host and port. */
@@ -38,16 +38,16 @@ export async function startPostgres(user: string, password: string, database: st
   }
 }
 
-const program = (name: string) => programPath(name) ?? name
+const findProgram = (name: string) => programPath(name) ?? name
 
 /** PostgreSQL refuses to run as root. */
-function unprivileged(): { uid: number; gid: number } | undefined {
+function findOwner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const idOf = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
-async function connected(url: string): Promise<Client> {
+async function connectWithRetry(url: string): Promise<Client> {
   for (let tries = 0; ; tries++) {
     try {
       return await openClient(url)

@@ -1,11 +1,14 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
+import { findFreePort } from '../free-port.ts'
 
 /** A database of the shared Redis for one test file alone, by a number of its own. */
-export const ownDatabase = (number: number) => `${inject('redisUrl')}/${number}`
+export const redisDatabaseUrl = (number: number) => `${inject('redisUrl')}/${number}`
 
 /** Leaves nothing in a database of Redis. */
-export async function emptyOut(url: string): Promise<void> {
+export async function flushRedis(url: string): Promise<void> {
   const redis = new Redis(url)
   await redis.flushdb().finally(() => redis.disconnect())
 }
@@ -23,4 +26,22 @@ export async function watchRedis(url: string) {
       redis.disconnect()
     },
   }
+}
+
+/** A Redis that a test may stop and start again, at the same address. It forgets everything each time. */
+export async function startOwnRedis() {
+  const port = await findFreePort()
+  let server: ChildProcess | undefined
+  const start = async () => {
+    server = spawn('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--save', ''], { stdio: 'ignore' })
+    await once(server, 'spawn')
+  }
+  const stop = async () => {
+    const ended = server && once(server, 'close')
+    server?.kill('SIGKILL')
+    await ended
+    server = undefined
+  }
+  await start()
+  return { url: `redis://127.0.0.1:${port}`, start, stop, [Symbol.asyncDispose]: stop }
 }

@@ -5,14 +5,14 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 
 const BUCKET = 'files'
 const PROGRAM = createRequire(import.meta.url).resolve('s3rver/bin/s3rver.js')
 
 /** A server of the S3 protocol in a process of its own, with an empty bucket. It keeps what it has when started anew. */
 export async function startS3() {
-  const [port, directory] = [await freePort(), await mkdtemp(join(tmpdir(), 'svc-s3-'))]
+  const [port, directory] = [await findFreePort(), await mkdtemp(join(tmpdir(), 'svc-s3-'))]
   let server: ChildProcess | undefined
   const start = async () => {
     const place = ['--directory', directory, '--address', '127.0.0.1', '--port', `${port}`]

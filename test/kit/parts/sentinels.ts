@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { vi } from 'vitest'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 import { makeCertificate } from '../net/tls-server.ts'
 
 const PASSWORD = 'word of the stores'
@@ -49,10 +49,10 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
     servers.delete(port)
   }
   const words = [`requirepass "${PASSWORD}"`, `masterauth "${PASSWORD}"`, 'save ""', `dbfilename none`]
-  const [first, ...others] = [await freePort(), await freePort(), await freePort()]
+  const [first, ...others] = [await findFreePort(), await findFreePort(), await findFreePort()]
   await start(first as number, words)
   for (const port of others) await start(port, [...words, `replicaof 127.0.0.1 ${first}`])
-  const sentinels = [await freePort(), await freePort(), await freePort()]
+  const sentinels = [await findFreePort(), await findFreePort(), await findFreePort()]
   for (const port of sentinels)
     await start(
       port,

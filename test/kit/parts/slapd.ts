@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort } from '../free-port.ts'
+import { findFreePort } from '../free-port.ts'
 
 const run = promisify(execFile)
 
@@ -27,16 +27,16 @@ export interface Slapd extends AsyncDisposable {
 /** An OpenLDAP server with entries of its own, on free ports of this machine. */
 export async function startSlapd(ldif: string): Promise<Slapd> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-slapd-'))
-  const [port, securePort] = [await freePort(), await freePort()]
+  const [port, securePort] = [await findFreePort(), await findFreePort()]
   await mkdir(join(folder, 'data'))
   await makeCertificates(folder)
-  await writeFile(join(folder, 'slapd.conf'), configuration(folder))
+  await writeFile(join(folder, 'slapd.conf'), buildConfig(folder))
   await writeFile(join(folder, 'entries.ldif'), ldif)
   await run('/usr/sbin/slapadd', ['-f', join(folder, 'slapd.conf'), '-l', join(folder, 'entries.ldif')])
   const addresses = `ldap://127.0.0.1:${port} ldaps://127.0.0.1:${securePort}`
   const server = spawn(SLAPD, ['-f', join(folder, 'slapd.conf'), '-h', addresses, '-d', '0'], { stdio: 'ignore' })
-  await untilListening(port)
-  await untilListening(securePort)
+  await waitUntilListening(port)
+  await waitUntilListening(securePort)
   return {
     port,
     securePort,
@@ -51,7 +51,7 @@ export async function startSlapd(ldif: string): Promise<Slapd> {
 }
 
 /** A server as open as they come: it takes a bind without a password for a login as nobody. */
-const configuration = (folder: string) => `
+const buildConfig = (folder: string) => `
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
@@ -91,7 +91,7 @@ async function makeCertificates(folder: string): Promise<void> {
   )
 }
 
-async function untilListening(port: number): Promise<void> {
+async function waitUntilListening(port: number): Promise<void> {
   for (let tries = 0; tries < 1200; tries++) {
     const socket = connect(port, '127.0.0.1')
     const answers = await new Promise<boolean>((done) => {

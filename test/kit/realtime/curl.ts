@@ -25,7 +25,7 @@ export function runCurl(command: string, { url, token, room = '1' }: CurlOptions
     said.text += piece
   })
   return {
-    said,
+    output: said,
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'close')
       child.kill()

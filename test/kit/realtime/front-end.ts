@@ -28,9 +28,9 @@ export type RoomSight = Record<string, unknown>
 export class FrontEnd {
   sight = new Map<string, unknown>()
   /** The numbers of all changes that its transport told, as often as it did. */
-  readonly told: number[] = []
+  readonly receivedSeqs: number[] = []
   /** The numbers of all changes that it applied, whether they were told or read behind a hole. */
-  readonly applied: number[] = []
+  readonly appliedSeqs: number[] = []
   endedBy: string | undefined
   /** How often it read everything. */
   reads = 0
@@ -76,7 +76,7 @@ export class FrontEnd {
           subscribed: (position) => listener.subscribed(position),
           ended: (reason) => listener.ended(reason),
           changed: (position, change) => {
-            this.told.push(change.seq)
+            this.receivedSeqs.push(change.seq)
             listener.changed(position, change)
           },
         }),
@@ -90,14 +90,14 @@ export class FrontEnd {
 
   async #apply(change: Change, signal: AbortSignal): Promise<void> {
     await this.#show(change, signal)
-    this.applied.push(change.seq)
+    this.appliedSeqs.push(change.seq)
   }
 
   async #show({ kind, subject }: Change, signal: AbortSignal): Promise<void> {
     const [type = ''] = kind.split('.')
     if (type === 'rooms') return
     const key = `${type}/${subject}`
-    const { status, body } = await ask(this.#options, `/${key}`, signal)
+    const { status, body } = await fetchJson(this.#options, `/${key}`, signal)
     const [attributes] = status === 200 ? [body.data].flat().map((one) => one.attributes) : []
     if (attributes && attributes['state'] !== 'removed') this.sight.set(key, attributes)
     else this.sight.delete(key)
@@ -115,7 +115,7 @@ export async function readRoom(options: FrontEndOptions, signal?: AbortSignal): 
   for (const list of ['members', 'messages'])
     for (let page = 1, last = 1; page <= last; page++) {
       const path = `/rooms/${options.room}/${list}?page[size]=200&page[number]=${page}`
-      const { status, body } = await ask(options, path, signal)
+      const { status, body } = await fetchJson(options, path, signal)
       if (status !== 200) throw new Error(`${path}: ${status}`)
       for (const { type, id, attributes } of body.data) sight.set(`${type}/${id}`, attributes)
       last = body.meta.page.lastPage
@@ -123,7 +123,7 @@ export async function readRoom(options: FrontEndOptions, signal?: AbortSignal): 
   return sight
 }
 
-async function ask({ url, token }: FrontEndOptions, path: string, stopped?: AbortSignal) {
+async function fetchJson({ url, token }: FrontEndOptions, path: string, stopped?: AbortSignal) {
   const headers = { authorization: `Bearer ${token}` }
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
   const signal = stopped ? AbortSignal.any([stopped, timeout]) : timeout

@@ -1,3 +1,4 @@
+import Echo from 'laravel-echo'
 import module, { type Channel, type Options } from 'pusher-js'
 import { expect } from 'vitest'
 
@@ -6,7 +7,7 @@ const Pusher = module as unknown as typeof module.default
 
 const SLOW = { timeout: 30_000, interval: 10 }
 
-interface Heard {
+interface ReceivedEvent {
   channel: string
   event: string
   data: Record<string, unknown>
@@ -43,7 +44,7 @@ export function openPusher(url: string, given: PusherOptions = {}) {
     },
   }
   const pusher = new Pusher(key, options)
-  const heard: Heard[] = []
+  const heard: ReceivedEvent[] = []
   const errors: unknown[] = []
   pusher.connection.bind('error', (error: unknown) => errors.push(error))
 
@@ -71,4 +72,32 @@ export function openPusher(url: string, given: PusherOptions = {}) {
     },
     [Symbol.dispose]: () => pusher.disconnect(),
   }
+}
+
+/** The connection details of the `transfer` block. */
+export interface Websocket {
+  key: string
+  host: string
+  port: number
+  forceTls: boolean
+  path: string
+}
+
+/** laravel-echo as front ends set it up: everything that is not here is its default. */
+export function openEcho(url: string, websocket: Websocket, token: string) {
+  const echo = new Echo<'reverb'>({
+    broadcaster: 'reverb',
+    Pusher: module,
+    key: websocket.key,
+    wsHost: websocket.host,
+    wsPath: websocket.path,
+    wsPort: websocket.port,
+    wssPort: websocket.port,
+    forceTLS: websocket.forceTls,
+    enabledTransports: ['ws', 'wss'],
+    // In a browser the page says where it is and who is signed in.
+    authEndpoint: `${url}/api/broadcasting/auth`,
+    bearerToken: token,
+  })
+  return { echo, [Symbol.dispose]: () => echo.disconnect() }
 }

@@ -4,7 +4,7 @@ import type * as browser from '../../../facades/web/browser/crypto.ts'
 type NewPusher = new (key: string, options: object) => live.PusherClient
 
 /** What a window is given from outside. */
-export interface WindowGiven {
+export interface WindowOptions {
   url: string
   token: string
   passkey: string
@@ -29,7 +29,7 @@ export async function openRoomWindow(
   web: typeof browser,
   { follow, overPusher, roomStream }: typeof live,
   Pusher: NewPusher,
-  { url, token, passkey, salts }: WindowGiven,
+  { url, token, passkey, salts }: WindowOptions,
 ) {
   const headers = { authorization: `Bearer ${token}` }
   const call = async <T = Answer>(method: string, path: string, body?: object): Promise<T> => {

@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
-import { configFor, startProvider } from '../ai/provider.ts'
+import { startProvider, writeConfig } from '../ai/provider.ts'
 import { startApp } from '../app.ts'
 import type { clientOf } from '../json-api/client.ts'
-import { SLOW } from '../started.ts'
-import { newRoom, type RoomPerson } from './messages.ts'
+import { SLOW } from '../service-client.ts'
+import { createRoom, type RoomPerson } from './messages.ts'
 
 /** The AI key of a room as browsers derive it is 32 bytes; these are some. */
 export const KEY = Buffer.alloc(32, 7).toString('base64')
@@ -13,7 +13,7 @@ export const KEY = Buffer.alloc(32, 7).toString('base64')
 export async function startRoomAi(settings: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider())
-  const config = resources.use(await configFor(provider.url, { model: { input: ['text', 'image'] } }))
+  const config = resources.use(await writeConfig(provider.url, { model: { input: ['text', 'image'] } }))
   const svc = resources.use(
     await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true', ...settings }),
   )
@@ -26,8 +26,8 @@ export type RoomAiApp = Awaited<ReturnType<typeof startRoomAi>>
 type Role = 'admin' | 'editor' | 'viewer'
 
 /** A room with people whose tokens are good for asking, and what they do in it. */
-export async function roomWithAi<const R extends Role>({ svc }: Pick<RoomAiApp, 'svc'>, roles: readonly R[] = []) {
-  const room = await newRoom(svc as never, roles)
+export async function createAiRoom<const R extends Role>({ svc }: Pick<RoomAiApp, 'svc'>, roles: readonly R[] = []) {
+  const room = await createRoom(svc as never, roles)
   for (const person of [room.admin, ...roles.map((role) => (room as unknown as Record<Role, RoomPerson>)[role])])
     await svc.rows("update access_tokens set abilities = abilities || '{ai}' where user_id = $1", [person.id])
   return Object.assign(room, { path: `/rooms/${room.id}/actions` })
@@ -35,10 +35,14 @@ export async function roomWithAi<const R extends Role>({ svc }: Pick<RoomAiApp, 
 
 type Asker = Pick<ReturnType<typeof clientOf>, 'post' | 'get'>
 
-export const said = (text: string, more: object = {}) => ({ role: 'user', content: [{ type: 'text', text }], ...more })
+export const buildUserMessage = (text: string, more: object = {}) => ({
+  role: 'user',
+  content: [{ type: 'text', text }],
+  ...more,
+})
 
-export const ask = (by: Asker, room: string, text: string, more: object = {}) =>
-  by.post(`/rooms/${room}/actions/ask`, { model: 'mock-1', messages: [said(text)], key: KEY, ...more })
+export const askRoomModel = (by: Asker, room: string, text: string, more: object = {}) =>
+  by.post(`/rooms/${room}/actions/ask`, { model: 'mock-1', messages: [buildUserMessage(text)], key: KEY, ...more })
 
 export interface Disclosure {
   id: string
@@ -52,26 +56,26 @@ export interface Disclosure {
   parts: { role: string; message: string | null; kind: string; bytes: number; hash: string }[]
 }
 
-export const disclosures = async (by: Asker, room: string) =>
+export const listDisclosures = async (by: Asker, room: string) =>
   (await by.get(`/rooms/${room}/actions/disclosures`)).meta['disclosures'] as Disclosure[]
 
 /** Waits until the last answer in a room has ended; returns its disclosure. */
-export async function ended(by: Asker, room: string): Promise<Disclosure> {
-  const last = async () => (await disclosures(by, room))[0]
+export async function waitForAnswer(by: Asker, room: string): Promise<Disclosure> {
+  const last = async () => (await listDisclosures(by, room))[0]
   await expect.poll(async () => (await last())?.endedAt, SLOW).toBeTruthy()
   return (await last()) as Disclosure
 }
 
 /** What a browser with the key of a room reads in a message. */
-export const opened = async (content: unknown, key = KEY): Promise<{ text: string; citations?: unknown[] }> =>
+export const openContent = async (content: unknown, key = KEY): Promise<{ text: string; citations?: unknown[] }> =>
   JSON.parse(await web.unseal(await web.importKey(key), web.readSealed(String(content))))
 
 /** What asking in a room has left in the account, in its order. */
-export const usageOf = ({ svc }: Pick<RoomAiApp, 'svc'>, room: string) =>
+export const readUsage = ({ svc }: Pick<RoomAiApp, 'svc'>, room: string) =>
   svc.rows<{ context: string; outcome: string; model: string }>(
     'select context, outcome, model from usage_records where room_id = $1 order by id',
     [room],
   )
 
-export const messagesIn = async (by: Asker, room: string) =>
+export const listMessages = async (by: Asker, room: string) =>
   (await by.get(`/rooms/${room}/messages?include=member`)).list

@@ -1,11 +1,11 @@
-import { base, type Client, type JsonApiApp, type Resource, to, toMany } from '../json-api/client.ts'
+import { base, type Client, type JsonApiApp, type Resource, toMany, toOne } from '../json-api/client.ts'
 
 export const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 )
 
-interface Sending {
+interface UploadOptions {
   name?: string
   /** Fields of the form in front of the file. */
   fields?: Record<string, string>
@@ -18,7 +18,7 @@ export async function upload(
   svc: Pick<JsonApiApp, 'url'>,
   token: string | undefined,
   bytes: Uint8Array | string,
-  { name = 'notes.txt', fields = {}, type = 'text/plain' }: Sending = {},
+  { name = 'notes.txt', fields = {}, type = 'text/plain' }: UploadOptions = {},
 ) {
   const form = new FormData()
   for (const [field, value] of Object.entries(fields)) form.append(field, value)
@@ -56,11 +56,11 @@ export async function download(
 }
 
 /** Sends a message with attachments. */
-export const sendWith = (by: Pick<Client, 'create'>, room: string, ids: readonly string[], more: object = {}) =>
-  by.create('room-messages', more, { room: to('rooms', room), attachments: toMany('attachments', ids) })
+export const sendAttachments = (by: Pick<Client, 'create'>, room: string, ids: readonly string[], more: object = {}) =>
+  by.create('room-messages', more, { room: toOne('rooms', room), attachments: toMany('attachments', ids) })
 
 /** The names of the files that are on the disk. */
-export async function storedFiles({ services }: JsonApiApp): Promise<string[]> {
+export async function listStoredFiles({ services }: JsonApiApp): Promise<string[]> {
   const names: string[] = []
   for await (const { name } of services.files.list()) names.push(name)
   return names.sort()

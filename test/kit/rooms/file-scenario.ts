@@ -1,7 +1,7 @@
 import type * as browser from '../../../facades/web/browser/crypto.ts'
 
 /** Everything that the scenario needs, so that it can be sent to a browser as it is written. */
-export interface GivenFile {
+export interface FileScenarioOptions {
   base: string
   /** The tokens of two members of the room. */
   ada: string
@@ -15,7 +15,10 @@ export interface GivenFile {
  * Ada encrypts a file and sends it, Bob gets it and opens it as it comes. Then what he got is altered in every way, and opened
  * again. Names nothing outside of itself: it runs in Node and in Chromium.
  */
-export async function playFile(web: typeof browser, { base, ada, bob, room, roomKey, bytes }: GivenFile) {
+export async function playFileScenario(
+  web: typeof browser,
+  { base, ada, bob, room, roomKey, bytes }: FileScenarioOptions,
+) {
   const CHUNK = 65_536 + 16
   const HEADER = 44
   const keys = new Map([[3, roomKey]])

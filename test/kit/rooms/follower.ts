@@ -9,17 +9,17 @@ const MORE = 'page[size]=200'
 const WITH_FILES = 'include=attachments'
 
 /** What a person sees of rooms, by `{type}/{id}`. */
-export type Sight = Map<string, Resource>
+export type RoomView = Map<string, Resource>
 
 /** Reads everything that a person sees of rooms, members, invitations and messages. */
-export async function sightOf(client: Client): Promise<Sight> {
-  const sight: Sight = new Map()
+export async function readView(client: Client): Promise<RoomView> {
+  const sight: RoomView = new Map()
   for (const path of ['/rooms?', '/room-members?', `/room-messages?${WITH_FILES}&`])
-    for (const resource of await allOf(client, path)) sight.set(keyOf(resource), resource)
+    for (const resource of await listAll(client, path)) sight.set(keyOf(resource), resource)
   return sight
 }
 
-async function allOf(client: Client, path: string): Promise<Resource[]> {
+async function listAll(client: Client, path: string): Promise<Resource[]> {
   const found: Resource[] = []
   for (let number = 1; ; number++) {
     const { list, total } = await client.get(`${path}${MORE}&page[number]=${number}`)
@@ -34,15 +34,15 @@ const keyOf = ({ type, id }: Pick<Resource, 'type' | 'id'>) => `${type}/${id}`
  * A client that reads everything once and from then on only what the change log names: each position before its data. Messages
  * of a room change its count of unread ones, too.
  */
-export async function follow(client: Client) {
+export async function followRooms(client: Client) {
   const positions = new Map<string, string>()
   const begin = async (path: string) => {
     const { status, meta } = await client.get(`${path}/actions/changes`)
     if (status === 200) positions.set(path, String(meta['position']))
   }
   await begin('/users/me')
-  for (const { id } of await allOf(client, '/rooms?')) await begin(`/rooms/${id}`)
-  const sight = await sightOf(client)
+  for (const { id } of await listAll(client, '/rooms?')) await begin(`/rooms/${id}`)
+  const sight = await readView(client)
 
   async function read(key: string): Promise<void> {
     const { status, one } = await client.get(`/${key}${key.startsWith('room-messages/') ? `?${WITH_FILES}` : ''}`)
@@ -54,7 +54,7 @@ export async function follow(client: Client) {
   async function enter(id: string): Promise<void> {
     await begin(`/rooms/${id}`)
     for (const path of [`/rooms/${id}/members?`, `/rooms/${id}/messages?${WITH_FILES}&`])
-      for (const resource of await allOf(client, path)) sight.set(keyOf(resource), resource)
+      for (const resource of await listAll(client, path)) sight.set(keyOf(resource), resource)
   }
 
   function leave(id: string): void {

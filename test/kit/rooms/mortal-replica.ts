@@ -1,18 +1,18 @@
 import { send } from '../app.ts'
 import { clientOf } from '../json-api/client.ts'
 import { type OnSent, startRelay } from '../parts/relay.ts'
-import { dataFolder, startProcess } from '../service-process.ts'
+import { createDataFolder, startProcess } from '../service-process.ts'
 import type { RoomAiApp } from './ai.ts'
 
 /** Another replica of a service, as a process of its own, which can be killed at what it says to the database. */
-export async function startMortal(app: RoomAiApp, shared: Record<string, string>) {
+export async function startMortalReplica(app: RoomAiApp, shared: Record<string, string>) {
   await using resources = new AsyncDisposableStack()
   const { DATABASE_URL, AI_CONFIG } = app.svc.env
   const database = new URL(String(DATABASE_URL))
   let onSent: OnSent | undefined
   const relay = resources.use(await startRelay(Number(database.port), { onSent: (...piece) => onSent?.(...piece) }))
   database.host = `127.0.0.1:${relay.port}`
-  const folder = resources.use(await dataFolder())
+  const folder = resources.use(await createDataFolder())
   const settings = { ...shared, DATA_DIR: folder.path, PORT: '0', DATABASE_URL: database.href, NODE_ENV: 'development' }
   const programs = { AI_CONFIG: String(AI_CONFIG), ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }
   const service = resources.use(startProcess({ ...settings, ...programs }))

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Client, clientOf, type JsonApiApp, startJsonApi, to } from '../json-api/client.ts'
+import { type Client, clientOf, type JsonApiApp, startJsonApi, toOne } from '../json-api/client.ts'
 
 /** The service with more people: `ada` makes rooms, invites as often as she likes, and each of the others can be anything in them. */
 export async function startRooms(settings: Record<string, string> = {}) {
@@ -38,7 +38,7 @@ export type Role = 'admin' | 'editor' | 'viewer'
 export const KEY = 'd3JhcHBlZCBrZXk='
 
 /** The secret of a link, which stays in its fragment: the service is given a proof of it, and before that the proof's hash. */
-export function newLink() {
+export function createLink() {
   const proof = randomBytes(24).toString('base64url')
   return { proof, proofHash: createHash('sha256').update(proof).digest('base64url') }
 }
@@ -53,13 +53,13 @@ export const invite = (by: Client, room: string, user: number | undefined, role:
   by.create(
     'room-members',
     { role, wrappedKey: KEY, keyEpoch: 0, ...more },
-    { room: to('rooms', room), ...(user !== undefined && { user: to('users', user) }) },
+    { room: toOne('rooms', room), ...(user !== undefined && { user: toOne('users', user) }) },
   )
 
 export const accept = (by: Client, id: string, body: object = {}) => by.post(`/room-members/${id}/actions/accept`, body)
 
 /** Invites somebody, who accepts; returns the id of their membership. */
-export async function join(svc: RoomsApp, room: string, name: PersonName, role: Role, by: Client = svc.ada) {
+export async function joinRoom(svc: RoomsApp, room: string, name: PersonName, role: Role, by: Client = svc.ada) {
   const invited = await invite(by, room, svc.people[name].id, role)
   const accepted = await accept(svc[name], invited.one?.id)
   if (accepted.status !== 200) throw new Error(`${invited.text} ${accepted.text}`)
@@ -67,10 +67,33 @@ export async function join(svc: RoomsApp, room: string, name: PersonName, role: 
 }
 
 /** The membership of a person, as the database has it. */
-export async function membershipOf({ rows }: JsonApiApp, room: string, user: number) {
+export async function readMembership({ rows }: JsonApiApp, room: string, user: number) {
   const [found] = await rows<{ id: string; role: Role; state: string }>(
     `select id::text, role, state from room_members where room_id = $1 and user_id = $2 and state <> 'invited'`,
     [room, user],
   )
   return found
 }
+
+export const WRAPPED = 'bmV4dCBrZXk='
+export const PREVIOUS = 'aXY=|dGFn|a2V5'
+
+interface Recipients {
+  keyEpoch: number
+  version: string
+  recipients: { id: string; publicKey: string }[]
+  withoutKeys: string[]
+}
+
+export const readRecipients = async (by: Client, room: string) =>
+  (await by.get(`/rooms/${room}/actions/key-recipients`)).meta as unknown as Recipients
+
+/** The next key of a room, as the browser of whoever calls would send it. */
+export async function buildNextKey(by: Client, room: string) {
+  const { keyEpoch, version, recipients } = await readRecipients(by, room)
+  const keys = recipients.map(({ id }) => ({ user: id, wrappedKey: WRAPPED }))
+  return { keyEpoch, recipients: version, keys, previousKey: PREVIOUS as string | undefined }
+}
+
+export const postKey = (by: Client, room: string, body: object) => by.post(`/rooms/${room}/actions/rekey`, body)
+export const rekeyRoom = async (by: Client, room: string) => postKey(by, room, await buildNextKey(by, room))

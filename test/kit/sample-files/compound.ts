@@ -5,7 +5,7 @@ const [END, TABLE] = [0xffff_fffe, 0xffff_fffd]
 const DIRECTORY = [150, 151] as const
 
 /** A compound file, as of Office before 2007, whose directory lists a stream in its second part. */
-export function compound(stream: string): Buffer {
+export function makeCompoundFile(stream: string): Buffer {
   const file = Buffer.alloc((DIRECTORY[1] + 2) * SECTOR)
   const sector = (number: number) => file.subarray((number + 1) * SECTOR, (number + 2) * SECTOR)
   file.write('d0cf11e0a1b11ae1', 'hex')

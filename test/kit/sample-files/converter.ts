@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-interface Converting {
+interface ConverterOptions {
   /** What it answers a file with. */
   answer: Buffer | string
   status?: number
@@ -20,11 +20,11 @@ interface ReceivedFile {
 }
 
 /** A service that turns files into text, as the three protocols have it. */
-export async function startConverter({ answer, status = 200, formats, until }: Converting) {
+export async function startConverter({ answer, status = 200, formats, until }: ConverterOptions) {
   const received: ReceivedFile[] = []
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') return response.end(JSON.stringify(formats))
-    received.push({ path: request.url, authorization: request.headers.authorization, form: await formOf(request) })
+    received.push({ path: request.url, authorization: request.headers.authorization, form: await readForm(request) })
     await until
     response.statusCode = status
     return response.end(answer)
@@ -40,7 +40,7 @@ export async function startConverter({ answer, status = 200, formats, until }: C
   }
 }
 
-const formOf = async (request: IncomingMessage) =>
+const readForm = async (request: IncomingMessage) =>
   new Response(new Uint8Array(await buffer(request)), {
     headers: { 'content-type': request.headers['content-type'] ?? '' },
   }).formData()

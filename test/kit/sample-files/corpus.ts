@@ -1,9 +1,9 @@
 import type { TextKind } from '../../../server/files/sandbox/content-kinds.ts'
-import { odf, ooxml, relations, rels, types, xml } from './documents.ts'
-import { encode } from './encodings.ts'
-import { pdf } from './pdf.ts'
-import { numbered, paragraph, reference, run, table, word } from './word.ts'
-import { zip } from './zip.ts'
+import { buildContentTypes, buildRelationships, odf, ooxml, relations, xml } from './documents.ts'
+import { encodeText } from './encodings.ts'
+import { makePdf } from './pdf.ts'
+import { buildNumbered, buildParagraph, buildReference, buildRun, buildTable, makeWord } from './word.ts'
+import { makeZip } from './zip.ts'
 
 /** A file, and what somebody who reads it finds in it, in the order of the text. */
 export interface Sample {
@@ -18,50 +18,52 @@ const field = (form: string) =>
 const math = (content: string) => `<m:oMath>${content}</m:oMath>`
 const mathRun = (text: string) => `<m:r><m:t>${text}</m:t></m:r>`
 
-const regulations = word({
-  header: paragraph(run('Ordnung der Fakultät')),
-  footer: paragraph(run('Stand: Mai')),
+const regulations = makeWord({
+  header: buildParagraph(buildRun('Ordnung der Fakultät')),
+  footer: buildParagraph(buildRun('Stand: Mai')),
   footnotes: ['Zahl laut Jahresbericht'],
   endnotes: ['Siehe Anlage'],
   comments: ['Bitte prüfen'],
   body: [
-    paragraph(run('Geltung'), style('Heading1')),
-    paragraph(run('Ort'), style('Heading2')),
-    paragraph(run('Zeit'), style('Heading2')),
-    paragraph(run('Fristen'), style('Heading1')),
-    paragraph(run('Tage'), style('Heading2')),
-    numbered('Antrag', 2),
-    numbered('Zeugnis', 2),
-    numbered('Kopie', 2, 1),
-    numbered('Foto', 2),
-    numbered('Hinweis', 3),
-    numbered('Nachtrag', 4),
-    paragraph(
-      run('Es waren 412 Studierende') +
-        reference('footnote', 1) +
-        run('; am Ende') +
-        reference('endnote', 1) +
-        run(' mehr') +
-        reference('comment', 1),
+    buildParagraph(buildRun('Geltung'), style('Heading1')),
+    buildParagraph(buildRun('Ort'), style('Heading2')),
+    buildParagraph(buildRun('Zeit'), style('Heading2')),
+    buildParagraph(buildRun('Fristen'), style('Heading1')),
+    buildParagraph(buildRun('Tage'), style('Heading2')),
+    buildNumbered('Antrag', 2),
+    buildNumbered('Zeugnis', 2),
+    buildNumbered('Kopie', 2, 1),
+    buildNumbered('Foto', 2),
+    buildNumbered('Hinweis', 3),
+    buildNumbered('Nachtrag', 4),
+    buildParagraph(
+      buildRun('Es waren 412 Studierende') +
+        buildReference('footnote', 1) +
+        buildRun('; am Ende') +
+        buildReference('endnote', 1) +
+        buildRun(' mehr') +
+        buildReference('comment', 1),
     ),
-    table([
+    buildTable([
       ['Fach', 'Plätze'],
-      ['Physik', `${paragraph(run('40'))}${table([['davon', '12']])}`],
+      ['Physik', `${buildParagraph(buildRun('40'))}${buildTable([['davon', '12']])}`],
     ]),
-    paragraph(`${run('Formel ')}${math(`<m:f><m:num>${mathRun('a')}</m:num><m:den>${mathRun('2b')}</m:den></m:f>`)}`),
-    paragraph(
-      `<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="1"/></w14:checkbox></w:sdtPr><w:sdtContent>${run('☒')}</w:sdtContent></w:sdt>${run(' ja')}`,
+    buildParagraph(
+      `${buildRun('Formel ')}${math(`<m:f><m:num>${mathRun('a')}</m:num><m:den>${mathRun('2b')}</m:den></m:f>`)}`,
     ),
-    paragraph(field('<w:checkBox><w:default w:val="0"/></w:checkBox>') + run(' nein')),
-    paragraph(
-      run('Kurs: ') +
+    buildParagraph(
+      `<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="1"/></w14:checkbox></w:sdtPr><w:sdtContent>${buildRun('☒')}</w:sdtContent></w:sdt>${buildRun(' ja')}`,
+    ),
+    buildParagraph(field('<w:checkBox><w:default w:val="0"/></w:checkBox>') + buildRun(' nein')),
+    buildParagraph(
+      buildRun('Kurs: ') +
         field('<w:ddList><w:result w:val="1"/><w:listEntry w:val="Alt"/><w:listEntry w:val="Neu"/></w:ddList>'),
     ),
-    paragraph(
-      `<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>${run(' Ziel E')}<w:r><w:noBreakHyphen/></w:r>${run('Mail')}`,
+    buildParagraph(
+      `<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>${buildRun(' Ziel E')}<w:r><w:noBreakHyphen/></w:r>${buildRun('Mail')}`,
     ),
-    paragraph(
-      `<w:r><w:ruby><w:rt>${run('かん')}</w:rt><w:rubyBase>${run('漢')}</w:rubyBase></w:ruby></w:r><w:ins w:id="1">${run(' Zusatz')}</w:ins><w:del w:id="2"><w:r><w:delText>Streichung</w:delText></w:r></w:del>`,
+    buildParagraph(
+      `<w:r><w:ruby><w:rt>${buildRun('かん')}</w:rt><w:rubyBase>${buildRun('漢')}</w:rubyBase></w:ruby></w:r><w:ins w:id="1">${buildRun(' Zusatz')}</w:ins><w:del w:id="2"><w:r><w:delText>Streichung</w:delText></w:r></w:del>`,
     ),
     '<w:sectPr><w:headerReference w:type="default" r:id="rId6"/><w:footerReference w:type="default" r:id="rId7"/></w:sectPr>',
   ].join(''),
@@ -71,15 +73,15 @@ const office = (
   main: string,
   parts: Readonly<Record<string, [type: string, content: string, related?: Record<string, string>]>>,
 ) =>
-  zip([
+  makeZip([
     {
       name: '[Content_Types].xml',
-      content: types(Object.fromEntries(Object.entries(parts).map(([name, [type]]) => [name, type]))),
+      content: buildContentTypes(Object.fromEntries(Object.entries(parts).map(([name, [type]]) => [name, type]))),
     },
-    { name: '_rels/.rels', content: rels({ [main]: 'officeDocument' }) },
+    { name: '_rels/.rels', content: buildRelationships({ [main]: 'officeDocument' }) },
     ...Object.entries(parts).flatMap(([name, [, content, related]]) => [
       { name, content: xml + content },
-      ...(related ? [{ name: name.replace(/([^/]+)$/, '_rels/$1.rels'), content: rels(related) }] : []),
+      ...(related ? [{ name: name.replace(/([^/]+)$/, '_rels/$1.rels'), content: buildRelationships(related) }] : []),
     ]),
   ])
 
@@ -154,7 +156,7 @@ const workbook = office('xl/workbook.xml', {
 })
 
 const odfFile = (kind: string, body: string, more = '') =>
-  zip([
+  makeZip([
     { name: 'mimetype', content: `application/vnd.oasis.opendocument.${kind}` },
     {
       name: 'META-INF/manifest.xml',
@@ -268,12 +270,12 @@ export const samples: Readonly<Record<string, Sample>> = {
   },
   'a page in Windows-1251': {
     kind: 'html',
-    bytes: encode(html, 'windows-1251'),
+    bytes: encodeText(html, 'windows-1251'),
     reference: ['Правила', 'Первое', 'Второе', 'Город | Люди', 'Москва | 13', 'Конец здесь', 'https://example.org/x'],
   },
   'a PDF': {
     kind: 'pdf',
-    bytes: pdf({ lines: ['First page', 'Second page'] }),
+    bytes: makePdf({ lines: ['First page', 'Second page'] }),
     reference: ['First page', 'Second page'],
   },
 }

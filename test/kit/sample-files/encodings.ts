@@ -1,5 +1,5 @@
 /** Writes a text in an encoding that Node.js only reads: every character is looked for among all that one or two bytes mean. */
-export function encode(text: string, encoding: string): Buffer {
+export function encodeText(text: string, encoding: string): Buffer {
   const decoder = new TextDecoder(encoding, { fatal: true })
   const known = new Map<string, number[]>()
   const learn = (...bytes: number[]) => {

@@ -1,3 +1,5 @@
+import { deflateSync } from 'node:zlib'
+
 interface PdfOptions {
   /** The line of each page. */
   lines: readonly string[]
@@ -12,7 +14,7 @@ interface PdfOptions {
 }
 
 /** A document in plain PDF, with a line of text on each page. */
-export function pdf({ lines, repeated = 1, drawing = '', isEncrypted, bookmarks }: PdfOptions): Buffer {
+export function makePdf({ lines, repeated = 1, drawing = '', isEncrypted, bookmarks }: PdfOptions): Buffer {
   const pageIds = lines.map((_, index) => 4 + 2 * index)
   const kids = Array<string>(repeated)
     .fill(pageIds.map((id) => `${id} 0 R`).join(' '))
@@ -29,12 +31,12 @@ export function pdf({ lines, repeated = 1, drawing = '', isEncrypted, bookmarks 
       ]
     }),
   ]
-  if (bookmarks) objects.push(...outline(bookmarks, objects.length + 1))
-  return assemble(objects, isEncrypted ? lockedTrailer : '')
+  if (bookmarks) objects.push(...buildOutline(bookmarks, objects.length + 1))
+  return assembleFile(objects, isEncrypted ? lockedTrailer : '')
 }
 
 /** All bookmarks below one, which is open. */
-function outline([first = '', ...others]: readonly string[], id: number): string[] {
+function buildOutline([first = '', ...others]: readonly string[], id: number): string[] {
   const ends = `/First ${id + 2} 0 R /Last ${id + 1 + others.length} 0 R`
   const parent = `/Parent ${id + 1} 0 R`
   return [
@@ -44,10 +46,10 @@ function outline([first = '', ...others]: readonly string[], id: number): string
   ]
 }
 
-const hex = (byte: string) => `<${byte.repeat(32)}>`
-const lockedTrailer = ` /ID [${hex('01')} ${hex('01')}] /Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -44 /O ${hex('ab')} /U ${hex('cd')} >>`
+const repeatHex = (byte: string) => `<${byte.repeat(32)}>`
+const lockedTrailer = ` /ID [${repeatHex('01')} ${repeatHex('01')}] /Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -44 /O ${repeatHex('ab')} /U ${repeatHex('cd')} >>`
 
-function assemble(objects: readonly string[], trailer: string): Buffer {
+function assembleFile(objects: readonly string[], trailer: string): Buffer {
   let text = '%PDF-1.7\n'
   const offsets = objects.map((object, index) => {
     const at = text.length
@@ -57,4 +59,54 @@ function assemble(objects: readonly string[], trailer: string): Buffer {
   const table = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('')
   const end = `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R${trailer} >>\nstartxref\n${text.length}\n%%EOF\n`
   return Buffer.from(`${text}xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}${end}`, 'latin1')
+}
+
+interface PackedOptions {
+  pages: number
+  /** A text that each page has. */
+  note?: string
+  /** In the place of the packed objects. */
+  stream?: Buffer
+}
+
+/** A document of empty pages in PDF 1.5, whose objects are packed, as most programs write them. */
+export function makePackedPdf({ pages, note, stream }: PackedOptions): Buffer {
+  const ids = Array.from({ length: pages }, (_, at) => at + 3)
+  const objects = [
+    '<</Type/Catalog/Pages 2 0 R>>',
+    `<</Type/Pages/Count ${pages}/Kids[${ids.map((id) => `${id} 0 R`).join(' ')}]>>`,
+    ...ids.map(() => `<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]${note ? `/Note(${note})` : ''}>>`),
+  ]
+  const [packId, tableId] = [objects.length + 1, objects.length + 2]
+  let offset = -1
+  const places = objects.map((object, at) => {
+    const place = `${at + 1} ${offset + 1}`
+    offset += object.length + 1
+    return place
+  })
+  const head = `${places.join(' ')} `
+  const packed = stream ?? deflateSync(head + objects.join(' '))
+  const begin = Buffer.from('%PDF-1.5\n')
+  const pack = buildStream(packId, `/Type/ObjStm/N ${objects.length}/First ${head.length}`, packed)
+  const rows = [[0, 0, 0], ...objects.map((_, at) => [2, packId, at]), [1, begin.length, 0]]
+  rows.push([1, begin.length + pack.length, 0])
+  const table = deflateSync(Buffer.concat(rows.map(buildRow)))
+  const named = `/Type/XRef/Size ${tableId + 1}/W[1 4 4]/Root 1 0 R`
+  const end = `startxref\n${begin.length + pack.length}\n%%EOF\n`
+  return Buffer.concat([begin, pack, buildStream(tableId, named, table), Buffer.from(end)])
+}
+
+const buildStream = (id: number, entries: string, content: Buffer) =>
+  Buffer.concat([
+    Buffer.from(`${id} 0 obj\n<<${entries}/Filter/FlateDecode/Length ${content.length}>>\nstream\r\n`),
+    content,
+    Buffer.from('\nendstream\nendobj\n'),
+  ])
+
+function buildRow([kind = 0, place = 0, at = 0]: number[]): Buffer {
+  const bytes = Buffer.alloc(9)
+  bytes.writeUInt8(kind)
+  bytes.writeUInt32BE(place, 1)
+  bytes.writeUInt32BE(at, 5)
+  return bytes
 }

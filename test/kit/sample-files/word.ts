@@ -1,29 +1,29 @@
-import { ooxml, relations, rels, types, xml } from './documents.ts'
-import { zip } from './zip.ts'
+import { buildContentTypes, buildRelationships, ooxml, relations, xml } from './documents.ts'
+import { makeZip } from './zip.ts'
 
 const namespaces = `xmlns:w="${ooxml}/wordprocessingml/2006/main" xmlns:r="${relations}" xmlns:m="${ooxml}/officeDocument/2006/math" xmlns:wp="${ooxml}/drawingml/2006/wordprocessingDrawing" xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"`
 
-export const run = (text: string) => `<w:r><w:t xml:space="preserve">${text}</w:t></w:r>`
+export const buildRun = (text: string) => `<w:r><w:t xml:space="preserve">${text}</w:t></w:r>`
 
 /** A paragraph of runs in XML. */
-export const paragraph = (content: string, properties = '') => `<w:p><w:pPr>${properties}</w:pPr>${content}</w:p>`
+export const buildParagraph = (content: string, properties = '') => `<w:p><w:pPr>${properties}</w:pPr>${content}</w:p>`
 
-export const numbered = (text: string, list: number, level = 0) =>
-  paragraph(run(text), `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr>`)
+export const buildNumbered = (text: string, list: number, level = 0) =>
+  buildParagraph(buildRun(text), `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr>`)
 
-export const table = (rows: readonly string[][]) =>
-  `<w:tbl>${rows.map((cells) => `<w:tr>${cells.map((cell) => `<w:tc>${cell.startsWith('<') ? cell : paragraph(run(cell))}</w:tc>`).join('')}</w:tr>`).join('')}</w:tbl>`
+export const buildTable = (rows: readonly string[][]) =>
+  `<w:tbl>${rows.map((cells) => `<w:tr>${cells.map((cell) => `<w:tc>${cell.startsWith('<') ? cell : buildParagraph(buildRun(cell))}</w:tc>`).join('')}</w:tr>`).join('')}</w:tbl>`
 
-export const reference = (kind: 'footnote' | 'endnote' | 'comment', id: number) =>
+export const buildReference = (kind: 'footnote' | 'endnote' | 'comment', id: number) =>
   `<w:r><w:${kind}Reference w:id="${id}"/></w:r>`
 
-const level = (at: number, format: string, text: string, style = '', more = '') =>
+const buildLevel = (at: number, format: string, text: string, style = '', more = '') =>
   `<w:lvl w:ilvl="${at}"><w:start w:val="1"/><w:numFmt w:val="${format}"/>${style && `<w:pStyle w:val="${style}"/>`}${more}<w:lvlText w:val="${text}"/></w:lvl>`
 
 /** Lists: 1 is that of the headings, 2 has letters and roman numbers, 3 has bullets, 4 begins list 2 anew at 5. */
-const numbering = `<w:abstractNum w:abstractNumId="1">${level(0, 'upperRoman', '§ %1', 'Heading1')}${level(1, 'decimal', '%1.%2', 'Heading2', '<w:isLgl/>')}</w:abstractNum>
-<w:abstractNum w:abstractNumId="2">${level(0, 'lowerLetter', '%1)')}${level(1, 'lowerRoman', '(%2)')}</w:abstractNum>
-<w:abstractNum w:abstractNumId="3">${level(0, 'bullet', '\uf0b7')}</w:abstractNum>
+const numbering = `<w:abstractNum w:abstractNumId="1">${buildLevel(0, 'upperRoman', '§ %1', 'Heading1')}${buildLevel(1, 'decimal', '%1.%2', 'Heading2', '<w:isLgl/>')}</w:abstractNum>
+<w:abstractNum w:abstractNumId="2">${buildLevel(0, 'lowerLetter', '%1)')}${buildLevel(1, 'lowerRoman', '(%2)')}</w:abstractNum>
+<w:abstractNum w:abstractNumId="3">${buildLevel(0, 'bullet', '\uf0b7')}</w:abstractNum>
 <w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="2"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="3"/></w:num>
 <w:num w:numId="4"><w:abstractNumId w:val="2"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride></w:num>`
 
@@ -42,13 +42,21 @@ interface WordParts {
 }
 
 /** A Word document with the parts that one of an office has: notes, comments, lists and headings with numbers. */
-export function word({ body, footnotes = [], endnotes = [], comments = [], header, footer, files = [] }: WordParts) {
+export function makeWord({
+  body,
+  footnotes = [],
+  endnotes = [],
+  comments = [],
+  header,
+  footer,
+  files = [],
+}: WordParts) {
   const part = (name: string, content: string) => `${xml}<w:${name} ${namespaces}>${content}</w:${name}>`
   const notes = (kind: string, texts: readonly string[]) =>
     part(
       `${kind}s`,
       texts
-        .map((text, at) => `<w:${kind} w:id="${at + 1}" w:author="Ada">${paragraph(run(text))}</w:${kind}>`)
+        .map((text, at) => `<w:${kind} w:id="${at + 1}" w:author="Ada">${buildParagraph(buildRun(text))}</w:${kind}>`)
         .join(''),
     )
   const parts: Record<string, [type: string, content: string] | undefined> = {
@@ -63,18 +71,18 @@ export function word({ body, footnotes = [], endnotes = [], comments = [], heade
   const given = Object.entries(parts).flatMap(([name, found]) =>
     found ? [{ name, type: found[0], content: found[1] }] : [],
   )
-  return zip([
+  return makeZip([
     {
       name: '[Content_Types].xml',
-      content: types({
+      content: buildContentTypes({
         'word/document.xml': 'wordprocessingml.document.main',
         ...Object.fromEntries(given.map(({ name, type }) => [`word/${name}.xml`, `wordprocessingml.${type}`])),
       }),
     },
-    { name: '_rels/.rels', content: rels({ 'word/document.xml': 'officeDocument' }) },
+    { name: '_rels/.rels', content: buildRelationships({ 'word/document.xml': 'officeDocument' }) },
     {
       name: 'word/_rels/document.xml.rels',
-      content: rels(Object.fromEntries(given.map(({ name, type }) => [`${name}.xml`, type]))),
+      content: buildRelationships(Object.fromEntries(given.map(({ name, type }) => [`${name}.xml`, type]))),
     },
     { name: 'word/document.xml', content: part('document', `<w:body>${body}</w:body>`) },
     ...given.map(({ name, content }) => ({ name: `word/${name}.xml`, content })),

@@ -11,7 +11,7 @@ export interface ZipEntry {
 }
 
 /** An archive, byte by byte, so that it may also lie. */
-export function zip(entries: readonly ZipEntry[]): Buffer {
+export function makeZip(entries: readonly ZipEntry[]): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []
   let offset = 0
@@ -53,7 +53,7 @@ function encode({ name, content, deflated, claimedSize, isEncrypted }: ZipEntry,
 const MIB = 1024 * 1024
 
 /** So many MiB of zeros, at a thousandth of that: a flushed block may be repeated as often as one likes. */
-export function deflatedZeros(mebibytes: number): Buffer {
+export function deflateZeros(mebibytes: number): Buffer {
   const block = deflateRawSync(Buffer.alloc(MIB), { finishFlush: constants.Z_FULL_FLUSH, level: 9 })
   return Buffer.concat([...Array<Buffer>(mebibytes).fill(block), Buffer.from([0x03, 0x00])])
 }

@@ -9,10 +9,10 @@ import { openSettings } from './pages.ts'
 /** Shows a page of the administration, and waits until all of it is there. */
 export async function showAdmin(page: Page, path: string): Promise<void> {
   await page.goto(`/admin/${path}`)
-  await adminShown(page)
+  await waitForAdmin(page)
 }
 
-export async function adminShown(page: Page): Promise<void> {
+export async function waitForAdmin(page: Page): Promise<void> {
   await page.locator('.admin-body').waitFor()
   await page.locator('.admin [aria-busy="true"]').first().waitFor({ state: 'detached' })
 }

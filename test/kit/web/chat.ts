@@ -12,17 +12,17 @@ export async function openChat(svc: TestApp, account: string, options: BrowserCo
   await signIn(page, account)
   const code = await makeKeys(page)
   await page.click('#on')
-  await composer(page).waitFor()
-  return { ...chromium, ...controls(page), /** The recovery code. */ code }
+  await findComposer(page).waitFor()
+  return { ...chromium, ...buildControls(page), /** The recovery code. */ code }
 }
 
-const composer = (page: Page) => page.getByRole('textbox', { name: /^(Message|Nachricht)$/ })
+const findComposer = (page: Page) => page.getByRole('textbox', { name: /^(Message|Nachricht)$/ })
 
-function controls(page: Page) {
+function buildControls(page: Page) {
   return {
     /** Asks, without waiting for the answer. */
     async ask(question: string) {
-      await composer(page).fill(question)
+      await findComposer(page).fill(question)
       await page.getByRole('button', { name: 'Send', exact: true }).click()
     },
     /** The messages that are shown. */

@@ -47,7 +47,7 @@ interface Axe {
 }
 
 /** Waits for what fades or moves to its end; what goes round for ever has none. */
-const settled = `Promise.race([
+const WAIT_FOR_ANIMATIONS = `Promise.race([
   Promise.allSettled(document.getAnimations()
     .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity).map(({ finished }) => finished)),
   new Promise((done) => setTimeout(done, 2000)),
@@ -55,7 +55,7 @@ const settled = `Promise.race([
 
 /** Nothing that keeps somebody out: judged by axe, in the page as it is now, once nothing fades in any more. */
 export async function expectAccessible(page: Page): Promise<void> {
-  await page.evaluate(settled)
+  await page.evaluate(WAIT_FOR_ANIMATIONS)
   // Through the debugger, which the page's policy does not bind.
   const debug = await page.context().newCDPSession(page)
   await debug.send('Runtime.evaluate', { expression: axe.source })

@@ -2,9 +2,9 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { startApp, type TestApp } from '../app.ts'
 import { addAccount, PASSWORD } from '../browser.ts'
-import { publicKeyOf } from '../identity/public-key.ts'
+import { makePublicKey } from '../identity/people.ts'
 import { openPage } from './chromium.ts'
-import { givePair } from './given-pair.ts'
+import { injectKeyPair } from './crypto.ts'
 
 /** Signs in on the page for it, wherever that then leads. */
 export async function signIn(page: Page, account = 'ada', password = PASSWORD): Promise<void> {
@@ -18,11 +18,11 @@ export async function signIn(page: Page, account = 'ada', password = PASSWORD): 
 /** Shows a part of the settings, and waits until all of it is there. */
 export async function showSettings(page: Page, section = 'profile'): Promise<void> {
   await page.goto(`/settings/${section}`)
-  await settingsShown(page)
+  await waitForSettings(page)
 }
 
 /** Waits until all of a part of the settings is there. */
-export async function settingsShown(page: Page): Promise<void> {
+export async function waitForSettings(page: Page): Promise<void> {
   await page.locator('.settings-section').first().waitFor()
   await page.locator('.settings [aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
@@ -41,7 +41,7 @@ export async function openSettings(
   { section, ...options }: BrowserContextOptions & { section?: string } = {},
 ) {
   const { id } = await addAccount(svc, account)
-  await svc.rows('update users set public_key = $1 where id = $2', [publicKeyOf(account), id])
+  await svc.rows('update users set public_key = $1 where id = $2', [makePublicKey(account), id])
   await svc.rows('delete from access_tokens where user_id = $1', [id])
   const chromium = await openPage(svc.url, options)
   await signInQuietly(chromium.page, account)
@@ -53,7 +53,7 @@ export const PASSKEY = 'Correct-Horse-7!'
 
 /** Makes keys of a pair that is there already, unless the page is to look for one; returns the recovery code. */
 export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true } = {}): Promise<string> {
-  if (isGiven) await givePair(page)
+  if (isGiven) await injectKeyPair(page)
   await page.goto('/handshake')
   await page.fill('#passkey', passkey)
   await page.fill('#repeat', passkey)
@@ -71,7 +71,7 @@ export async function signOut(page: Page): Promise<void> {
 }
 
 /** A service with a person who has not signed in yet. */
-export async function newcomer(settings: Record<string, string> = {}): Promise<TestApp> {
+export async function startWithNewcomer(settings: Record<string, string> = {}): Promise<TestApp> {
   const svc = await startApp(settings)
   await addAccount(svc, 'ada', { known: false })
   return svc

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { filled, readCompose } from '../../kit/compose/file.ts'
+import { readCompose, substituteVariables } from '../../kit/compose/compose-file.ts'
 
 const compose = await readCompose()
 
@@ -42,7 +42,7 @@ describe('compose.yaml', () => {
 
   test('has the key-value store forget what it can before its memory is full', () => {
     const { command = [], mem_limit = '' } = compose.services.valkey
-    const bytesOf = (text: string) => Number.parseInt(filled(text, {}), 10)
+    const bytesOf = (text: string) => Number.parseInt(substituteVariables(text, {}), 10)
     const given = (flag: string) => command[command.indexOf(flag) + 1] ?? ''
 
     expect(bytesOf(given('--maxmemory'))).toBeLessThanOrEqual(0.8 * bytesOf(mem_limit))

@@ -1,20 +1,28 @@
 import { request } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type Asked, answers, beginStream, chunk, endStream, question, startProvider } from '../../kit/ai/provider.ts'
+import {
+  answers,
+  beginStream,
+  buildChunk,
+  buildQuestion,
+  endStream,
+  type ProviderRequest,
+  startProvider,
+} from '../../kit/ai/provider.ts'
 import { send } from '../../kit/app.ts'
 import { openBrowser } from '../../kit/browser.ts'
 import { type Deployment, startDeployment, TYPED_PASSWORD } from '../../kit/compose/deployment.ts'
 import { startLoad } from '../../kit/compose/load.ts'
-import { publicKeyOf } from '../../kit/identity/public-key.ts'
+import { makePublicKey } from '../../kit/identity/people.ts'
 import { base, clientOf } from '../../kit/json-api/client.ts'
-import { trust } from '../../kit/net/trust.ts'
+import { trustAuthority } from '../../kit/net/tls-server.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
 import { rowsOf } from '../../kit/postgres-client.ts'
 import { curlCommands, runCurl } from '../../kit/realtime/curl.ts'
 import { openPusher } from '../../kit/realtime/pusher.ts'
 import { download, upload } from '../../kit/rooms/attachments.ts'
-import { send as sendMessage } from '../../kit/rooms/messages.ts'
+import { sendRoomMessage as sendMessage } from '../../kit/rooms/messages.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
 
@@ -61,9 +69,9 @@ describeWith(
     provider = resources.use(await startProvider())
     const settings = { DRAIN_DELAY: '6s', LOGIN_ATTEMPTS_PER_ADDRESS: '3', RATE_LIMIT_AI_PER_MINUTE: '0' }
     const deployed = resources.use(await startDeployment({ models: provider.url, settings }))
-    resources.use(await trust(deployed.stack.caFile))
+    resources.use(await trustAuthority(deployed.stack.caFile))
     site = Object.assign(deployed, { ada: await deployed.tokenWith('ai,user,read,write') })
-    await rowsOf(deployed.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
+    await rowsOf(deployed.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}'`)
   })
   afterAll(() => resources.disposeAsync())
 
@@ -71,8 +79,11 @@ describeWith(
     provider.behave = answers('Good day.')
     const browser = openBrowser(site.url)
     const login = await browser.login('ada', TYPED_PASSWORD)
-    const answer = await send(site.url, 'POST', '/api/ai-req', { token: site.token, body: question('Hello', 'llama') })
-    const logged = site.stack.parts.map(({ said }) => said.out).join('')
+    const answer = await send(site.url, 'POST', '/api/ai-req', {
+      token: site.token,
+      body: buildQuestion('Hello', 'llama'),
+    })
+    const logged = site.stack.parts.map(({ output: said }) => said.out).join('')
 
     expect(logged).toContain('"next":"svc add-user"')
     expect(login.body).toMatchObject({ success: true })
@@ -89,7 +100,7 @@ describeWith(
 
     expect(failures).toEqual([])
     expect(Object.values(counts).filter((count) => count < 3)).toEqual([])
-    for (const { applied, reads } of frontEnds)
+    for (const { appliedSeqs: applied, reads } of frontEnds)
       expect([applied, reads]).toEqual([logged.slice(logged.indexOf(applied[0] ?? 0)), 1])
   })
 
@@ -102,7 +113,7 @@ describeWith(
   test('sends each header of the service once, and none of the proxy', async () => {
     const { status, raw, headers } = await ask('/login', { headers: page })
     const names = raw.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
-    const logged = site.stack.parts.map(({ said }) => said.out).join('')
+    const logged = site.stack.parts.map(({ output: said }) => said.out).join('')
 
     expect(status).toBe(200)
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])
@@ -168,11 +179,11 @@ describeWith(
     const room = await newRoom()
     const command = `${curlCommands[0]} --cacert ${site.stack.caFile}`
     await using curl = runCurl(command, { url: site.url, token: site.ada, room: room.id })
-    await expect.poll(() => curl.said.text, { timeout: 20_000 }).toMatch(/^id: \w+:\d+$/m)
+    await expect.poll(() => curl.output.text, { timeout: 20_000 }).toMatch(/^id: \w+:\d+$/m)
 
     await sendMessage(asAda(), room.id)
 
-    await expect.poll(() => curl.said.text, { timeout: 20_000 }).toContain('room-messages.created')
+    await expect.poll(() => curl.output.text, { timeout: 20_000 }).toContain('room-messages.created')
   })
 
   describe('where an answer is streamed', () => {
@@ -184,7 +195,7 @@ describeWith(
           authorization: `Bearer ${site.token}`,
           'content-type': 'application/json',
         },
-        body: JSON.stringify(question('Hello', 'llama')),
+        body: JSON.stringify(buildQuestion('Hello', 'llama')),
         signal,
       })
 
@@ -193,7 +204,7 @@ describeWith(
       provider.behave = async (_, response) => {
         beginStream(response)
         for (const piece of ['one', 'two', 'three']) {
-          response.write(chunk({ delta: { content: piece } }))
+          response.write(buildChunk({ delta: { content: piece } }))
           await expect.poll(() => heard, { timeout: 20_000 }).toContain(piece)
         }
         endStream(response)
@@ -206,12 +217,12 @@ describeWith(
     })
 
     test('stops asking the model once the reader has gone', async () => {
-      let asked: Asked | undefined
+      let asked: ProviderRequest | undefined
       provider.behave = async (given, response) => {
         asked = given
         beginStream(response)
         while (!given.abortedAt) {
-          response.write(chunk({ delta: { content: 'more ' } }))
+          response.write(buildChunk({ delta: { content: 'more ' } }))
           await pause(20)
         }
       }

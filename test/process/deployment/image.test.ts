@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { answers, beginStream, chunk, endStream, startProvider } from '../../kit/ai/provider.ts'
+import { answers, beginStream, buildChunk, endStream, startProvider } from '../../kit/ai/provider.ts'
 import { startDeployment } from '../../kit/compose/deployment.ts'
 import { buildImage } from '../../kit/compose/image.ts'
 import { startLoad } from '../../kit/compose/load.ts'
-import { publicKeyOf } from '../../kit/identity/public-key.ts'
-import { trust } from '../../kit/net/trust.ts'
+import { makePublicKey } from '../../kit/identity/people.ts'
+import { trustAuthority } from '../../kit/net/tls-server.ts'
 import { testWith } from '../../kit/parts/with-parts.ts'
 import { rowsOf } from '../../kit/postgres-client.ts'
 
@@ -75,7 +75,7 @@ testWith(
       if (!asked.body.stream) return answers('Good day.')(asked, response)
       beginStream(response)
       for (let piece = 0; piece < 20; piece++) {
-        response.write(chunk({ delta: { content: 'word ' } }))
+        response.write(buildChunk({ delta: { content: 'word ' } }))
         await pause(150)
       }
       endStream(response)
@@ -83,8 +83,8 @@ testWith(
   )
   const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
   const site = resources.use(await startDeployment({ models: provider.url, settings, image }))
-  resources.use(await trust(site.stack.caFile))
-  await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${publicKeyOf('ada')}'`)
+  resources.use(await trustAuthority(site.stack.caFile))
+  await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}'`)
   const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))
   for (let round = 0; round < ROUNDS; round++) {
     expect(await site.stack.restart(round % 2 === 0 ? 0 : 1)).toBe(0)
@@ -94,6 +94,6 @@ testWith(
 
   expect(failures).toEqual([])
   expect(Object.values(counts).filter((count) => count < ROUNDS)).toEqual([])
-  for (const { applied, reads } of frontEnds)
+  for (const { appliedSeqs: applied, reads } of frontEnds)
     expect([applied, reads]).toEqual([logged.slice(logged.indexOf(applied[0] ?? 0)), 1])
 })

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { blockCommands } from '../../kit/command-lines.ts'
+import { blockCommands } from '../../kit/readme-commands.ts'
 import { root } from '../../kit/service-process.ts'
 
 interface Component {

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, vi } from 'vitest'
-import { answers, configFor, question, startProvider } from '../../kit/ai/provider.ts'
+import { answers, buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { send } from '../../kit/app.ts'
 import { openBrowser } from '../../kit/browser.ts'
-import { fillIn, TYPED_PASSWORD } from '../../kit/compose/deployment.ts'
+import { fillEnvFile, TYPED_PASSWORD } from '../../kit/compose/deployment.ts'
 import { buildImage } from '../../kit/compose/image.ts'
-import { emptyDatabase } from '../../kit/database.ts'
-import { freePort } from '../../kit/free-port.ts'
+import { createEmptyDatabase } from '../../kit/database.ts'
+import { findFreePort } from '../../kit/free-port.ts'
 import { testWith } from '../../kit/parts/with-parts.ts'
 import { root } from '../../kit/service-process.ts'
 
@@ -44,7 +44,7 @@ const placed = (text: string, places: Places) =>
 async function writeEnv(folder: string, baseUrl: string, places: Places): Promise<void> {
   const file = join(folder, '.env')
   await copyFile(join(root, '.env.example'), file)
-  await fillIn(file, baseUrl)
+  await fillEnvFile(file, baseUrl)
   const text = await readFile(file, 'utf8')
   const [, lines = ''] = /^# Without Docker: .*\n((?:# [A-Z_]+=.*\n)+)/m.exec(text) ?? []
   await writeFile(file, `${text}\n${placed(lines.replace(/^# /gm, ''), places)}`)
@@ -53,12 +53,12 @@ async function writeEnv(folder: string, baseUrl: string, places: Places): Promis
 testWith('postgres')('a service started by the unit is in production, and its commands manage it', async () => {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider(answers('Good day.')))
-  const config = resources.use(await configFor(provider.url))
-  const database = resources.use(await emptyDatabase())
+  const config = resources.use(await writeConfig(provider.url))
+  const database = resources.use(await createEmptyDatabase())
   const image = resources.use(await buildImage({ isInstalled: false }))
   const data = join(image.folder, 'data')
   await mkdir(data)
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const places = {
     'PORT=3000': `PORT=${port}`,
@@ -94,7 +94,7 @@ testWith('postgres')('a service started by the unit is in production, and its co
     env: { PATH: image.path },
   })
   const { token } = JSON.parse(made.stdout)
-  expect((await send(url, 'POST', '/api/ai-req', { token, body: question('Hello', 'mock-1') })).status).toBe(200)
+  expect((await send(url, 'POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'mock-1') })).status).toBe(200)
 
   service.kill(KillSignal as NodeJS.Signals)
   expect(await once(service, 'exit')).toEqual([0, null])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { question } from '../../kit/ai/provider.ts'
+import { buildQuestion } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
 let svc: TestApp
@@ -15,7 +15,7 @@ describe('answers that are somebody’s own', () => {
   test.for([
     ['GET', '/trpc/users.me', undefined],
     ['POST', '/trpc/ai.ask', { model: 'demo', messages: [{ role: 'user', content: { text: 'Hi' } }] }],
-    ['POST', '/api/ai-req', question('Hi', 'demo')],
+    ['POST', '/api/ai-req', buildQuestion('Hi', 'demo')],
     ['GET', '/api/user', undefined],
   ] as const)('%s %s is kept by no cache, and neither is its refusal', async ([method, path, body]) => {
     const answer = await svc.send(method, path, { token, body })

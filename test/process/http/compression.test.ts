@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answers, configFor, startProvider } from '../../kit/ai/provider.ts'
+import { answers, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
 
 interface Answer {
@@ -12,11 +12,11 @@ interface Answer {
 
 let svc: TestApp
 let caller: TestUser
-let config: Awaited<ReturnType<typeof configFor>>
+let config: Awaited<ReturnType<typeof writeConfig>>
 let provider: Awaited<ReturnType<typeof startProvider>>
 beforeAll(async () => {
   provider = await startProvider(answers('word '.repeat(1000)))
-  config = await configFor(provider.url)
+  config = await writeConfig(provider.url)
   svc = await startApp({ AI_CONFIG: config.file })
   caller = await svc.user({ role: 'admin', abilities: ['ai', 'user', 'read', 'write'] })
   const attributes = { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind. '.repeat(500) }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { configFor } from '../../kit/ai/provider.ts'
+import { writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { addAccount, PASSWORD } from '../../kit/browser.ts'
 import { productionSettings } from '../../kit/production.ts'
@@ -7,7 +7,7 @@ import { productionSettings } from '../../kit/production.ts'
 const contact = { SECURITY_CONTACT: 'mailto:security@example.org', SECURITY_EXPIRES: '2099-12-31' }
 
 let svc: TestApp
-const config = await configFor('http://127.0.0.1:9/v1')
+const config = await writeConfig('http://127.0.0.1:9/v1')
 beforeAll(async () => {
   svc = await startApp({
     ...productionSettings,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
-import { attackable, type Definition, definitionOf, nodesOf, procedures, schemas } from '../../kit/inputs/schemas.ts'
+import { attackable, type Definition, definitionOf, procedures, schemas, walkSchema } from '../../kit/inputs/schemas.ts'
 
 const nodes = schemas.flatMap(({ name, schema }) =>
-  [...nodesOf(schema)].map(({ path, schema }) => ({ place: name + path, schema, definition: definitionOf(schema) })),
+  [...walkSchema(schema)].map(({ path, schema }) => ({ place: name + path, schema, definition: definitionOf(schema) })),
 )
 
 const isMaximum = ({ check, maximum, length }: { check: string; maximum?: number; length?: number }) =>

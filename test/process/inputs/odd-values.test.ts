@@ -7,7 +7,7 @@ import { accessOf } from '../../../routers/core/trpc.ts'
 import { appRouter, createCaller } from '../../../routers/index.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
-import { placesOf, sampleOf, withAt, withMember } from '../../kit/inputs/samples.ts'
+import { addMember, replaceAt, sampleInput, walkPaths } from '../../kit/inputs/samples.ts'
 import { attackable, procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { base } from '../../kit/json-api/client.ts'
 
@@ -41,9 +41,9 @@ afterAll(async () => {
 /** A sound input with each of the odd values in each of its places, and with members of odd names. */
 function oddInputs({ inputs }: TestedProcedure): unknown[] {
   return inputs.flatMap((schema) => {
-    const sample = sampleOf(schema)
-    const replaced = [...placesOf(sample)].flatMap((path) => odd.map((value) => withAt(sample, path, value)))
-    return [sample, ...replaced, ...[NUL, HALF, '__proto__'].map((name) => withMember(sample, name))]
+    const sample = sampleInput(schema)
+    const replaced = [...walkPaths(sample)].flatMap((path) => odd.map((value) => replaceAt(sample, path, value)))
+    return [sample, ...replaced, ...[NUL, HALF, '__proto__'].map((name) => addMember(sample, name))]
   })
 }
 

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, test, vi } from 'vitest'
 import { inputsOf } from '../../../facades/http/procedures.ts'
 import { buildRoutes, type Route } from '../../../facades/json-api/routes.ts'
 import { appRouter } from '../../../routers/index.ts'
-import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
-import { namesOf } from '../../kit/inputs/schemas.ts'
-import { worstMembers, worstStrangers } from '../../kit/inputs/worst.ts'
+import { type AttackTarget, startAttackTarget } from '../../kit/inputs/attack-target.ts'
+import { listMemberNames } from '../../kit/inputs/schemas.ts'
+import { buildWorstMembers, buildWorstStrangers } from '../../kit/inputs/worst-inputs.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
-import { sampleOf } from '../../kit/rounds.ts'
+import { sampleList } from '../../kit/rounds.ts'
 
 // Some thousand requests, on a machine that has other things to do.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
 
-let svc: Attacked
+let svc: AttackTarget
 
 beforeAll(async () => {
-  svc = await startAttacked()
+  svc = await startAttackTarget()
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -31,7 +31,7 @@ const writes = buildRoutes(appRouter).filter(({ method }) => method !== 'GET')
 /** Where in a document the worst can stand, with the names that are known there. */
 function placesOf({ resource: { type, attributes, relations }, action, procedure }: Route) {
   const resource = `"type":"${type}","id":"1"`
-  const own = action && procedure ? namesOf({ inputs: inputsOf(procedure) }) : []
+  const own = action && procedure ? listMemberNames({ inputs: inputsOf(procedure) }) : []
   return [
     { place: 'in place of the document', names: ['data', ...own], write: (worst: string) => worst },
     {
@@ -60,7 +60,7 @@ const kindOf = ({ method, answers, takesFile, procedure }: Route) => [method, an
 
 /** All routes in the soak, else about `count` and one of each kind: what procedures take is judged for each of them over tRPC. */
 function someOf(routes: Route[], count: number): Route[] {
-  const sample = new Set(sampleOf(routes, count))
+  const sample = new Set(sampleList(routes, count))
   const firsts = new Map(routes.toReversed().map((route) => [kindOf(route), route]))
   return routes.filter((route) => sample.has(route) || firsts.get(kindOf(route)) === route)
 }
@@ -70,10 +70,10 @@ test('the worst documents cost any route of JSON:API little, and get a short ans
   for (const route of someOf(writes, 16)) {
     const path = base + route.url.replace(':id', '1')
     const bytes = Math.min(svc.limitOf(route.name ?? ''), 64_000) - 200
-    const strangers = kinds.has(kindOf(route)) ? {} : worstStrangers(bytes)
+    const strangers = kinds.has(kindOf(route)) ? {} : buildWorstStrangers(bytes)
     kinds.add(kindOf(route))
     const documents = placesOf(route).flatMap(({ place, names, write }) => {
-      const known = names.length > 0 ? worstMembers(names, bytes) : {}
+      const known = names.length > 0 ? buildWorstMembers(names, bytes) : {}
       const shapes = Object.entries({ ...strangers, ...known, ...manyLinks(bytes) })
       return shapes.map(([shape, worst]) => ({ body: write(worst), what: `${shape} ${place}` }))
     })

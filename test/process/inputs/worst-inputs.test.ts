@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { TestBrowser } from '../../kit/browser.ts'
-import { type Attacked, startAttacked } from '../../kit/inputs/attacked.ts'
-import { attackable, namesOf, type TestedProcedure } from '../../kit/inputs/schemas.ts'
-import { members, worstInputs } from '../../kit/inputs/worst.ts'
+import { type AttackTarget, startAttackTarget } from '../../kit/inputs/attack-target.ts'
+import { attackable, listMemberNames, type TestedProcedure } from '../../kit/inputs/schemas.ts'
+import { buildMembers, buildWorstInputs } from '../../kit/inputs/worst-inputs.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 
 // Some thousand requests, on a machine that has other things to do.
@@ -13,10 +13,10 @@ vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
 
-let svc: Attacked
+let svc: AttackTarget
 
 beforeAll(async () => {
-  svc = await startAttacked()
+  svc = await startAttackTarget()
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -32,7 +32,7 @@ test('the worst inputs cost any procedure little, and get a short answer', async
   expect(attackable.length).toBeGreaterThan(50)
   for (const procedure of attackable) {
     const bytes = procedure.isQuery ? 4000 : Math.min(svc.limitOf(procedure.name) - 100, 400_000)
-    const shapes = Object.entries(worstInputs(namesOf(procedure), bytes))
+    const shapes = Object.entries(buildWorstInputs(listMemberNames(procedure), bytes))
     const answers = await Promise.all(
       shapes.map(async ([shape, input]) => ({ shape, ...(await overTrpc(procedure, [input], svc.browser.send)) })),
     )
@@ -43,7 +43,7 @@ test('the worst inputs cost any procedure little, and get a short answer', async
 test('many bad inputs in one batch get one short answer', async () => {
   for (const procedure of attackable) {
     const bytes = procedure.isQuery ? 60 : Math.min(svc.limitOf(procedure.name), 100_000) / 50 - 20
-    const answer = await overTrpc(procedure, Array(50).fill(members(bytes)), svc.browser.send)
+    const answer = await overTrpc(procedure, Array(50).fill(buildMembers(bytes)), svc.browser.send)
     svc.assertModest(answer, `50 calls of ${procedure.name}`)
   }
 })
@@ -126,15 +126,15 @@ const others = ['/logout', '/req/profile/reset']
 test('the worst bodies cost page endpoints little, and get a short response', async () => {
   const paths = (await pageEndpoints()).filter((path) => !others.includes(path))
   expect(paths).toEqual(expect.arrayContaining(['/req/login', '/handshake', '/req/profile/create-token']))
-  const names = [...new Set(attackable.flatMap(namesOf))].slice(0, 30)
+  const names = [...new Set(attackable.flatMap(listMemberNames))].slice(0, 30)
   for (const path of paths)
-    for (const [shape, body] of Object.entries(worstInputs(names, 15_000)))
+    for (const [shape, body] of Object.entries(buildWorstInputs(names, 15_000)))
       for (const send of [svc.browser.send, svc.asGuest])
         svc.assertModest(await send('POST', path, { body }), `${path} with ${shape}`)
 })
 
 test('the worst bodies cost an AI request little, and get a short answer', async () => {
-  for (const [shape, worst] of Object.entries(worstInputs(['messages', 'model'], svc.env.AI_MAX_BODY - 100))) {
+  for (const [shape, worst] of Object.entries(buildWorstInputs(['messages', 'model'], svc.env.AI_MAX_BODY - 100))) {
     const body = `{"payload":${worst}}`
     const answer = await svc.send('POST', '/api/ai-req', { token: svc.token, body })
     svc.assertModest({ status: answer.status, text: await answer.text() }, shape)

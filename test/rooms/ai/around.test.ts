@@ -2,8 +2,17 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { answers, type Behaviour, breaksOff, canary, refuses, repeats, stalls } from '../../kit/ai/provider.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
-import { ask, disclosures, ended, KEY, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
-import { SLOW } from '../../kit/started.ts'
+import {
+  askRoomModel,
+  createAiRoom,
+  KEY,
+  listDisclosures,
+  openContent,
+  type RoomAiApp,
+  startRoomAi,
+  waitForAnswer,
+} from '../../kit/rooms/ai.ts'
+import { SLOW } from '../../kit/service-client.ts'
 
 let app: RoomAiApp
 
@@ -29,17 +38,17 @@ async function dump(): Promise<string> {
 
 test('disclosed text, key and answer appear in neither the database nor the log', async () => {
   app.provider.behave = answers(ANSWER)
-  const { id, admin } = await roomWithAi(app)
+  const { id, admin } = await createAiRoom(app)
   const key = Buffer.from('CANARY-KEY-CANARY-KEY-CANARY-KEY').toString('base64')
 
-  await ask(admin, id, PROMPT, { key })
-  const { answer } = await ended(admin, id)
-  expect((await ask(admin, id, PROMPT, { key, thread: '999999' })).text).not.toMatch(PROMPT)
-  expect((await ask(admin, id, PROMPT, { key: `${key}${PROMPT}` })).text).not.toContain(key)
+  await askRoomModel(admin, id, PROMPT, { key })
+  const { answer } = await waitForAnswer(admin, id)
+  expect((await askRoomModel(admin, id, PROMPT, { key, thread: '999999' })).text).not.toMatch(PROMPT)
+  expect((await askRoomModel(admin, id, PROMPT, { key: `${key}${PROMPT}` })).text).not.toContain(key)
   await app.svc.services.usageLedger.flush()
 
   const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
-  expect(await opened(attributes['content'], key)).toEqual({ text: ANSWER })
+  expect(await openContent(attributes['content'], key)).toEqual({ text: ANSWER })
   const kept = (await dump()) + app.svc.log.join('')
   expect(kept.includes(String(attributes['content']))).toBe(true)
   for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key]) expect(kept.includes(word)).toBe(false)
@@ -64,7 +73,7 @@ test.each<[string, Behaviour, string, string | null]>([
   ['of which the process is lost', repeats(ANSWER), 'lost', 'unavailable'],
 ])('nothing of it is in the database or the log after an answer %s', async (how, behave, state, error) => {
   const key = Buffer.from('CANARY-KEY-CANARY-KEY-CANARY-KEY').toString('base64')
-  const { id, admin, path } = await roomWithAi(app)
+  const { id, admin, path } = await createAiRoom(app)
   const file = { type: 'file', mime: 'text/plain', data: Buffer.from(PROMPT).toString('base64'), name: PROMPT }
   const messages = [{ role: 'user', content: [{ type: 'text', text: PROMPT }, file] }]
   const isCut = how.includes('limit')
@@ -72,10 +81,10 @@ test.each<[string, Behaviour, string, string | null]>([
   if (isCut) await app.svc.host.limits.set(limit)
   app.provider.behave = behave
 
-  const { meta } = await ask(admin, id, '', { messages, key, ...(isCut && { parameters: { maxTokens: 3 } }) })
+  const { meta } = await askRoomModel(admin, id, '', { messages, key, ...(isCut && { parameters: { maxTokens: 3 } }) })
   if (state === 'cancelled') await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
   if (state === 'lost') await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])), SLOW)
-  const disclosure = await ended(admin, id)
+  const disclosure = await waitForAnswer(admin, id)
   if (isCut) await app.svc.host.limits.remove({ name: 'cut' })
 
   expect(disclosure).toMatchObject({ state, error, answer: null })
@@ -96,7 +105,7 @@ async function lose({ rows, host }: RoomAiApp['svc'], disclosure: string): Promi
 }
 
 test("the room's channel receives the start and end of every answer, even lost ones", async () => {
-  const { id, admin } = await roomWithAi(app)
+  const { id, admin } = await createAiRoom(app)
   const { slug } = (await admin.get(`/rooms/${id}`)).one.attributes as { slug: string }
   using socket = await openSocket(app.svc.url)
   await subscribe(app.svc.url, socket, admin.token, `private-Rooms.${slug}`)
@@ -107,64 +116,64 @@ test("the room's channel receives the start and end of every answer, even lost o
   const status = (more: object) => ({ type: 'status', data: { slug, model: 'mock-1', ...more } })
 
   app.provider.behave = answers('Good day.')
-  await ask(admin, id, 'Hello')
+  await askRoomModel(admin, id, 'Hello')
   const message = { type: 'message', data: { slug, message_id: '1.000' } }
   const first = [status({ isGenerating: true }), message, status({ isGenerating: false })]
   await expect.poll(told).toEqual(first)
 
   app.provider.behave = stalls
-  const { meta } = await ask(admin, id, 'Hello')
+  const { meta } = await askRoomModel(admin, id, 'Hello')
   // The answer says now and then that it goes on, also in between.
   await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])), SLOW)
   const error = 'The service is not available. Try again later.'
   await expect.poll(told).toEqual([...first, status({ isGenerating: true }), status({ isGenerating: false, error })])
-  expect((await disclosures(admin, id))[0]).toMatchObject({ state: 'lost', answer: null })
+  expect((await listDisclosures(admin, id))[0]).toMatchObject({ state: 'lost', answer: null })
 })
 
 test('a room keeps a bounded number of disclosure records, without erased people', async () => {
   // Of its own, as a service deletes old records a minute after its start.
   await using own = await startRoomAi({ ROOM_DISCLOSURES: '10', RETENTION_DISCLOSURES_MONTHS: '1' })
   const { svc } = own
-  const { id, admin, editor, changes } = await roomWithAi(own, ['editor'])
+  const { id, admin, editor, changes } = await createAiRoom(own, ['editor'])
   await svc.rows(
     `insert into room_disclosures (room_id, user_id, provider, model, parts, state, created_at)
      select $1, $2, 'p', 'm', '[]', 'completed', now() - case when n < 8 then interval '40 days' else interval '20 days' end from generate_series(1, 12) n`,
     [id, editor.id],
   )
-  const before = (await disclosures(admin, id)).map((disclosure) => disclosure.id)
+  const before = (await listDisclosures(admin, id)).map((disclosure) => disclosure.id)
   const { position } = await changes(admin)
   const deleted = async () =>
     (await changes(admin, position)).changes.flatMap(({ kind, subject }) =>
       kind === 'room-disclosures.deleted' ? [subject] : [],
     )
 
-  await ask(admin, id, 'Hello')
-  await ended(admin, id)
-  expect(await disclosures(admin, id)).toHaveLength(10)
+  await askRoomModel(admin, id, 'Hello')
+  await waitForAnswer(admin, id)
+  expect(await listDisclosures(admin, id)).toHaveLength(10)
   const oldest = before.toReversed()
   expect((await deleted()).sort()).toEqual(oldest.slice(0, 3).sort())
 
   expect(await svc.host.rooms.deleteOldDisclosures()).toEqual({ deleted: 4 })
   expect(await svc.host.rooms.deleteOldDisclosures()).toEqual({ deleted: 0 })
-  expect((await disclosures(admin, id)).slice(1).map((disclosure) => disclosure.id)).toEqual(before.slice(0, 5))
+  expect((await listDisclosures(admin, id)).slice(1).map((disclosure) => disclosure.id)).toEqual(before.slice(0, 5))
   expect((await deleted()).sort()).toEqual(oldest.slice(0, 7).sort())
 
   await svc.host.admin.removeUser({ user: { id: editor.id } })
-  expect((await disclosures(admin, id)).map(({ user }) => user)).toEqual([`${admin.id}`, ...Array(5).fill(null)])
+  expect((await listDisclosures(admin, id)).map(({ user }) => user)).toEqual([`${admin.id}`, ...Array(5).fill(null)])
 })
 
 test('limits hold for a room, and usage is summed up by room', async () => {
   app.provider.behave = answers('Good day.')
-  const [{ id, admin }, other] = [await roomWithAi(app), await roomWithAi(app)]
+  const [{ id, admin }, other] = [await createAiRoom(app), await createAiRoom(app)]
   await app.svc.host.limits.set({ name: 'rooms', for: 'room', cap: 1, unit: 'requests', per: 'month', mode: 'enforce' })
 
-  expect((await ask(admin, id, 'Hello')).status).toBe(200)
-  await ended(admin, id)
-  const refused = await ask(admin, id, 'Hello')
+  expect((await askRoomModel(admin, id, 'Hello')).status).toBe(200)
+  await waitForAnswer(admin, id)
+  const refused = await askRoomModel(admin, id, 'Hello')
   expect([refused.status, refused.errors[0]?.code]).toEqual([429, 'limit_reached'])
-  expect(await disclosures(admin, id)).toHaveLength(1)
-  expect((await ask(other.admin, other.id, 'Hello')).status).toBe(200)
-  await ended(other.admin, other.id)
+  expect(await listDisclosures(admin, id)).toHaveLength(1)
+  expect((await askRoomModel(other.admin, other.id, 'Hello')).status).toBe(200)
+  await waitForAnswer(other.admin, other.id)
   await app.svc.host.limits.remove({ name: 'rooms' })
 
   await app.svc.services.usageLedger.flush()
@@ -199,13 +208,13 @@ test('older front ends ask by slug, in threads and again, and see the model', as
 
   expect((await browser.send('POST', path, { body: request })).body).toEqual({ success: true })
   await expect.poll(last).toBe('completed')
-  expect(JSON.stringify(app.provider.asked.at(-1)?.body.messages)).toContain('A file is not there')
+  expect(JSON.stringify(app.provider.requests.at(-1)?.body.messages)).toContain('A file is not there')
   const shown = (await browser.send('GET', `/req/room/message/get/${slug}/1.000`)).body
   expect(shown).toMatchObject({
     ...{ message_role: 'assistant', model: 'mock-1', metadata: { tools: null, params: { temperature: 0.5 } } },
   })
   const { iv, tag, ciphertext } = (shown['content'] as { text: Record<string, string> }).text
-  expect(await opened(`${iv}|${tag}|${ciphertext}`)).toEqual({ text: 'Good day.' })
+  expect(await openContent(`${iv}|${tag}|${ciphertext}`)).toEqual({ text: 'Good day.' })
 
   app.provider.behave = answers('Better.')
   await browser.send('POST', path, { body: { ...request, isUpdate: true, messageId: '1.000' } })
@@ -214,7 +223,7 @@ test('older front ends ask by slug, in threads and again, and see the model', as
       const { text } = (await browser.send('GET', `/req/room/message/get/${slug}/1.000`)).body['content'] as {
         text: Record<string, string>
       }
-      return opened(`${text['iv']}|${text['tag']}|${text['ciphertext']}`)
+      return openContent(`${text['iv']}|${text['tag']}|${text['ciphertext']}`)
     })
     .toEqual({ text: 'Better.' })
 
@@ -224,7 +233,7 @@ test('older front ends ask by slug, in threads and again, and see the model', as
 })
 
 test('the handle of the AI user is what the settings say', async () => {
-  const { admin } = await roomWithAi(app)
+  const { admin } = await createAiRoom(app)
 
   expect((await admin.get('/configs/ai')).text).toContain('"handle":"@helper"')
   expect((await admin.get('/configs/extApp')).text).toContain('"aiInGroups":true')

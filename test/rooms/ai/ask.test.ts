@@ -1,22 +1,22 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answers, type Behaviour, beginStream, chunk, repeats } from '../../kit/ai/provider.ts'
+import { answers, type Behaviour, beginStream, buildChunk, repeats } from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import {
-  ask,
-  disclosures,
-  ended,
+  askRoomModel,
+  buildUserMessage,
+  createAiRoom,
   KEY,
-  messagesIn,
-  opened,
+  listDisclosures,
+  listMessages,
+  openContent,
   type RoomAiApp,
-  roomWithAi,
-  said,
+  readUsage,
   startRoomAi,
-  usageOf,
+  waitForAnswer,
 } from '../../kit/rooms/ai.ts'
-import { newPerson } from '../../kit/rooms/messages.ts'
+import { createPerson } from '../../kit/rooms/messages.ts'
 
 let app: RoomAiApp
 
@@ -28,7 +28,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')
-  return roomWithAi(app, roles)
+  return createAiRoom(app, roles)
 }
 
 describe('an answer in a room', () => {
@@ -37,31 +37,31 @@ describe('an answer in a room', () => {
     const { one: message } = await send()
     const text = 'Which opening is this?'
 
-    const { status, meta } = await ask(admin, id, '', {
+    const { status, meta } = await askRoomModel(admin, id, '', {
       messages: [
         { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
-        said(text, { source: message.id }),
+        buildUserMessage(text, { source: message.id }),
       ],
       parameters: { temperature: 0.5 },
     })
 
     expect(status).toBe(200)
-    const disclosure = await ended(viewer, id)
+    const disclosure = await waitForAnswer(viewer, id)
     expect(disclosure).toMatchObject({ id: meta['disclosure'], user: `${admin.id}`, state: 'completed', error: null })
     const answer = (await viewer.get(`/room-messages/${disclosure.answer}?include=member`)).one
     expect(answer.attributes).toMatchObject({
       ...{ number: '2.000', model: 'mock-1', keyEpoch: 0 },
       metadata: { tools: null, params: { temperature: 0.5 } },
     })
-    expect(await opened(answer.attributes['content'])).toEqual({ text: 'Good day.' })
-    expect(app.provider.asked.at(-1)?.body.messages.map(({ content }) => content)).toEqual(['Be brief.', text])
+    expect(await openContent(answer.attributes['content'])).toEqual({ text: 'Good day.' })
+    expect(app.provider.requests.at(-1)?.body.messages.map(({ content }) => content)).toEqual(['Be brief.', text])
     const hash = createHmac('sha256', Buffer.from(KEY, 'base64')).update(text).digest('base64url')
     expect(disclosure.parts).toEqual([
       { role: 'system', message: null, kind: 'text', bytes: 9, hash: expect.stringMatching(/^[\w-]{43}$/) },
       { role: 'user', message: message.id, kind: 'text', bytes: text.length, hash },
     ])
     await app.svc.services.usageLedger.flush()
-    expect(await usageOf(app, id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
+    expect(await readUsage(app, id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
   })
 
   test('is written in the requested thread, and its start and end are changes', async () => {
@@ -69,9 +69,9 @@ describe('an answer in a room', () => {
     const { one: parent } = await send()
     const { position } = await changes(editor)
 
-    await ask(editor, id, 'And now?', { thread: parent.id })
+    await askRoomModel(editor, id, 'And now?', { thread: parent.id })
 
-    const { answer } = await ended(editor, id)
+    const { answer } = await waitForAnswer(editor, id)
     const { attributes } = (await editor.get(`/room-messages/${answer}`)).one
     expect(attributes).toMatchObject({ number: '1.001' })
     expect((await changes(editor, position)).changes.map(({ kind }) => kind)).toEqual([
@@ -84,21 +84,21 @@ describe('an answer in a room', () => {
 
   test('is replaced by its asker and by administrators, and by nobody else', async () => {
     const { id, admin, editor, send } = await room('editor')
-    await ask(admin, id, 'First')
-    const { answer } = await ended(admin, id)
+    await askRoomModel(admin, id, 'First')
+    const { answer } = await waitForAnswer(admin, id)
     const { one: own } = await send(editor)
     app.provider.behave = answers('Better.')
 
-    expect((await ask(editor, id, 'Again', { replaces: answer })).status).toBe(403)
-    expect((await ask(editor, id, 'Again', { replaces: own.id })).status).toBe(404)
-    expect((await ask(admin, id, 'Again', { replaces: answer, thread: answer })).status).toBe(422)
-    expect((await ask(admin, id, 'Again', { replaces: answer })).status).toBe(200)
+    expect((await askRoomModel(editor, id, 'Again', { replaces: answer })).status).toBe(403)
+    expect((await askRoomModel(editor, id, 'Again', { replaces: own.id })).status).toBe(404)
+    expect((await askRoomModel(admin, id, 'Again', { replaces: answer, thread: answer })).status).toBe(422)
+    expect((await askRoomModel(admin, id, 'Again', { replaces: answer })).status).toBe(200)
 
-    expect(await ended(admin, id)).toMatchObject({ state: 'completed', answer })
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'completed', answer })
     const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
-    expect(await opened(attributes['content'])).toEqual({ text: 'Better.' })
+    expect(await openContent(attributes['content'])).toEqual({ text: 'Better.' })
     expect(attributes['editedAt']).not.toBeNull()
-    expect(await messagesIn(admin, id)).toHaveLength(2)
+    expect(await listMessages(admin, id)).toHaveLength(2)
   })
 })
 
@@ -107,14 +107,14 @@ describe('an answer in a room that is not whole', () => {
     (text: string): Behaviour =>
     (_, response) => {
       beginStream(response)
-      if (text) response.write(chunk({ delta: { content: text } }))
-      response.write(chunk({ delta: {}, finish_reason: 'content_filter' }))
+      if (text) response.write(buildChunk({ delta: { content: text } }))
+      response.write(buildChunk({ delta: {}, finish_reason: 'content_filter' }))
       response.end('data: [DONE]\n\n')
     }
   const lengthens: Behaviour = (_, response) => {
     beginStream(response)
-    response.write(chunk({ delta: { content: 'As long ' } }))
-    response.end(chunk({ delta: {}, finish_reason: 'length' }))
+    response.write(buildChunk({ delta: { content: 'As long ' } }))
+    response.end(buildChunk({ delta: {}, finish_reason: 'length' }))
   }
   const limit = { name: 'few', for: 'room', cap: 100_000, unit: 'tokens', per: 'month', mode: 'enforce' } as const
   const brief = { parameters: { maxTokens: 3 } }
@@ -128,53 +128,53 @@ describe('an answer in a room that is not whole', () => {
     await app.svc.host.limits.set(limit)
     app.provider.behave = behave
 
-    await ask(admin, id, 'Tell me', brief)
+    await askRoomModel(admin, id, 'Tell me', brief)
 
-    const disclosure = await ended(viewer, id)
+    const disclosure = await waitForAnswer(viewer, id)
     await app.svc.host.limits.remove({ name: limit.name })
     expect(disclosure).toMatchObject({ state: 'completed', error, answer: expect.any(String) })
     const { attributes } = (await viewer.get(`/room-messages/${disclosure.answer}`)).one
     expect(attributes['metadata']).toMatchObject({ finish })
-    expect((await opened(attributes['content'])).text).toMatch(/^(more ){8,10}$|^I $|^As long $/)
+    expect((await openContent(attributes['content'])).text).toMatch(/^(more ){8,10}$|^I $|^As long $/)
   })
 
   test('replaces no earlier one, which is whole, and is none without a word', async () => {
     const { id, admin } = await room()
-    await ask(admin, id, 'First')
-    const { answer } = await ended(admin, id)
+    await askRoomModel(admin, id, 'First')
+    const { answer } = await waitForAnswer(admin, id)
     await app.svc.host.limits.set(limit)
 
     app.provider.behave = repeats('more')
-    await ask(admin, id, 'Again', { replaces: answer, ...brief })
-    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'limit_reached', answer: null })
+    await askRoomModel(admin, id, 'Again', { replaces: answer, ...brief })
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'limit_reached', answer: null })
     app.provider.behave = refusesAfter('')
-    await ask(admin, id, 'Another')
-    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'provider_refused', answer: null })
+    await askRoomModel(admin, id, 'Another')
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'provider_refused', answer: null })
 
     await app.svc.host.limits.remove({ name: limit.name })
     const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
-    expect(await opened(attributes['content'])).toEqual({ text: 'Good day.' })
-    expect(await messagesIn(admin, id)).toHaveLength(1)
+    expect(await openContent(attributes['content'])).toEqual({ text: 'Good day.' })
+    expect(await listMessages(admin, id)).toHaveLength(1)
     await app.svc.services.usageLedger.flush()
-    expect((await usageOf(app, id)).map(({ outcome }) => outcome)).toEqual(['completed', 'cut', 'refused'])
+    expect((await readUsage(app, id)).map(({ outcome }) => outcome)).toEqual(['completed', 'cut', 'refused'])
   })
 })
 
 describe('nobody asks in a room', () => {
   test('as a viewer, a stranger or a guest, and nothing is recorded', async () => {
     const { id, admin, viewer } = await room('viewer')
-    const stranger = await newPerson(app.svc as never)
+    const stranger = await createPerson(app.svc as never)
     await app.svc.rows("update access_tokens set abilities = abilities || '{ai}' where user_id = $1", [stranger.id])
-    const before = app.provider.asked.length
+    const before = app.provider.requests.length
 
-    expect((await ask(viewer, id, 'Hello')).status).toBe(403)
-    expect((await ask(stranger, id, 'Hello')).status).toBe(404)
-    expect((await ask(clientOf(app.svc), id, 'Hello')).status).toBe(401)
+    expect((await askRoomModel(viewer, id, 'Hello')).status).toBe(403)
+    expect((await askRoomModel(stranger, id, 'Hello')).status).toBe(404)
+    expect((await askRoomModel(clientOf(app.svc), id, 'Hello')).status).toBe(401)
 
     expect((await stranger.get(`/rooms/${id}/actions/disclosures`)).status).toBe(404)
     expect((await clientOf(app.svc).get(`/rooms/${id}/actions/disclosures`)).status).toBe(401)
-    expect(await disclosures(admin, id)).toEqual([])
-    expect(app.provider.asked).toHaveLength(before)
+    expect(await listDisclosures(admin, id)).toEqual([])
+    expect(app.provider.requests).toHaveLength(before)
   })
 
   test.each([
@@ -182,30 +182,37 @@ describe('nobody asks in a room', () => {
     ['a key that the room will get', { keyEpoch: 1 }, 422, '/keyEpoch'],
     ['a model that is not there', { model: 'none' }, 422, '/model'],
     ['a message to reply to that is not there', { thread: '999999' }, 404, '/thread'],
-    ['a message that is not there', { messages: [said('Hello', { source: '999999' })] }, 404, '/messages/0/source'],
+    [
+      'a message that is not there',
+      { messages: [buildUserMessage('Hello', { source: '999999' })] },
+      404,
+      '/messages/0/source',
+    ],
   ])('with %s', async (_, more, status, pointer) => {
     const { id, admin } = await room()
 
-    const answer = await ask(admin, id, 'Hello', more)
+    const answer = await askRoomModel(admin, id, 'Hello', more)
 
     expect([answer.status, answer.errors.map(({ source }) => source?.['pointer'])]).toEqual([status, [pointer]])
-    expect(await disclosures(admin, id)).toEqual([])
+    expect(await listDisclosures(admin, id)).toEqual([])
   })
 
   test('with a message of another room, or where the AI user is no member', async () => {
     const [{ id, admin }, other] = [await room(), await room()]
     const { one } = await other.send()
 
-    expect((await ask(admin, id, '', { messages: [said('Hello', { source: one.id })] })).status).toBe(404)
+    expect(
+      (await askRoomModel(admin, id, '', { messages: [buildUserMessage('Hello', { source: one.id })] })).status,
+    ).toBe(404)
     await app.svc.rows("update room_members set state = 'removed' where room_id = $1 and user_id = 1", [id])
-    expect((await ask(admin, id, 'Hello')).status).toBe(409)
+    expect((await askRoomModel(admin, id, 'Hello')).status).toBe(409)
   })
 
   test('by a program, unless the settings allow it; a browser may', async () => {
     await using closed = await startRoomAi({ ALLOW_EXTERNAL_APPS_GROUPS_AI: 'false' })
-    const { id, admin } = await roomWithAi(closed)
+    const { id, admin } = await createAiRoom(closed)
 
-    const answer = await ask(admin, id, 'Hello')
+    const answer = await askRoomModel(admin, id, 'Hello')
 
     expect([answer.status, answer.errors[0]?.code]).toEqual([403, 'ai_in_rooms_off'])
     expect((await admin.get('/configs/extApp')).text).toContain('"aiInGroups":false')

@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
-import { ask, ended, KEY, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
-import { PNG, sendWith, upload } from '../../kit/rooms/attachments.ts'
+import { askRoomModel, createAiRoom, KEY, type RoomAiApp, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { PNG, sendAttachments, upload } from '../../kit/rooms/attachments.ts'
 
 let app: RoomAiApp
 
@@ -14,7 +14,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')
-  return roomWithAi(app, roles)
+  return createAiRoom(app, roles)
 }
 
 describe('a file in a room', () => {
@@ -28,7 +28,7 @@ describe('a file in a room', () => {
     fields = {},
   ) => {
     const { one } = await upload(app.svc, admin.token, content, { fields })
-    await sendWith(admin, id, [one.id], { keyEpoch: 0 })
+    await sendAttachments(admin, id, [one.id], { keyEpoch: 0 })
     await readable(one.attributes['uuid'])
     return one
   }
@@ -41,9 +41,9 @@ describe('a file in a room', () => {
     const [{ id }, { id: seen }] = [await file(there, 'Plan of Ada.'), await file(there, picture)]
     const content = [id, seen].map((one) => ({ type: 'attachment', id: one }))
 
-    expect((await ask(there.editor, there.id, '', asking(...content))).status).toBe(200)
+    expect((await askRoomModel(there.editor, there.id, '', asking(...content))).status).toBe(200)
 
-    const { parts } = await ended(there.admin, there.id)
+    const { parts } = await waitForAnswer(there.admin, there.id)
     const hashed = (bytes: string | Buffer) => ({
       bytes: bytes.length,
       hash: createHmac('sha256', Buffer.from(KEY, 'base64')).update(bytes).digest('base64url'),
@@ -53,22 +53,24 @@ describe('a file in a room', () => {
       { ...part, attachment: id, kind: 'text/plain', ...hashed('Plan of Ada.') },
       { ...part, attachment: seen, kind: 'image/png', ...hashed(picture) },
     ])
-    const sent = app.provider.asked.at(-1)?.sent
+    const sent = app.provider.requests.at(-1)?.sent
     for (const said of ['Plan of Ada.', picture.toString('base64')]) expect(sent).toContain(said)
   })
 
   test('of another room, or of nobody’s, is not there, whoever sees it', async () => {
     const [there, other] = [await room(), await room()]
     const elsewhere = await file({ ...other, admin: there.admin, id: other.id }, 'CANARY')
-    const asked = app.provider.asked.length
+    const asked = app.provider.requests.length
 
-    const refused = await ask(there.admin, there.id, '', naming(elsewhere.attributes['uuid']))
+    const refused = await askRoomModel(there.admin, there.id, '', naming(elsewhere.attributes['uuid']))
     expect([refused.status, refused.errors[0]?.source?.['pointer']]).toEqual([422, '/messages/0/content/0'])
-    expect(app.provider.asked).toHaveLength(asked)
+    expect(app.provider.requests).toHaveLength(asked)
 
-    expect((await ask(there.admin, there.id, '', naming(elsewhere.id, { optional: true }))).status).toBe(200)
-    expect((await ended(there.admin, there.id)).parts).toMatchObject([{ attachment: elsewhere.id, kind: 'name' }])
-    expect(JSON.stringify(app.provider.asked.at(-1)?.body)).toContain('A file is not there')
+    expect((await askRoomModel(there.admin, there.id, '', naming(elsewhere.id, { optional: true }))).status).toBe(200)
+    expect((await waitForAnswer(there.admin, there.id)).parts).toMatchObject([
+      { attachment: elsewhere.id, kind: 'name' },
+    ])
+    expect(JSON.stringify(app.provider.requests.at(-1)?.body)).toContain('A file is not there')
   })
 
   test('that a browser encrypted is readable only if a browser sends its content', async () => {
@@ -76,11 +78,13 @@ describe('a file in a room', () => {
     const { id } = await file(there, 'ciphertext', { clientEncrypted: 'true' })
     const sent = { type: 'file', mime: 'text/plain', data: Buffer.from('In clear.').toString('base64'), name: 'a.txt' }
 
-    expect((await ask(there.admin, there.id, '', naming(id))).errors[0]?.detail).toContain('encrypted by a browser')
-    expect((await ask(there.admin, there.id, '', asking(sent))).status).toBe(200)
+    expect((await askRoomModel(there.admin, there.id, '', naming(id))).errors[0]?.detail).toContain(
+      'encrypted by a browser',
+    )
+    expect((await askRoomModel(there.admin, there.id, '', asking(sent))).status).toBe(200)
 
-    expect((await ended(there.admin, there.id)).parts).toMatchObject([{ kind: 'text/plain', bytes: 9 }])
-    const prompt = JSON.stringify(app.provider.asked.at(-1)?.body)
+    expect((await waitForAnswer(there.admin, there.id)).parts).toMatchObject([{ kind: 'text/plain', bytes: 9 }])
+    const prompt = JSON.stringify(app.provider.requests.at(-1)?.body)
     expect([prompt.includes('In clear.'), prompt.includes('ciphertext')]).toEqual([true, false])
   })
 })

@@ -1,15 +1,23 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { type Asked, beginStream, chunk } from '../../kit/ai/provider.ts'
+import { beginStream, buildChunk, type ProviderRequest } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { APP_KEY } from '../../kit/identity/sessions.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
-import { ownDatabase } from '../../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
-import { ask, disclosures, ended, KEY, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+import {
+  askRoomModel,
+  createAiRoom,
+  KEY,
+  listDisclosures,
+  type RoomAiApp,
+  startRoomAi,
+  waitForAnswer,
+} from '../../kit/rooms/ai.ts'
 
 const SLOW = { timeout: 20_000, interval: 20 }
 
@@ -18,7 +26,7 @@ let app: RoomAiApp
 let other: TestApp
 
 beforeAll(async () => {
-  const shared = { APP_KEY, ...(inject('redisUrl') && { REDIS_URL: ownDatabase(9) }) }
+  const shared = { APP_KEY, ...(inject('redisUrl') && { REDIS_URL: redisDatabaseUrl(9) }) }
   app = await startRoomAi(shared)
   const { DATABASE_URL, AI_CONFIG } = app.svc.env
   other = await startApp({ ...shared, DATABASE_URL: String(DATABASE_URL), AI_CONFIG: String(AI_CONFIG) })
@@ -29,12 +37,12 @@ afterAll(async () => {
 })
 
 /** Streams until nobody reads any more; resolves with what it was asked once some of the answer has come. */
-function whileItAnswers(): Promise<Asked> {
-  const { promise, resolve } = Promise.withResolvers<Asked>()
-  app.provider.behave = async (asked: Asked, response: ServerResponse) => {
+function whileItAnswers(): Promise<ProviderRequest> {
+  const { promise, resolve } = Promise.withResolvers<ProviderRequest>()
+  app.provider.behave = async (asked: ProviderRequest, response: ServerResponse) => {
     beginStream(response)
     for (let said = 0; !asked.abortedAt; said++) {
-      response.write(chunk({ delta: { content: 'more ' } }))
+      response.write(buildChunk({ delta: { content: 'more ' } }))
       if (said === 5) resolve(asked)
       await pause(10)
     }
@@ -44,12 +52,12 @@ function whileItAnswers(): Promise<Asked> {
 
 /** The room of an answer under way, its channel as another replica has it, and the answer as the database has it. */
 async function underWay() {
-  const there = await roomWithAi(app, ['editor'])
+  const there = await createAiRoom(app, ['editor'])
   const { slug } = (await there.admin.get(`/rooms/${there.id}`)).one.attributes
   const socket = await openSocket(other.url)
   await subscribe(other.url, socket, there.admin.token, `private-Rooms.${slug}`)
   const answering = whileItAnswers()
-  const { meta } = await ask(there.editor, there.id, 'Hello')
+  const { meta } = await askRoomModel(there.editor, there.id, 'Hello')
   return {
     ...there,
     asked: await answering,
@@ -114,7 +122,7 @@ describe('an answer ends at once, is billed partially and announced to its room'
 
     await end(at)
 
-    expect(await ended(at.admin, at.id)).toMatchObject({ ...expected, answer: null })
+    expect(await waitForAnswer(at.admin, at.id)).toMatchObject({ ...expected, answer: null })
     await vi.waitFor(() => expect(at.asked.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(() => expect(at.lastStatus()).toMatchObject({ isGenerating: false }), SLOW)
     await app.svc.services.usageLedger.flush()
@@ -164,7 +172,7 @@ test('whoever ends lost answers waits for no room in which somebody writes', asy
     // The process that makes it has renewed it, perhaps.
     await lapse()
     await other.host.rooms.endLostAnswers()
-    const [disclosure] = await disclosures(at.admin, at.id)
+    const [disclosure] = await listDisclosures(at.admin, at.id)
     expect(disclosure).toMatchObject({ state: 'lost', answer: null })
   }, SLOW)
   await vi.waitFor(() => expect(at.asked.abortedAt).toBeDefined(), SLOW)

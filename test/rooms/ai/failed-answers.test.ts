@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
 import {
-  ask,
-  disclosures,
-  ended,
-  messagesIn,
+  askRoomModel,
+  createAiRoom,
+  listDisclosures,
+  listMessages,
   type RoomAiApp,
-  roomWithAi,
+  readUsage,
   startRoomAi,
-  usageOf,
+  waitForAnswer,
 } from '../../kit/rooms/ai.ts'
-import { newPerson } from '../../kit/rooms/messages.ts'
+import { createPerson } from '../../kit/rooms/messages.ts'
 
 let app: RoomAiApp
 
@@ -22,7 +22,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')
-  return roomWithAi(app, roles)
+  return createAiRoom(app, roles)
 }
 
 describe('an answer that fails', () => {
@@ -33,12 +33,12 @@ describe('an answer that fails', () => {
     const { id, admin } = await room()
     app.provider.behave = behave
 
-    expect((await ask(admin, id, 'Hello')).status).toBe(200)
+    expect((await askRoomModel(admin, id, 'Hello')).status).toBe(200)
 
-    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
-    expect(await messagesIn(admin, id)).toEqual([])
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
+    expect(await listMessages(admin, id)).toEqual([])
     await app.svc.services.usageLedger.flush()
-    expect(await usageOf(app, id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
+    expect(await readUsage(app, id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
     expect(app.svc.log.join('')).not.toContain(canary)
   })
 
@@ -49,9 +49,9 @@ describe('an answer that fails', () => {
       await answers('Good day.')(asked, response)
     }
 
-    await ask(editor, id, 'Hello')
+    await askRoomModel(editor, id, 'Hello')
 
-    expect(await ended(admin, id)).toMatchObject({ state: 'failed', error: 'not_permitted', answer: null })
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'not_permitted', answer: null })
   })
 })
 
@@ -62,29 +62,31 @@ describe('an answer under way', () => {
   ] as const)('is cancelled by %s', async (_, who, behave) => {
     const there = await room('editor')
     app.provider.behave = behave
-    const asked = app.provider.asked.length
-    const { meta } = await ask(there.editor, there.id, 'Hello')
-    await expect.poll(() => app.provider.asked.length).toBe(asked + 1)
+    const asked = app.provider.requests.length
+    const { meta } = await askRoomModel(there.editor, there.id, 'Hello')
+    await expect.poll(() => app.provider.requests.length).toBe(asked + 1)
 
     const body = { disclosure: meta['disclosure'] }
     expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
 
-    expect(await ended(there.admin, there.id)).toMatchObject({ state: 'cancelled', error: null, answer: null })
-    await expect.poll(() => usageOf(app, there.id)).toEqual([{ context: 'group', outcome: 'aborted', model: 'mock-1' }])
+    expect(await waitForAnswer(there.admin, there.id)).toMatchObject({ state: 'cancelled', error: null, answer: null })
+    await expect
+      .poll(() => readUsage(app, there.id))
+      .toEqual([{ context: 'group', outcome: 'aborted', model: 'mock-1' }])
     expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
   })
 
   test('is cancelled by nobody else, and ends with its room', async () => {
     const { id, path, admin, editor, viewer } = await room('editor', 'viewer')
     app.provider.behave = stalls
-    const { meta } = await ask(editor, id, 'Hello')
-    const stranger = await newPerson(app.svc as never)
+    const { meta } = await askRoomModel(editor, id, 'Hello')
+    const stranger = await createPerson(app.svc as never)
     await app.svc.rows("update access_tokens set abilities = '{ai,read,write}' where user_id = $1", [stranger.id])
 
     expect((await viewer.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(403)
     expect((await stranger.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })).status).toBe(404)
     expect((await admin.post(`${path}/cancel-answer`, { disclosure: '999999' })).status).toBe(404)
-    expect((await disclosures(admin, id))[0]?.state).toBe('answering')
+    expect((await listDisclosures(admin, id))[0]?.state).toBe('answering')
 
     expect((await admin.delete(`/rooms/${id}`)).status).toBe(200)
     expect(await app.svc.rows('select from room_disclosures where room_id = $1', [id])).toEqual([])
@@ -94,7 +96,7 @@ describe('an answer under way', () => {
     const { id, admin, path } = await room()
     app.provider.behave = stalls
     const asked = []
-    for (let n = 0; n < 5; n++) asked.push(await ask(admin, id, 'Hello'))
+    for (let n = 0; n < 5; n++) asked.push(await askRoomModel(admin, id, 'Hello'))
 
     expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429])
     for (const { meta } of asked.slice(0, 4))

@@ -1,10 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest'
 import { answers, repeats } from '../../kit/ai/provider.ts'
-import { ownDatabase } from '../../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
-import { ask, disclosures, ended, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
-import { startMortal } from '../../kit/rooms/mortal-replica.ts'
+import {
+  askRoomModel,
+  createAiRoom,
+  listDisclosures,
+  openContent,
+  type RoomAiApp,
+  startRoomAi,
+  waitForAnswer,
+} from '../../kit/rooms/ai.ts'
+import { startMortalReplica } from '../../kit/rooms/mortal-replica.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 
@@ -13,12 +21,12 @@ const SLOW = { timeout: 90_000, interval: 50 }
 /** The replica that outlives the others, in this process. */
 let app: RoomAiApp
 let shared: Record<string, string>
-let mortal: Awaited<ReturnType<typeof startMortal>>
+let mortal: Awaited<ReturnType<typeof startMortalReplica>>
 
 beforeAll(async () => {
   shared = {
     APP_KEY: randomBytes(32).toString('base64'),
-    ...(inject('redisUrl') && { REDIS_URL: ownDatabase(9) }),
+    ...(inject('redisUrl') && { REDIS_URL: redisDatabaseUrl(9) }),
   }
   app = await startRoomAi(shared)
 })
@@ -27,13 +35,13 @@ afterEach(() => mortal[Symbol.asyncDispose]())
 
 /** A room with an earlier answer, and the last status that its channel was told. */
 async function roomAndChannel() {
-  const there = await roomWithAi(app, ['editor'])
+  const there = await createAiRoom(app, ['editor'])
   const { slug } = (await there.admin.get(`/rooms/${there.id}`)).one.attributes
   const socket = await openSocket(app.svc.url)
   await subscribe(app.svc.url, socket, there.admin.token, `private-Rooms.${slug}`)
   app.provider.behave = answers('First.')
-  await ask(there.admin, there.id, 'Hello')
-  const first = await ended(there.admin, there.id)
+  await askRoomModel(there.admin, there.id, 'Hello')
+  const first = await waitForAnswer(there.admin, there.id)
   const statuses = () =>
     socket.frames
       .map(({ data }) => (data as { data?: { type: string; data: object } } | undefined)?.data)
@@ -47,20 +55,20 @@ const usageOf = ({ id }: There) =>
   app.svc.rows<{ outcome: string }>('select outcome from usage_records where room_id = $1 order by id', [id])
 
 const textOf = async ({ admin, first }: There) =>
-  (await opened((await admin.get(`/room-messages/${first}`)).one.attributes['content'])).text
+  (await openContent((await admin.get(`/room-messages/${first}`)).one.attributes['content'])).text
 
 test('an answer of a killed replica ends within its lease and is billed', async () => {
-  mortal = await startMortal(app, shared)
+  mortal = await startMortalReplica(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('CANARY-ANSWER')
-  const asked = app.provider.asked.length
-  await ask(mortal.as(there.editor.token), there.id, 'CANARY-PROMPT', { thread: there.first })
-  await ask(mortal.as(there.admin.token), there.id, 'CANARY-PROMPT', { replaces: there.first })
-  await vi.waitFor(() => expect(app.provider.asked).toHaveLength(asked + 2), SLOW)
+  const asked = app.provider.requests.length
+  await askRoomModel(mortal.as(there.editor.token), there.id, 'CANARY-PROMPT', { thread: there.first })
+  await askRoomModel(mortal.as(there.admin.token), there.id, 'CANARY-PROMPT', { replaces: there.first })
+  await vi.waitFor(() => expect(app.provider.requests).toHaveLength(asked + 2), SLOW)
 
   mortal.service.kill('SIGKILL')
 
-  const lost = () => disclosures(there.admin, there.id)
+  const lost = () => listDisclosures(there.admin, there.id)
   const state = { state: 'lost', error: 'unavailable' }
   await vi.waitFor(async () => expect(await lost()).toMatchObject([state, state, { state: 'completed' }]), SLOW)
   const error = 'The service is not available. Try again later.'
@@ -70,7 +78,7 @@ test('an answer of a killed replica ends within its lease and is billed', async 
   expect((await usageOf(there)).map(({ outcome }) => outcome)).toEqual(['completed', 'lost', 'lost'])
   expect(await textOf(there)).toBe('First.')
   expect((await there.admin.get(`/rooms/${there.id}/messages`)).list).toHaveLength(1)
-  const said = mortal.service.said.out + mortal.service.said.err + app.svc.log.join('')
+  const said = mortal.service.output.out + mortal.service.output.err + app.svc.log.join('')
   expect(said).not.toMatch(/CANARY/)
 })
 
@@ -83,11 +91,11 @@ const moments: [string, RegExp, boolean, string[]][] = [
 ]
 
 test.each(moments)('a replica that is killed %s leaves a message that is whole', async (_, word, passOn, states) => {
-  mortal = await startMortal(app, shared)
+  mortal = await startMortalReplica(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = answers('Second.')
   mortal.killAt(word, passOn)
-  await ask(mortal.as(there.admin.token), there.id, 'Hello', { replaces: there.first }).catch(() => {})
+  await askRoomModel(mortal.as(there.admin.token), there.id, 'Hello', { replaces: there.first }).catch(() => {})
   await mortal.service.ended
 
   const lapse = (table: string) =>
@@ -95,7 +103,7 @@ test.each(moments)('a replica that is killed %s leaves a message that is whole',
   await vi.waitFor(async () => {
     await Promise.all([lapse('room_disclosures'), lapse('usage_holds')])
     await app.svc.host.rooms.endLostAnswers()
-    expect((await disclosures(there.admin, there.id)).map(({ state }) => state)).toEqual(states)
+    expect((await listDisclosures(there.admin, there.id)).map(({ state }) => state)).toEqual(states)
     expect(await app.svc.rows('select from usage_holds')).toEqual([])
   }, SLOW)
   expect(await textOf(there)).toBe('First.')
@@ -104,21 +112,21 @@ test.each(moments)('a replica that is killed %s leaves a message that is whole',
 })
 
 test('an answer of another process is cancelled by its asker and by administrators', async () => {
-  mortal = await startMortal(app, shared)
+  mortal = await startMortalReplica(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('more')
   for (const by of [there.editor, there.admin]) {
-    const before = app.provider.asked.length
-    const { meta } = await ask(mortal.as(there.editor.token), there.id, 'Hello')
-    await vi.waitFor(() => expect(app.provider.asked).toHaveLength(before + 1), SLOW)
-    const going = app.provider.asked[before]
+    const before = app.provider.requests.length
+    const { meta } = await askRoomModel(mortal.as(there.editor.token), there.id, 'Hello')
+    await vi.waitFor(() => expect(app.provider.requests).toHaveLength(before + 1), SLOW)
+    const going = app.provider.requests[before]
     await by.post(`${there.path}/cancel-answer`, { disclosure: meta['disclosure'] })
-    expect(await ended(there.admin, there.id)).toMatchObject({ state: 'cancelled' })
+    expect(await waitForAnswer(there.admin, there.id)).toMatchObject({ state: 'cancelled' })
     await vi.waitFor(() => expect(going?.abortedAt).toBeDefined(), SLOW)
   }
 
-  await ask(mortal.as(there.editor.token), there.id, 'Hello')
+  await askRoomModel(mortal.as(there.editor.token), there.id, 'Hello')
   await mortal.service.stop()
-  expect(await ended(there.admin, there.id)).toMatchObject({ state: 'lost', error: 'unavailable' })
+  expect(await waitForAnswer(there.admin, there.id)).toMatchObject({ state: 'lost', error: 'unavailable' })
   await vi.waitFor(async () => expect((await usageOf(there)).length).toBe(4), SLOW)
 })

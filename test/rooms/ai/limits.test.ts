@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
-import { ask, ended, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
+import { askRoomModel, createAiRoom, type RoomAiApp, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
 
 let app: RoomAiApp
 beforeAll(async () => {
@@ -23,12 +23,12 @@ const limit = (more: object) => ({ cap: 5, unit: 'requests', per: 'month', mode:
 test('only people who may ask in a room see its limits', async () => {
   app.provider.behave = answers('Good day.')
   const { svc } = app
-  const [room, other] = [await roomWithAi(app, ['editor', 'viewer']), await roomWithAi(app, ['editor'])]
+  const [room, other] = [await createAiRoom(app, ['editor', 'viewer']), await createAiRoom(app, ['editor'])]
   const { admin, editor, viewer, id } = room
   await svc.host.limits.set(limit({ name: 'this one', for: `room:${id}` }))
   await svc.host.limits.set(limit({ name: 'each one', for: 'room', cap: 3 }))
-  await ask(admin, id, 'Hello')
-  await ended(admin, id)
+  await askRoomModel(admin, id, 'Hello')
+  await waitForAnswer(admin, id)
   await svc.services.usageLedger.flush()
 
   const { name } = (await admin.get(`/rooms/${id}`)).one.attributes
@@ -47,7 +47,7 @@ test('only people who may ask in a room see its limits', async () => {
 
 test('the limits of a room disappear with the right to ask in it', async () => {
   const { svc } = app
-  const { editor, id } = await roomWithAi(app, ['editor'])
+  const { editor, id } = await createAiRoom(app, ['editor'])
   await svc.host.limits.set(limit({ name: `of ${id}`, for: `room:${id}` }))
   const names = async () => (await seen(editor.token)).map(({ name }) => name)
   const become = (change: string) =>

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
-  app.provider.asked.length = 0
+  app.provider.requests.length = 0
 })
 
 const saying = (text: string | null) => ({ role: 'user', content: { text } })
@@ -43,20 +43,20 @@ test.for<[string, object, string]>([
   const errors = body['errors'] as Record<string, string[]>
   expect(Object.keys(errors)).toEqual([field])
   expect(errors[field]?.[0]).toContain(`The ${field} field `)
-  expect(app.provider.asked).toEqual([])
+  expect(app.provider.requests).toEqual([])
 })
 
 test('a missing model is refused with the word that older front ends know', async () => {
   const { status, body } = await send(asking({ model: 'none' }))
 
   expect([status, body]).toEqual([400, { ...refusal, error: 'The requested model is not available.' }])
-  expect(app.provider.asked).toEqual([])
+  expect(app.provider.requests).toEqual([])
 })
 
 test('parameters that are null are as good as none', async () => {
   const params = { temp: null, top_p: null, max_tokens: null, max_thinking_tokens: null }
   expect((await send(asking({ params }))).body).toEqual({ success: true })
-  await expect.poll(() => app.provider.asked.length).toBe(1)
+  await expect.poll(() => app.provider.requests.length).toBe(1)
 })
 
 test("a stranger's refusal is equal for existing and missing rooms", async () => {
@@ -66,5 +66,5 @@ test("a stranger's refusal is equal for existing and missing rooms", async () =>
   expect((await send(asking({ model: 'none' }), browser)).status).toBe(404)
   expect((await send(asking({ model: 'none' }), guest)).status).toBe(401)
   expect((await send(asking({}, { slug: 'another' }))).status).toBe(404)
-  expect(app.provider.asked).toEqual([])
+  expect(app.provider.requests).toEqual([])
 })

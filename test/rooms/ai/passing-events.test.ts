@@ -2,11 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { follow, type PassingEvent, roomStream } from '../../../facades/client/live/index.ts'
 import { repeats } from '../../kit/ai/provider.ts'
-import { ownDatabase } from '../../kit/parts/redis.ts'
+import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
-import { ask, disclosures, KEY, opened, type RoomAiApp, roomWithAi, startRoomAi } from '../../kit/rooms/ai.ts'
-import { startMortal } from '../../kit/rooms/mortal-replica.ts'
+import {
+  askRoomModel,
+  createAiRoom,
+  KEY,
+  listDisclosures,
+  openContent,
+  type RoomAiApp,
+  startRoomAi,
+} from '../../kit/rooms/ai.ts'
+import { startMortalReplica } from '../../kit/rooms/mortal-replica.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 
@@ -24,7 +32,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
   let shared: Record<string, string>
 
   beforeAll(async () => {
-    shared = { APP_KEY: randomBytes(32).toString('base64'), REDIS_URL: ownDatabase(9) }
+    shared = { APP_KEY: randomBytes(32).toString('base64'), REDIS_URL: redisDatabaseUrl(9) }
     app = await startRoomAi(shared)
     app.provider.behave = repeats('piece')
   })
@@ -32,7 +40,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
 
   /** A room with a member who asks and one who reads. */
   const newRoom = async () => {
-    const room = await roomWithAi(app, ['editor'])
+    const room = await createAiRoom(app, ['editor'])
     const { slug } = (await room.admin.get(`/rooms/${room.id}`)).one.attributes
     return { ...room, asker: room.admin, reader: room.editor, channel: `private-Rooms.${slug}` }
   }
@@ -51,7 +59,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     const bySocket = () =>
       socket.frames.flatMap(({ event, data }) => (event === 'passing' ? [data as PassingEvent] : []))
     const progress = (events: readonly PassingEvent[]) =>
-      Promise.all(events.map(async ({ content }) => (await opened(content, KEY)) as unknown as Progress))
+      Promise.all(events.map(async ({ content }) => (await openContent(content, KEY)) as unknown as Progress))
     return {
       socket,
       bySocket: () => progress(bySocket()),
@@ -74,15 +82,15 @@ describeWith('redis')('what is told in passing between two replicas', () => {
   }
 
   test('an answer grows at another replica, which reports its loss after a kill', async () => {
-    await using mortal = await startMortal(app, shared)
+    await using mortal = await startMortalReplica(app, shared)
     const room = await newRoom()
     using there = await listen(app.svc.url, room)
-    await ask(mortal.as(room.asker.token), room.id, 'Count')
+    await askRoomModel(mortal.as(room.asker.token), room.id, 'Count')
     await expectPieces(there.bySocket)
     await expectPieces(there.byEvents)
 
     mortal.service.kill('SIGKILL')
-    const state = async () => (await disclosures(room.reader, room.id))[0]?.state
+    const state = async () => (await listDisclosures(room.reader, room.id))[0]?.state
     await expect.poll(state, SLOW).toBe('lost')
     const isTold = () =>
       there.socket.frames.some(
@@ -92,10 +100,10 @@ describeWith('redis')('what is told in passing between two replicas', () => {
   })
 
   test('a reader whose replica is killed gets the whole answer from the other', async () => {
-    await using mortal = await startMortal(app, shared)
+    await using mortal = await startMortalReplica(app, shared)
     const room = await newRoom()
     using before = await listen(mortal.url, room)
-    const { meta } = await ask(room.asker, room.id, 'Count on')
+    const { meta } = await askRoomModel(room.asker, room.id, 'Count on')
     await expectPieces(before.bySocket)
     const [heard] = (await before.bySocket()).slice(-1)
 
@@ -109,7 +117,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
   })
 
   test('typing at one replica is seen at the other, even after a kill', async () => {
-    await using mortal = await startMortal(app, shared)
+    await using mortal = await startMortalReplica(app, shared)
     const room = await newRoom()
     using there = await listen(app.svc.url, room)
     const writer = await openSocket(mortal.url)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
-import { download, PNG, sendWith, storedFiles, upload } from '../../kit/rooms/attachments.ts'
-import { newPerson, newRoom } from '../../kit/rooms/messages.ts'
+import { download, listStoredFiles, PNG, sendAttachments, upload } from '../../kit/rooms/attachments.ts'
+import { createPerson, createRoom } from '../../kit/rooms/messages.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -27,14 +27,14 @@ async function waysTo(id: string, identifier: unknown, { token }: Partial<Person
 
 /** A room with a message of its editor that has one attachment. */
 async function roomWithFile(bytes: Uint8Array | string = PNG) {
-  const room = await newRoom(svc, ['editor', 'viewer'])
+  const room = await createRoom(svc, ['editor', 'viewer'])
   const { one } = await upload(svc, room.editor.token, bytes)
-  const message = await sendWith(room.editor, room.id, [one.id])
+  const message = await sendAttachments(room.editor, room.id, [one.id])
   return { ...room, file: one, message: message.one.id, uuid: String(one.attributes['uuid']) }
 }
 
 test('a file of a message is readable by the other members alone', async () => {
-  const room = await newRoom(svc, ['editor', 'viewer'])
+  const room = await createRoom(svc, ['editor', 'viewer'])
   const { status, one, location } = await upload(svc, room.editor.token, PNG, { name: 'Bild ä.png', type: 'text/html' })
   expect([status, one]).toMatchObject([
     201,
@@ -48,7 +48,7 @@ test('a file of a message is readable by the other members alone', async () => {
   const { identifier } = one.attributes
   expect(await waysTo(one.id, identifier, room.viewer)).toEqual([404, 404, 404, 404])
 
-  const sent = await sendWith(room.editor, room.id, [one.id])
+  const sent = await sendAttachments(room.editor, room.id, [one.id])
   expect(sent).toMatchObject({ status: 201, one: { attributes: { content: null } } })
 
   expect((await download(svc, room.viewer.token, one.id)).bytes.equals(PNG)).toBe(true)
@@ -99,12 +99,12 @@ test('a read-only token neither uploads nor deletes, and a write-only one never 
 })
 
 test('only its uploader sends a message with a file, and only one', async () => {
-  const room = await newRoom(svc, ['editor'])
+  const room = await createRoom(svc, ['editor'])
   const { one } = await upload(svc, room.editor.token, 'once')
 
-  const foreign = await sendWith(room.admin, room.id, [one.id])
-  const both = await Promise.all([1, 2].map(() => sendWith(room.editor, room.id, [one.id])))
-  const again = await sendWith(room.editor, room.id, [one.id], { content: 'aQ==|dA==|Yw==' })
+  const foreign = await sendAttachments(room.admin, room.id, [one.id])
+  const both = await Promise.all([1, 2].map(() => sendAttachments(room.editor, room.id, [one.id])))
+  const again = await sendAttachments(room.editor, room.id, [one.id], { content: 'aQ==|dA==|Yw==' })
 
   expect(foreign).toMatchObject({
     status: 404,
@@ -116,9 +116,9 @@ test('only its uploader sends a message with a file, and only one', async () => 
 })
 
 test('a message repeated with its client id keeps its number and attachments', async () => {
-  const room = await newRoom(svc)
+  const room = await createRoom(svc)
   const { one } = await upload(svc, room.admin.token, 'once')
-  const send = () => sendWith(room.admin, room.id, [one.id], { clientId: 'c1' })
+  const send = () => sendAttachments(room.admin, room.id, [one.id], { clientId: 'c1' })
 
   const [first, second] = [await send(), await send()]
 
@@ -127,15 +127,15 @@ test('a message repeated with its client id keeps its number and attachments', a
 
 test('a message needs text or an attachment, and has a maximum of attachments', async () => {
   await using few = await startJsonApi({ MAX_ATTACHMENT_FILES: '1' })
-  const room = await newRoom(few)
+  const room = await createRoom(few)
   const ids = await Promise.all(['a', 'b'].map(async (text) => (await upload(few, room.admin.token, text)).one.id))
 
-  expect(await sendWith(room.admin, room.id, [])).toMatchObject({
+  expect(await sendAttachments(room.admin, room.id, [])).toMatchObject({
     status: 422,
     errors: [{ source: { pointer: '/data/attributes' } }],
   })
-  expect((await sendWith(room.admin, room.id, ids)).status).toBe(422)
-  const sent = await sendWith(room.admin, room.id, ids.slice(0, 1), { content: 'aQ==|dA==|Yg==' })
+  expect((await sendAttachments(room.admin, room.id, ids)).status).toBe(422)
+  const sent = await sendAttachments(room.admin, room.id, ids.slice(0, 1), { content: 'aQ==|dA==|Yg==' })
   expect(sent.status).toBe(201)
   expect((await room.admin.update('room-messages', sent.one.id, { content: 'aQ==|dA==|Yw==' })).status).toBe(200)
   expect((await room.admin.update('room-messages', sent.one.id, { content: null })).status).toBe(422)
@@ -144,13 +144,13 @@ test('a message needs text or an attachment, and has a maximum of attachments', 
 test('an attachment is deleted with its file by its uploader or an administrator', async () => {
   for (const by of ['editor', 'admin'] as const) {
     const room = await roomWithFile()
-    expect(await storedFiles(svc)).toContain(room.uuid)
+    expect(await listStoredFiles(svc)).toContain(room.uuid)
 
     expect((await room.viewer.delete(`/attachments/${room.file.id}`)).status).toBe(403)
     expect((await svc.bob.delete(`/attachments/${room.file.id}`)).status).toBe(404)
     expect((await room[by].delete(`/attachments/${room.file.id}`)).status).toBe(200)
 
-    expect(await storedFiles(svc)).not.toContain(room.uuid)
+    expect(await listStoredFiles(svc)).not.toContain(room.uuid)
     // It had nothing else.
     expect((await room.viewer.get(`/room-messages/${room.message}`)).one.attributes['deletedAt']).not.toBeNull()
     expect((await room.changes(room.viewer)).position).toBeDefined()
@@ -166,16 +166,16 @@ test.for([
 
   expect((await remove(room)).status).toBe(200)
 
-  expect(await storedFiles(svc)).not.toContain(room.uuid)
+  expect(await listStoredFiles(svc)).not.toContain(room.uuid)
   expect(await svc.rows('select from attachments where uuid = $1', [room.uuid])).toEqual([])
 })
 
 type Room = Awaited<ReturnType<typeof roomWithFile>>
 
 test('the files go when the last person of a room leaves it', async () => {
-  const room = await newRoom(svc)
+  const room = await createRoom(svc)
   const { one } = await upload(svc, room.admin.token, PNG)
-  await sendWith(room.admin, room.id, [one.id])
+  await sendAttachments(room.admin, room.id, [one.id])
   const [{ id } = { id: '' }] = await svc.rows<{ id: string }>(
     'select id::text from room_members where room_id = $1 and user_id = $2',
     [room.id, room.admin.id],
@@ -183,11 +183,11 @@ test('the files go when the last person of a room leaves it', async () => {
 
   expect((await room.admin.delete(`/room-members/${id}`)).status).toBe(200)
 
-  expect(await storedFiles(svc)).not.toContain(one.attributes['uuid'])
+  expect(await listStoredFiles(svc)).not.toContain(one.attributes['uuid'])
 })
 
 test('ciphertext of a browser is stored as it is, without type detection', async () => {
-  const { token } = await newPerson(svc)
+  const { token } = await createPerson(svc)
   const bytes = Buffer.concat([PNG, Buffer.from([0, 1, 2])])
 
   const encrypted = await upload(svc, token, bytes, { fields: { clientEncrypted: 'true' }, name: 'ZmlsZQ' })
@@ -204,7 +204,7 @@ test('ciphertext of a browser is stored as it is, without type detection', async
 })
 
 test('an attachment without a message is deleted after an hour with its file', async () => {
-  const { token } = await newPerson(svc)
+  const { token } = await createPerson(svc)
   const [old, fresh] = [await upload(svc, token, 'old'), await upload(svc, token, 'fresh')]
   const linked = await roomWithFile()
   await svc.rows(`update attachments set created_at = now() - interval '61 minutes' where id = any($1)`, [
@@ -214,13 +214,13 @@ test('an attachment without a message is deleted after an hour with its file', a
   const swept = await svc.host.files.sweep()
 
   expect(swept.unlinked).toBe(1)
-  const kept = await storedFiles(svc)
+  const kept = await listStoredFiles(svc)
   expect(kept).not.toContain(old.one.attributes['uuid'])
   expect(kept).toEqual(expect.arrayContaining([fresh.one.attributes['uuid'], linked.uuid]))
 })
 
 test('the kind of a file is that of its bytes, whatever it is called', async () => {
-  const { token } = await newPerson(svc)
+  const { token } = await createPerson(svc)
   const kinds = {
     'text/plain': ['Hello', '#!/bin/sh\necho', 'GIF89a=1;alert(1)//', 'MZ is not a program', '\ufeffBOM', 'größer'],
     'text/csv': ['a,b\n1,2\n3,4\n', 'a;"b;c"\r\n1;2\r\n'],
@@ -244,7 +244,7 @@ test('the kind of a file is that of its bytes, whatever it is called', async () 
 })
 
 test('a file that begins as text and becomes binary is refused in any encoding', async () => {
-  const { token } = await newPerson(svc)
+  const { token } = await createPerson(svc)
   const long = 'Nothing to see here. '.repeat(10_000)
   const program = Buffer.from('MZ\x90\0\x03', 'latin1')
   const begun = [Buffer.from(long), utf16(long), Buffer.from(`<svg>${long}`), Buffer.from(`a;b\n${long};c\n`)]

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { describe, expect, inject, test } from 'vitest'
 import { type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
-import { storedFiles, upload } from '../../kit/rooms/attachments.ts'
+import { listStoredFiles, upload } from '../../kit/rooms/attachments.ts'
 
 const run = promisify(execFile)
 
@@ -63,7 +63,7 @@ describe.each([
     expect([refused.status, detailOf(refused)]).toEqual([503, full])
     expect([await namesIn(files), await rowsOf(svc)]).toEqual([0, 0])
     expect((await upload(svc, token, 'x'.repeat(1000))).status).toBe(201)
-    expect(await storedFiles(svc)).toHaveLength(1)
+    expect(await listStoredFiles(svc)).toHaveLength(1)
   })
 
   test('a picture is refused in the same way, and leaves nothing', async () => {

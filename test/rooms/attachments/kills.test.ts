@@ -8,8 +8,8 @@ import { type OnSent, startRelay } from '../../kit/parts/relay.ts'
 import { startS3 } from '../../kit/parts/s3.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { PNG } from '../../kit/rooms/attachments.ts'
-import { dataFolder, startProcess } from '../../kit/service-process.ts'
-import { tokensIn } from '../../kit/started.ts'
+import { readTokens } from '../../kit/service-client.ts'
+import { createDataFolder, startProcess } from '../../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -27,7 +27,7 @@ async function openPlace(place: Place, folder: string, onSent: OnSent, resources
 /** A service as a process of its own, which dies at what it says to its database or to the server of its bucket. */
 async function startMortal(place: Place) {
   await using resources = new AsyncDisposableStack()
-  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await dataFolder())]
+  const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await createDataFolder())]
   let heard: OnSent | undefined
   const onSent: OnSent = (...piece) => heard?.(...piece)
   const url = new URL(database.url)
@@ -37,7 +37,7 @@ async function startMortal(place: Place) {
   const started = { DATA_DIR: folder.path, PORT: '0', DATABASE_URL: url.href, ...settings }
   const service = resources.use(startProcess(started))
   const address = await service.ready()
-  const [token = ''] = tokensIn(service.said.out)
+  const [token = ''] = readTokens(service.output.out)
   const client = resources.use(await openClient(database.url))
   await client.query(`update access_tokens set abilities = '{read,write,user}'`)
   const kept = resources.move()

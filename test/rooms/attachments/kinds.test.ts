@@ -2,17 +2,17 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
-import { sendForm, storedFiles, upload } from '../../kit/rooms/attachments.ts'
-import { newPerson } from '../../kit/rooms/messages.ts'
-import { compound } from '../../kit/sample-files/compound.ts'
-import { types } from '../../kit/sample-files/documents.ts'
-import { zip } from '../../kit/sample-files/zip.ts'
+import { listStoredFiles, sendForm, upload } from '../../kit/rooms/attachments.ts'
+import { createPerson } from '../../kit/rooms/messages.ts'
+import { makeCompoundFile } from '../../kit/sample-files/compound.ts'
+import { buildContentTypes } from '../../kit/sample-files/documents.ts'
+import { makeZip } from '../../kit/sample-files/zip.ts'
 
 let svc: JsonApiApp
-let person: Awaited<ReturnType<typeof newPerson>>
+let person: Awaited<ReturnType<typeof createPerson>>
 beforeAll(async () => {
   svc = await startJsonApi({ FILE_TEXT_WORKERS: '2' })
-  person = await newPerson(svc)
+  person = await createPerson(svc)
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -70,7 +70,7 @@ async function inPieces(bytes: Buffer, size: number) {
 }
 
 const withVideo = { name: 'word/media/a.mp4', content: Buffer.alloc(200_000, 'video') }
-const wordTypes = types({ 'word/document.xml': 'wordprocessingml.document.main' })
+const wordTypes = buildContentTypes({ 'word/document.xml': 'wordprocessingml.document.main' })
 const contentTypes = { name: '[Content_Types].xml', content: wordTypes }
 
 /** An image of one point, whose directory lies behind a long comment. */
@@ -84,11 +84,11 @@ function bigTiff(): Buffer {
 }
 
 test.for<[string, Buffer, string]>([
-  ['an archive that lists its types at its end', zip([withVideo, contentTypes]), word],
-  ['an archive that lists its types first', zip([contentTypes, withVideo]), word],
+  ['an archive that lists its types at its end', makeZip([withVideo, contentTypes]), word],
+  ['an archive that lists its types first', makeZip([contentTypes, withVideo]), word],
   [
     'an OpenDocument text whose type comes last',
-    zip([withVideo, { name: 'mimetype', content: 'application/vnd.oasis.opendocument.text' }]),
+    makeZip([withVideo, { name: 'mimetype', content: 'application/vnd.oasis.opendocument.text' }]),
     'application/vnd.oasis.opendocument.text',
   ],
   ['an image with its directory at its end', bigTiff(), 'image/tiff'],
@@ -107,25 +107,25 @@ test.for<[string, Buffer, string]>([
     Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1'),
     'a photo in the format HEIC (.heic)',
   ],
-  ['an old Word file', compound('WordDocument'), 'a Word file of 1997-2003 (.doc)'],
-  ['an old Excel file', compound('Workbook'), 'an Excel file of 1997-2003 (.xls)'],
-  ['an old PowerPoint file', compound('PowerPoint Document'), 'a PowerPoint file of 1997-2003 (.ppt)'],
-  ['a message of Outlook', compound('__properties_version1.0'), 'a message of Outlook (.msg)'],
-  ['an Office file with a password', compound('EncryptedPackage'), 'an Office file with a password'],
+  ['an old Word file', makeCompoundFile('WordDocument'), 'a Word file of 1997-2003 (.doc)'],
+  ['an old Excel file', makeCompoundFile('Workbook'), 'an Excel file of 1997-2003 (.xls)'],
+  ['an old PowerPoint file', makeCompoundFile('PowerPoint Document'), 'a PowerPoint file of 1997-2003 (.ppt)'],
+  ['a message of Outlook', makeCompoundFile('__properties_version1.0'), 'a message of Outlook (.msg)'],
+  ['an Office file with a password', makeCompoundFile('EncryptedPackage'), 'an Office file with a password'],
   [
     'a Word file with macros',
-    zip([withVideo, { name: '[Content_Types].xml', content: macros }]),
+    makeZip([withVideo, { name: '[Content_Types].xml', content: macros }]),
     'a Word file with macros',
   ],
-  ['an archive of files', zip([withVideo]), 'the kind application/zip'],
-  ['a compound file of no known program', compound('Contents'), 'the kind application/x-cfb'],
-  ['an archive without its end', zip([contentTypes, withVideo]).subarray(0, -30), 'the kind application/zip'],
+  ['an archive of files', makeZip([withVideo]), 'the kind application/zip'],
+  ['a compound file of no known program', makeCompoundFile('Contents'), 'the kind application/x-cfb'],
+  ['an archive without its end', makeZip([contentTypes, withVideo]).subarray(0, -30), 'the kind application/zip'],
 ])('%s is refused by its name, and nothing is kept of it', async ([, bytes, name]) => {
-  const before = await storedFiles(svc)
+  const before = await listStoredFiles(svc)
 
   const { status, text } = await upload(svc, person.token, bytes)
 
   expect(status).toBe(415)
   expect(text).toContain(name)
-  expect(await storedFiles(svc)).toEqual(before)
+  expect(await listStoredFiles(svc)).toEqual(before)
 })

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { question } from '../../kit/ai/provider.ts'
+import { buildQuestion } from '../../kit/ai/provider.ts'
 import { base, type JsonApiApp, type Resource, startJsonApi } from '../../kit/json-api/client.ts'
-import { PNG, sendWith, upload } from '../../kit/rooms/attachments.ts'
-import { newPerson, newRoom } from '../../kit/rooms/messages.ts'
-import { docx } from '../../kit/sample-files/documents.ts'
-import { pdf } from '../../kit/sample-files/pdf.ts'
-import { deflatedZeros } from '../../kit/sample-files/zip.ts'
+import { PNG, sendAttachments, upload } from '../../kit/rooms/attachments.ts'
+import { createPerson, createRoom } from '../../kit/rooms/messages.ts'
+import { makeDocx } from '../../kit/sample-files/documents.ts'
+import { makePdf } from '../../kit/sample-files/pdf.ts'
+import { deflateZeros } from '../../kit/sample-files/zip.ts'
 
 const SOON = { timeout: 100_000, interval: 50 }
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-type By = Awaited<ReturnType<typeof newPerson>>
+type By = Awaited<ReturnType<typeof createPerson>>
 
 const facts = async (by: Pick<By, 'get'>, id: string) => (await by.get(`/attachments/${id}`)).one.attributes
 const state = async (by: Pick<By, 'get'>, id: string) => (await facts(by, id))['textState']
@@ -33,8 +33,8 @@ async function textOf(token: string | undefined, id: string, headers: Record<str
 }
 
 test("a file's text is readable some time after its upload by its readers", async () => {
-  const room = await newRoom(svc, ['editor', 'viewer'])
-  const { one } = await upload(svc, room.editor.token, pdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
+  const room = await createRoom(svc, ['editor', 'viewer'])
+  const { one } = await upload(svc, room.editor.token, makePdf({ lines: ['Grand plan'] }), { name: 'plan.pdf' })
   expect(one.attributes).toMatchObject({ textState: 'pending', textFailure: null, textTruncated: false })
   await settled(room.editor, one.id)
   expect(await facts(room.editor, one.id)).toMatchObject({ textState: 'ready', textFailure: null })
@@ -46,7 +46,7 @@ test("a file's text is readable some time after its upload by its readers", asyn
   expect((await textOf(room.editor.token, one.id, { range: 'bytes=6-9' })).text).toBe('plan')
 
   expect((await textOf(room.viewer.token, one.id)).status).toBe(404)
-  await sendWith(room.editor, room.id, [one.id])
+  await sendAttachments(room.editor, room.id, [one.id])
   expect((await textOf(room.viewer.token, one.id)).text).toBe('Grand plan')
   expect((await textOf(svc.people.bob.token, one.id)).status).toBe(404)
   expect((await textOf(svc.people.admin.token, one.id)).status).toBe(404)
@@ -54,10 +54,10 @@ test("a file's text is readable some time after its upload by its readers", asyn
 })
 
 test("members of a room are notified when a file's text is ready", async () => {
-  const room = await newRoom(svc, ['editor'])
-  const { one } = await upload(svc, room.editor.token, pdf({ lines: ['News'] }), { name: 'news.pdf' })
+  const room = await createRoom(svc, ['editor'])
+  const { one } = await upload(svc, room.editor.token, makePdf({ lines: ['News'] }), { name: 'news.pdf' })
   await settled(room.editor, one.id)
-  await sendWith(room.editor, room.id, [one.id])
+  await sendAttachments(room.editor, room.id, [one.id])
   const { position } = await room.changes(room.admin)
   await svc.rows('delete from attachment_texts where attachment_id = $1', [one.id])
   await svc.rows(`update attachments set text_state = 'pending' where id = $1`, [one.id])
@@ -67,7 +67,7 @@ test("members of a room are notified when a file's text is ready", async () => {
 })
 
 test('a text is kept encrypted and goes with its file', async () => {
-  const ada = await newPerson(svc)
+  const ada = await createPerson(svc)
   const { one } = await upload(svc, ada.token, 'a secret recipe', { name: 'recipe.txt' })
   await settled(ada, one.id)
   const kept = () =>
@@ -85,9 +85,9 @@ test('a text is kept encrypted and goes with its file', async () => {
 })
 
 test('ciphertext of a browser is never read', async () => {
-  const ada = await newPerson(svc)
+  const ada = await createPerson(svc)
   const fields = { clientEncrypted: 'true' }
-  const { one } = await upload(svc, ada.token, pdf({ lines: ['Hidden'] }), { name: 'a.pdf', fields })
+  const { one } = await upload(svc, ada.token, makePdf({ lines: ['Hidden'] }), { name: 'a.pdf', fields })
   expect(one.attributes['textState']).toBe('none')
   await svc.host.attachments.readText({ attachmentId: Number(one.id) })
   expect(await state(ada, one.id)).toBe('none')
@@ -95,8 +95,8 @@ test('ciphertext of a browser is never read', async () => {
 })
 
 test('a text that failed its maximum of attempts is reported as failed', async () => {
-  const ada = await newPerson(svc)
-  const { one } = await upload(svc, ada.token, pdf({ lines: ['x'] }), { name: 'a.pdf' })
+  const ada = await createPerson(svc)
+  const { one } = await upload(svc, ada.token, makePdf({ lines: ['x'] }), { name: 'a.pdf' })
   await settled(ada, one.id)
   await svc.rows(`update attachments set text_state = 'pending' where id = $1`, [one.id])
   await svc.services.files.remove([String(one.attributes['uuid'])])
@@ -113,8 +113,11 @@ const program = 'GIF89a=1;alert(1)//'.padEnd(64, ' ')
 const hugePng = Buffer.from(PNG)
 hugePng.writeUInt32BE(60_000, 16)
 hugePng.writeUInt32BE(60_000, 20)
-const bomb = docx(['x'], [{ name: 'word/media/a', content: '', deflated: deflatedZeros(2048), claimedSize: 2 ** 31 }])
-const locked = pdf({ lines: ['x'], isEncrypted: true })
+const bomb = makeDocx(
+  ['x'],
+  [{ name: 'word/media/a', content: '', deflated: deflateZeros(2048), claimedSize: 2 ** 31 }],
+)
+const locked = makePdf({ lines: ['x'], isEncrypted: true })
 
 describe.concurrent('what comes of a hostile file is a clear state:', () => {
   test.each<[string, string, Buffer | string, object]>([
@@ -126,7 +129,7 @@ describe.concurrent('what comes of a hostile file is a clear state:', () => {
     ['a program that begins like a picture', 'a.gif', program, { mime: 'text/plain', textState: 'ready' }],
     ['text that is called a PDF', 'a.pdf', 'plain words', { mime: 'text/plain', textState: 'ready' }],
   ])('%s', async (_, name, bytes, expected) => {
-    const person = await newPerson(svc)
+    const person = await createPerson(svc)
     const { one } = await upload(svc, person.token, bytes, { name })
     await settled(person, one.id)
     expect(await facts(person, one.id)).toMatchObject(expected)
@@ -135,8 +138,8 @@ describe.concurrent('what comes of a hostile file is a clear state:', () => {
 })
 
 const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(10)
-const report = pdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
-const endless = pdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
+const report = makePdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
+const endless = makePdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
 
 /** What curl is answered: the status, and the bytes. */
 async function curl(token: string, ...args: string[]) {
@@ -150,18 +153,18 @@ async function curl(token: string, ...args: string[]) {
 }
 
 test('a report of 200 pages is uploaded, sent and read while models answer', async () => {
-  const room = await newRoom(svc, ['editor'])
-  const [stranger, asking] = [await newPerson(svc), await svc.user({ abilities: ['ai'] })]
+  const room = await createRoom(svc, ['editor'])
+  const [stranger, asking] = [await createPerson(svc), await svc.user({ abilities: ['ai'] })]
   const file = join(svc.folder, 'report.pdf')
   await writeFile(file, report)
   const uploaded = await curl(room.admin.token, '-F', `file=@${file}`, `${svc.url}${base}/attachments/actions/upload`)
   const { data } = JSON.parse(uploaded.bytes.toString()) as { data: Resource }
   expect([uploaded.status, data.attributes]).toMatchObject([201, { name: 'report.pdf', textState: 'pending' }])
-  expect((await sendWith(room.admin, room.id, [data.id])).status).toBe(201)
+  expect((await sendAttachments(room.admin, room.id, [data.id])).status).toBe(201)
 
   const answers = new Set<string>()
   const ask = async () => {
-    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
+    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: buildQuestion('Hello', 'demo') })
     answers.add(`${ai.status} ${await ai.text()}`)
   }
   await ask()
@@ -188,14 +191,14 @@ test('a report of 200 pages is uploaded, sent and read while models answer', asy
 
 test('while an endless file is read, models answer and the service is healthy', async () => {
   await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '1s' })
-  const person = await newPerson(hasty)
+  const person = await createPerson(hasty)
   const asking = await hasty.user({ abilities: ['ai'] })
   const held = process.memoryUsage.rss()
   const { id: never } = (await upload(hasty, person.token, endless, { name: 'report.pdf' })).one
   const statuses = new Set<number>()
   let asked = 0
   while ((await state(person, never)) === 'pending') {
-    const ai = await hasty.send('POST', '/api/ai-req', { token: asking.token, body: question('Hello', 'demo') })
+    const ai = await hasty.send('POST', '/api/ai-req', { token: asking.token, body: buildQuestion('Hello', 'demo') })
     statuses.add(ai.status).add((await hasty.send('GET', '/health/ready')).status)
     asked += 1
     // As people ask: what thousands of calls leave behind is not what is looked for here.

@@ -2,9 +2,9 @@ import { request } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { signIn } from '../../kit/browser.ts'
 import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
-import { PNG, sendForm, sendWith, storedFiles, upload } from '../../kit/rooms/attachments.ts'
-import { newRoom } from '../../kit/rooms/messages.ts'
-import { whileChanging } from '../../kit/while-changing.ts'
+import { whileChanging } from '../../kit/locks.ts'
+import { listStoredFiles, PNG, sendAttachments, sendForm, upload } from '../../kit/rooms/attachments.ts'
+import { createRoom } from '../../kit/rooms/messages.ts'
 
 const MAX = 200_000
 /** Longer than any of these uploads takes. */
@@ -27,11 +27,11 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 afterEach(async () => {
   await svc.rows('delete from attachments')
-  await svc.services.files.remove(await storedFiles(svc))
+  await svc.services.files.remove(await listStoredFiles(svc))
 })
 
 const refused = async ({ status, errors }: { status: number; errors: { code: string }[] }) => {
-  const files = await storedFiles(svc)
+  const files = await listStoredFiles(svc)
   const rows = await svc.rows('select from attachments')
   return [status, errors[0]?.code, files.length, rows.length]
 }
@@ -39,7 +39,7 @@ const refused = async ({ status, errors }: { status: number; errors: { code: str
 test('a file of the maximum size is accepted, and one byte more refused', async () => {
   expect((await upload(svc, token, 'x'.repeat(MAX))).status).toBe(201)
   await svc.rows('delete from attachments')
-  await svc.services.files.remove(await storedFiles(svc))
+  await svc.services.files.remove(await listStoredFiles(svc))
 
   expect(await refused(await upload(svc, token, 'x'.repeat(MAX + 1)))).toEqual([413, 'too_large', 0, 0])
   expect(await refused(await upload(svc, token, 'x'.repeat(MAX * 2)))).toEqual([413, 'too_large', 0, 0])
@@ -128,16 +128,16 @@ test('concurrent uploads of a person never exceed their storage quota', async ()
   const both = await Promise.all([1, 2].map(() => upload(svc, token, 'x'.repeat(size))))
 
   expect([first.status, second.status, ...both.map(({ status }) => status).sort()]).toEqual([201, 201, 201, 422])
-  expect(await storedFiles(svc)).toHaveLength(3)
+  expect(await listStoredFiles(svc)).toHaveLength(3)
   expect((await upload(svc, svc.people.bob.token, 'x')).status).toBe(201)
 })
 
 test('concurrent uploads are bounded for a person and for the process', async () => {
   const own = [begin(token), begin(token)]
-  await expect.poll(async () => (await storedFiles(svc)).length).toBe(2)
+  await expect.poll(async () => (await listStoredFiles(svc)).length).toBe(2)
   const third = await upload(svc, token, 'x')
   own.push(begin(svc.people.bob.token))
-  await expect.poll(async () => (await storedFiles(svc)).length).toBe(3)
+  await expect.poll(async () => (await listStoredFiles(svc)).length).toBe(3)
   const other = await upload(svc, svc.people.admin.token, 'x')
   for (const { end } of own) end()
 
@@ -150,13 +150,13 @@ test('a timed-out or aborted upload leaves nothing, and the first gets an error'
   await using hasty = await startJsonApi({ UPLOAD_TIMEOUT: '1500ms', UPLOADS_PER_PERSON: '1' })
   const slow = begin(hasty.people.ada.token, hasty)
   const broken = begin(token)
-  await expect.poll(async () => (await storedFiles(svc)).length).toBe(1)
+  await expect.poll(async () => (await listStoredFiles(svc)).length).toBe(1)
   broken.abort()
-  await expect.poll(() => storedFiles(svc)).toEqual([])
+  await expect.poll(() => listStoredFiles(svc)).toEqual([])
   await broken.status
 
   expect(await slow.status).toBe(408)
-  expect(await storedFiles(hasty)).toEqual([])
+  expect(await listStoredFiles(hasty)).toEqual([])
   expect(hasty.services.uploads.take(String(hasty.people.ada.id))).toBeDefined()
 })
 
@@ -189,11 +189,11 @@ test('a file of somebody who is erased while it comes in is not kept', async () 
 })
 
 test('a message is not sent with a file that is deleted concurrently', async () => {
-  const room = await newRoom(svc)
+  const room = await createRoom(svc)
   const { one } = await upload(svc, room.admin.token, 'x')
 
   const sent = await whileChanging(svc, `delete from attachments where id = ${one.id}`, () =>
-    sendWith(room.admin, room.id, [one.id]),
+    sendAttachments(room.admin, room.id, [one.id]),
   )
 
   expect(sent.status).toBe(404)
@@ -236,11 +236,11 @@ test('an upload repeated with its Idempotency-Key is one attachment', async () =
     expect([status, errors[0]?.code]).toEqual([409, 'idempotency_conflict'])
   }
   expect((await send('x'.repeat(MAX * 20))).status).toBe(413)
-  expect([(await storedFiles(svc)).length, (await svc.rows('select from attachments')).length]).toEqual([1, 1])
+  expect([(await listStoredFiles(svc)).length, (await svc.rows('select from attachments')).length]).toEqual([1, 1])
 
   expect((await send('another file', { by: bob.token })).status).toBe(201)
   expect((await send('another key', { key: 'k-2' })).status).toBe(201)
-  expect(await storedFiles(svc)).toHaveLength(3)
+  expect(await listStoredFiles(svc)).toHaveLength(3)
   expect((await send('\0\0', { key: 'k-3' })).status).toBe(415)
   expect((await send('text', { key: 'k-3' })).status).toBe(201)
 })

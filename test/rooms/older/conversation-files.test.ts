@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
-import { type Conversations, numbers, saying, startConversations } from '../../kit/rooms/conversations.ts'
-import { text, uploadTo } from '../../kit/rooms/older.ts'
+import {
+  buildMessage,
+  type Conversations,
+  encodeText,
+  messageNumbers,
+  startConversations,
+  uploadFile,
+} from '../../kit/rooms/older-routes.ts'
 
 let conversations: Conversations
 beforeAll(async () => {
@@ -14,17 +20,17 @@ test('files belong to their message, and an edit deletes those it omits', async 
   const { svc, ada, bob, begin, say, open } = conversations
   const slug = await begin()
   const [one, two] = [
-    await uploadTo(svc, ada, '/req/conv/attachment/upload'),
-    await uploadTo(svc, ada, '/req/conv/attachment/upload'),
+    await uploadFile(svc, ada, '/req/conv/attachment/upload'),
+    await uploadFile(svc, ada, '/req/conv/attachment/upload'),
   ]
-  const theirs = await uploadTo(svc, bob, '/req/conv/attachment/upload')
+  const theirs = await uploadFile(svc, bob, '/req/conv/attachment/upload')
   const stolen = await ada.send('POST', `/req/conv/sendMessage/${slug}`, {
-    body: saying('with', { content: { attachments: [theirs] } }),
+    body: buildMessage('with', { content: { attachments: [theirs] } }),
   })
   expect(stolen).toMatchObject({ status: 404, body: { errors: [{ source: { pointer: '/content/attachments/0' } }] } })
-  expect(numbers(await open(slug))).toEqual([])
+  expect(messageNumbers(await open(slug))).toEqual([])
 
-  const sent = await say(slug, saying('', { content: { text: null, attachments: [one, two] } }))
+  const sent = await say(slug, buildMessage('', { content: { text: null, attachments: [one, two] } }))
   const [file] = sent.content.attachments
   expect(file?.fileData).toMatchObject({ uuid: one, name: 'notes.txt', category: 'private', type: 'document' })
   const url = file?.fileData.url ?? ''
@@ -36,7 +42,7 @@ test('files belong to their message, and an edit deletes those it omits', async 
   ]).toEqual([404, 404])
 
   const edit = {
-    ...saying('', { content: { text: text('only one'), attachments: [one] } }),
+    ...buildMessage('', { content: { text: encodeText('only one'), attachments: [one] } }),
     message_id: sent.message_id,
   }
   expect((await ada.send('POST', `/req/conv/updateMessage/${slug}`, { body: edit })).status).toBe(200)
@@ -44,11 +50,11 @@ test('files belong to their message, and an edit deletes those it omits', async 
 
   const alone = await say(
     slug,
-    saying('', { content: { attachments: [await uploadTo(svc, ada, '/req/conv/attachment/upload')] } }),
+    buildMessage('', { content: { attachments: [await uploadFile(svc, ada, '/req/conv/attachment/upload')] } }),
   )
   const { uuid } = alone.content.attachments[0]?.fileData ?? {}
   expect((await ada.send('DELETE', '/req/conv/attachment/delete', { body: { fileId: uuid } })).status).toBe(200)
-  expect(numbers(await open(slug))).toEqual([sent.message_id])
+  expect(messageNumbers(await open(slug))).toEqual([sent.message_id])
   await ada.send('DELETE', `/req/conv/removeConv/${slug}`)
   expect(await filesOf(svc)).toEqual([theirs])
 })
@@ -64,8 +70,8 @@ test('programs read what front ends write, and an erased person leaves nothing',
   const { svc, begin, say } = conversations
   const dan = await signIn(svc, 'dan')
   const slug = await begin(dan.browser)
-  const file = await uploadTo(svc, dan.browser, '/req/conv/attachment/upload')
-  await say(slug, saying('hello', { content: { text: text('hello'), attachments: [file] } }), dan.browser)
+  const file = await uploadFile(svc, dan.browser, '/req/conv/attachment/upload')
+  await say(slug, buildMessage('hello', { content: { text: encodeText('hello'), attachments: [file] } }), dan.browser)
   const program = async (name: string, input: object, token = dan.token) => {
     const answer = await svc.send('GET', `/trpc/${name}?input=${encodeURIComponent(JSON.stringify(input))}`, { token })
     return (await answer.json()) as unknown
@@ -74,7 +80,9 @@ test('programs read what front ends write, and an erased person leaves nothing',
   expect(await program('conversations.messages', { slug })).toMatchObject({
     result: {
       data: {
-        data: [{ number: '1.000', content: `aXY=|dGFn|${text('hello').ciphertext}`, attachments: [{ uuid: file }] }],
+        data: [
+          { number: '1.000', content: `aXY=|dGFn|${encodeText('hello').ciphertext}`, attachments: [{ uuid: file }] },
+        ],
         meta: { next: null },
       },
     },

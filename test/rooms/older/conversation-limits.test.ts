@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signIn } from '../../kit/browser.ts'
-import { type Conversations, numbers, saying, startConversations } from '../../kit/rooms/conversations.ts'
-import { text } from '../../kit/rooms/older.ts'
+import {
+  buildMessage,
+  type Conversations,
+  encodeText,
+  messageNumbers,
+  startConversations,
+} from '../../kit/rooms/older-routes.ts'
 
 let conversations: Conversations
 beforeAll(async () => {
@@ -19,17 +24,17 @@ test("wrong input is refused by the front ends' names, and changes nothing", asy
     return [status, ...(answer['errors'] as { source?: { pointer: string } }[]).map(({ source }) => source?.pointer)]
   }
   expect(await pointers({})).toEqual([422, '/isAi', '/content', '/completion', '/threadId'])
-  expect(await pointers(saying('', { content: {} }))).toEqual([422, '/content'])
-  expect(await pointers(saying('', { content: { text: { ...text('a'), iv: 'no base64!' } } }))).toEqual([
+  expect(await pointers(buildMessage('', { content: {} }))).toEqual([422, '/content'])
+  expect(await pointers(buildMessage('', { content: { text: { ...encodeText('a'), iv: 'no base64!' } } }))).toEqual([
     422,
     '/content/text',
   ])
-  expect(await pointers(saying('answer', { isAi: true }))).toEqual([422, '/model'])
-  expect(await pointers(saying('big', { metadata: { tools: 'x'.repeat(40_000) } }))).toEqual([422, '/metadata'])
-  expect((await send(saying('x'.repeat(400_000)))).status).toBe(413)
+  expect(await pointers(buildMessage('answer', { isAi: true }))).toEqual([422, '/model'])
+  expect(await pointers(buildMessage('big', { metadata: { tools: 'x'.repeat(40_000) } }))).toEqual([422, '/metadata'])
+  expect((await send(buildMessage('x'.repeat(400_000)))).status).toBe(413)
   const another = await begin()
-  const said = await say(another, saying('question'))
-  const forged = { ...saying('question', { isAi: true }), message_id: said.message_id }
+  const said = await say(another, buildMessage('question'))
+  const forged = { ...buildMessage('question', { isAi: true }), message_id: said.message_id }
   expect(await ada.send('POST', `/req/conv/updateMessage/${another}`, { body: forged })).toMatchObject({
     status: 422,
     body: { errors: [{ source: { pointer: '/model' } }] },
@@ -43,20 +48,20 @@ test("wrong input is refused by the front ends' names, and changes nothing", asy
     status: 422,
     body: { errors: [{ source: { pointer: '/size' } }] },
   })
-  expect(numbers(await open(slug))).toEqual([])
+  expect(messageNumbers(await open(slug))).toEqual([])
   expect((await open(randomUUID())).status).toBe(404)
 })
 
 test('nobody writes more than the limits allow', async () => {
   const { bob, begin, say } = conversations
   const slug = await begin(bob)
-  const send = (said: string) => bob.send('POST', `/req/conv/sendMessage/${slug}`, { body: saying(said) })
+  const send = (said: string) => bob.send('POST', `/req/conv/sendMessage/${slug}`, { body: buildMessage(said) })
   expect((await send('x'.repeat(150_000))).status).toBe(200)
   expect((await send('x'.repeat(150_000))).status).toBe(200)
   expect(await send('x'.repeat(150_000))).toMatchObject({ status: 422, body: { message: /500000 bytes/ } })
   await bob.send('DELETE', `/req/conv/message/delete/${slug}`, { body: { message_id: '1.000' } })
   expect((await send('x'.repeat(150_000))).status).toBe(200)
-  for (let n = 0; n < 28; n++) await say(slug, saying('x'), bob)
+  for (let n = 0; n < 28; n++) await say(slug, buildMessage('x'), bob)
   expect(await send('one more')).toMatchObject({
     status: 422,
     body: { message: 'A conversation has at most 30 messages.' },

@@ -2,8 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listConversations } from '../../../entities/rooms/conversation.sql.ts'
 import { findConversationMessages } from '../../../entities/rooms/conversation-message.sql.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
-import { type Conversations, numbers, saying, startConversations } from '../../kit/rooms/conversations.ts'
-import { text, uploadTo } from '../../kit/rooms/older.ts'
+import {
+  buildMessage,
+  type Conversations,
+  encodeText,
+  messageNumbers,
+  startConversations,
+  uploadFile,
+} from '../../kit/rooms/older-routes.ts'
 
 let conversations: Conversations
 beforeAll(async () => {
@@ -21,15 +27,15 @@ test('a conversation is created, written, edited and deleted by the older routes
   const { slug } = made.body['conv'] as { slug: string }
   expect(slug).toMatch(/^[a-z0-9]{16}$/)
 
-  const asked = await say(slug, saying('question'))
+  const asked = await say(slug, buildMessage('question'))
   const metadata = { tools: { web: true }, params: { temp: 0.7 }, citations: null }
-  const answered = await say(slug, saying('answer', { isAi: true, model: 'demo', metadata }))
+  const answered = await say(slug, buildMessage('answer', { isAi: true, model: 'demo', metadata }))
   expect(asked).toEqual({
     message_role: 'user',
     message_id: '1.000',
     author: { username: 'ada', name: 'The ada', avatar_url: null },
     model: null,
-    content: { text: text('question'), attachments: [] },
+    content: { text: encodeText('question'), attachments: [] },
     metadata: { tools: null, params: null, citations: null },
     completion: true,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d\+\d\d:\d\d$/),
@@ -37,13 +43,13 @@ test('a conversation is created, written, edited and deleted by the older routes
   })
   expect(answered).toMatchObject({ message_role: 'assistant', message_id: '2.000', model: 'demo', metadata })
 
-  const edit = { ...saying('better'), message_id: '1.000' }
+  const edit = { ...buildMessage('better'), message_id: '1.000' }
   const edited = await ada.send('POST', `/req/conv/updateMessage/${slug}`, { body: edit })
   expect(edited).toMatchObject({
     status: 200,
     body: {
-      messageData: { message_id: '1.000', content: text('better').ciphertext, iv: 'aXY=', user_id: adaId },
-      legacyResource: { content: { text: text('better') } },
+      messageData: { message_id: '1.000', content: encodeText('better').ciphertext, iv: 'aXY=', user_id: adaId },
+      legacyResource: { content: { text: encodeText('better') } },
     },
   })
   await ada.send('POST', `/req/conv/updateInfo/${slug}`, {
@@ -55,7 +61,7 @@ test('a conversation is created, written, edited and deleted by the older routes
 
   const remove = () => ada.send('DELETE', `/req/conv/message/delete/${slug}`, { body: { message_id: '2.000' } })
   expect([(await remove()).status, (await remove()).status]).toEqual([200, 404])
-  expect(await say(slug, saying('next'))).toMatchObject({ message_id: '3.000' })
+  expect(await say(slug, buildMessage('next'))).toMatchObject({ message_id: '3.000' })
 
   // Front ends announce JSON where they send nothing.
   expect((await ada.send('DELETE', `/req/conv/removeConv/${slug}`, { body: '' })).status).toBe(200)
@@ -65,27 +71,27 @@ test('a conversation is created, written, edited and deleted by the older routes
 test('replies are numbered in their thread without gaps, also twenty concurrent ones', async () => {
   const { ada, begin, say, open } = conversations
   const slug = await begin()
-  await say(slug, saying('first'))
-  await Promise.all(Array.from({ length: 20 }, (_, n) => say(slug, saying(`reply ${n}`, { threadId: n % 2 }))))
+  await say(slug, buildMessage('first'))
+  await Promise.all(Array.from({ length: 20 }, (_, n) => say(slug, buildMessage(`reply ${n}`, { threadId: n % 2 }))))
 
   const counted = (first: number, last: number, of: (n: number) => string) =>
     Array.from({ length: last - first + 1 }, (_, n) => of(n + first))
   const replies = counted(1, 10, (n) => `1.${String(n).padStart(3, '0')}`)
-  expect(numbers(await open(slug))).toEqual(['1.000', ...replies, ...counted(2, 11, (n) => `${n}.000`)])
-  const lost = await ada.send('POST', `/req/conv/sendMessage/${slug}`, { body: saying('lost', { threadId: 12 }) })
+  expect(messageNumbers(await open(slug))).toEqual(['1.000', ...replies, ...counted(2, 11, (n) => `${n}.000`)])
+  const lost = await ada.send('POST', `/req/conv/sendMessage/${slug}`, { body: buildMessage('lost', { threadId: 12 }) })
   expect(lost).toMatchObject({ status: 404, body: { errors: [{ source: { pointer: '/threadId' } }] } })
 })
 
 test('another person and a guest find no conversation, whatever they ask of it', async () => {
   const { svc, ada, bob, begin, say, open } = conversations
   const slug = await begin()
-  await say(slug, saying('secret'))
+  await say(slug, buildMessage('secret'))
   const guest = openBrowser(svc.url)
   const routes: [string, string, object?][] = [
     ['GET', `/req/conv/${slug}`],
     ['POST', `/req/conv/updateInfo/${slug}`, { conv_name: 'Mine' }],
-    ['POST', `/req/conv/sendMessage/${slug}`, saying('hello')],
-    ['POST', `/req/conv/updateMessage/${slug}`, { ...saying('hello'), message_id: '1.000' }],
+    ['POST', `/req/conv/sendMessage/${slug}`, buildMessage('hello')],
+    ['POST', `/req/conv/updateMessage/${slug}`, { ...buildMessage('hello'), message_id: '1.000' }],
     ['DELETE', `/req/conv/message/delete/${slug}`, { message_id: '1.000' }],
     ['DELETE', `/req/conv/removeConv/${slug}`],
   ]
@@ -99,7 +105,7 @@ test('another person and a guest find no conversation, whatever they ask of it',
     headers: { origin: 'https://evil.example' },
   })
   expect(forged).toMatchObject({ status: 403, body: { errors: [{ code: 'csrf' }] } })
-  expect(numbers(await open(slug))).toEqual(['1.000'])
+  expect(messageNumbers(await open(slug))).toEqual(['1.000'])
 })
 
 test('the list and the messages come in parts, which together are the whole', async () => {
@@ -118,15 +124,15 @@ test('the list and the messages come in parts, which together are the whole', as
   expect((await ada.send('GET', '/req/conv?after=1-9999999999')).body).toMatchObject({ data: [], next: null })
 
   const [slug = ''] = slugs
-  for (let n = 0; n < 5; n++) await say(slug, saying(`message ${n}`, { threadId: n === 4 ? 2 : 0 }))
+  for (let n = 0; n < 5; n++) await say(slug, buildMessage(`message ${n}`, { threadId: n === 4 ? 2 : 0 }))
   const last = await open(slug, '?size=3')
   const before = await open(slug, `?size=3&before=${last.data.next}`)
-  expect([numbers(before), before.data.next, numbers(last)]).toEqual([
+  expect([messageNumbers(before), before.data.next, messageNumbers(last)]).toEqual([
     ['1.000', '2.000'],
     null,
     ['2.001', '3.000', '4.000'],
   ])
-  expect(numbers(await open(slug))).toEqual([...numbers(before), ...numbers(last)])
+  expect(messageNumbers(await open(slug))).toEqual([...messageNumbers(before), ...messageNumbers(last)])
 })
 
 /** What somebody sees of their conversations, by the names that the change log has. */
@@ -150,19 +156,19 @@ test('every change stands in the stream of its owner and of nobody else', async 
     const { body } = await by.send('GET', `/api/svc/v1/users/me/actions/changes${after ? `?page[after]=${after}` : ''}`)
     return body['meta'] as { position: string; changes: { kind: string; subject: string }[] }
   }
-  const upload = () => uploadTo(svc, eve, '/req/conv/attachment/upload')
+  const upload = () => uploadFile(svc, eve, '/req/conv/attachment/upload')
   const slug = await begin(eve)
   const [bare, held] = [await upload(), await upload()]
-  const first = await say(slug, saying('first'), eve)
-  await say(slug, saying('', { content: { attachments: [bare] } }), eve)
-  await say(slug, saying('held', { content: { text: text('held'), attachments: [held] } }), eve)
+  const first = await say(slug, buildMessage('first'), eve)
+  await say(slug, buildMessage('', { content: { attachments: [bare] } }), eve)
+  await say(slug, buildMessage('held', { content: { text: encodeText('held'), attachments: [held] } }), eve)
 
-  const edit = { ...saying('edited'), message_id: first.message_id }
+  const edit = { ...buildMessage('edited'), message_id: first.message_id }
   const ways: [string, string, unknown?][] = [
     ['POST', '/req/conv/createChat', {}],
     ['POST', `/req/conv/updateInfo/${slug}`, { conv_name: 'Go' }],
-    ['POST', `/req/conv/sendMessage/${slug}`, saying('next')],
-    ['POST', `/req/conv/sendMessage/${slug}`, saying('reply', { threadId: 1 })],
+    ['POST', `/req/conv/sendMessage/${slug}`, buildMessage('next')],
+    ['POST', `/req/conv/sendMessage/${slug}`, buildMessage('reply', { threadId: 1 })],
     ['POST', `/req/conv/updateMessage/${slug}`, edit],
     ['DELETE', '/req/conv/attachment/delete', { fileId: bare }],
     ['DELETE', '/req/conv/attachment/delete', { fileId: held }],

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../../kit/browser.ts'
-import { text } from '../../kit/rooms/older.ts'
-import { done, errorOf, invitationOf, type OlderRooms, startOlderRooms } from '../../kit/rooms/older-rooms.ts'
+import {
+  buildInvitation,
+  encodeText,
+  type OlderRooms,
+  readError,
+  sendSuccessfully,
+  startOlderRooms,
+} from '../../kit/rooms/older-routes.ts'
 
 let older: OlderRooms
 beforeAll(async () => {
@@ -13,27 +19,30 @@ test("invitations are stored all or none, with errors in the front ends' names",
   const { ada, cyd, makeRoom } = older
   const slug = await makeRoom()
   const path = `/req/inv/store-invitations/${slug}`
-  const store = (...invitations: object[]) => errorOf(ada, 'POST', path, { invitations })
-  expect(await store(invitationOf('cyd', 'viewer'), invitationOf('nobody', 'viewer'))).toEqual([
+  const store = (...invitations: object[]) => readError(ada, 'POST', path, { invitations })
+  expect(await store(buildInvitation('cyd', 'viewer'), buildInvitation('nobody', 'viewer'))).toEqual([
     404,
     '/invitations/1/username',
   ])
-  expect(await store(invitationOf('cyd', 'king'))).toEqual([422, '/invitations/0/role'])
+  expect(await store(buildInvitation('cyd', 'king'))).toEqual([422, '/invitations/0/role'])
   expect(await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).toMatchObject({
     status: 404,
     body: { error: expect.any(String) },
   })
-  expect(await errorOf(ada, 'POST', '/req/room/createRoom', { room_name: 'x'.repeat(300) })).toEqual([
+  expect(await readError(ada, 'POST', '/req/room/createRoom', { room_name: 'x'.repeat(300) })).toEqual([
     422,
     '/room_name',
   ])
   const sending = `/req/room/sendMessage/${slug}`
-  expect(await errorOf(ada, 'POST', sending, { content: {}, threadId: 0 })).toEqual([422, '/content'])
-  expect(await errorOf(ada, 'POST', sending, { content: { text: text('x') }, threadId: 9 })).toEqual([404, 'not_found'])
-  expect(await errorOf(ada, 'GET', `/req/room/message/get/${slug}/first`)).toEqual([404, 'not_found'])
-  expect(await errorOf(ada, 'GET', '/req/room/attachment/getLink/no-uuid')).toEqual([404, 'not_found'])
+  expect(await readError(ada, 'POST', sending, { content: {}, threadId: 0 })).toEqual([422, '/content'])
+  expect(await readError(ada, 'POST', sending, { content: { text: encodeText('x') }, threadId: 9 })).toEqual([
+    404,
+    'not_found',
+  ])
+  expect(await readError(ada, 'GET', `/req/room/message/get/${slug}/first`)).toEqual([404, 'not_found'])
+  expect(await readError(ada, 'GET', '/req/room/attachment/getLink/no-uuid')).toEqual([404, 'not_found'])
 
-  const found = await done(ada, 'POST', '/req/room/search', { query: 'The%20bo' })
+  const found = await sendSuccessfully(ada, 'POST', '/req/room/search', { query: 'The%20bo' })
   expect(found).toMatchObject({
     success: true,
     users: [{ name: 'The bob', username: 'bob', publicKey: expect.any(String) }],
@@ -46,7 +55,7 @@ test('an invitation by mail is refused with an alternative', async () => {
   await join(slug, bob, 'bob', 'editor')
   const send = '/req/inv/sendExternInvitation'
   const mail = { username: 'cyd', hash: 'a'.repeat(32), slug }
-  const body = { invitations: [invitationOf('cyd', 'viewer'), invitationOf('nobody', 'viewer', { email: mail })] }
+  const body = { invitations: [buildInvitation('cyd', 'viewer'), buildInvitation('nobody', 'viewer', { email: mail })] }
   const store = `/req/inv/store-invitations/${slug}`
 
   for (const [locale, said] of [
@@ -64,7 +73,7 @@ test('an invitation by mail is refused with an alternative', async () => {
   }
   expect((await cyd.send('GET', `/req/inv/requestInvitation/${slug}`)).status).toBe(404)
   for (const [field, wrong] of Object.entries({ username: 'x'.repeat(256), hash: 'short', slug: '' }))
-    expect(await errorOf(ada, 'POST', send, { ...mail, [field]: wrong })).toEqual([422, `/${field}`])
+    expect(await readError(ada, 'POST', send, { ...mail, [field]: wrong })).toEqual([422, `/${field}`])
   for (const [by, status] of [
     [bob, 403],
     [cyd, 404],

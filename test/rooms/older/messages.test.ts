@@ -2,8 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { findMessages } from '../../../facades/legacy/req/find.ts'
 import { openBrowser } from '../../kit/browser.ts'
-import { text } from '../../kit/rooms/older.ts'
-import { done, errorOf, type OlderRooms, startOlderRooms } from '../../kit/rooms/older-rooms.ts'
+import {
+  encodeText,
+  type OlderRooms,
+  readError,
+  sendSuccessfully,
+  startOlderRooms,
+} from '../../kit/rooms/older-routes.ts'
 
 let older: OlderRooms
 beforeAll(async () => {
@@ -38,22 +43,22 @@ test('a request of version v2 names messages by id, within its room alone', asyn
     await idsOf(other, elsewhere),
     await idsOf(foreign, unseen),
   ]
-  const body = { version: 'v2', content: { text: text('second') } }
+  const body = { version: 'v2', content: { text: encodeText('second') } }
   const path = (route: string) => `/req/room/${route}/${slug}`
 
-  const reply = await done(ada, 'POST', path('sendMessage'), { ...body, thread_id: id })
+  const reply = await sendSuccessfully(ada, 'POST', path('sendMessage'), { ...body, thread_id: id })
   expect(reply['messageData']).toMatchObject({ message_id: '1.001' })
-  const next = await done(ada, 'POST', path('sendMessage'), { ...body, thread_id: 0 })
+  const next = await sendSuccessfully(ada, 'POST', path('sendMessage'), { ...body, thread_id: 0 })
   expect(next['messageData']).toMatchObject({ message_id: '2.000' })
-  const changed = await done(ada, 'POST', path('updateMessage'), { ...body, id })
-  expect(changed['messageData']).toMatchObject({ message_id: '1.000', content: { text: text('second') } })
-  await done(ada, 'POST', path('readstat'), { version: 'v2', id })
+  const changed = await sendSuccessfully(ada, 'POST', path('updateMessage'), { ...body, id })
+  expect(changed['messageData']).toMatchObject({ message_id: '1.000', content: { text: encodeText('second') } })
+  await sendSuccessfully(ada, 'POST', path('readstat'), { version: 'v2', id })
   const none = { message_id: null, threadId: '' }
-  const still = await done(ada, 'POST', path('updateMessage'), { ...body, ...none, id, thread_id: null })
+  const still = await sendSuccessfully(ada, 'POST', path('updateMessage'), { ...body, ...none, id, thread_id: null })
   expect(still['messageData']).toMatchObject({ message_id: '1.000' })
   for (const version of [null, '']) {
-    await done(ada, 'POST', path('updateMessage'), { ...body, version, message_id: '1.000' })
-    await done(ada, 'POST', path('readstat'), { version, message_id: '1.000' })
+    await sendSuccessfully(ada, 'POST', path('updateMessage'), { ...body, version, message_id: '1.000' })
+    await sendSuccessfully(ada, 'POST', path('readstat'), { version, message_id: '1.000' })
   }
 
   for (const [given, pointer, message] of [
@@ -68,7 +73,7 @@ test('a request of version v2 names messages by id, within its room alone', asyn
     const { status, body: answer } = await ada.send('POST', path('updateMessage'), { body: { ...body, ...given } })
     expect([status, answer], message).toMatchObject([422, { message, errors: [{ source: { pointer } }] }])
   }
-  const main = await done(ada, 'POST', path('sendMessage'), body)
+  const main = await sendSuccessfully(ada, 'POST', path('sendMessage'), body)
   expect(main['messageData']).toMatchObject({ message_id: '3.000' })
   const asked = { payload: { model: 'demo', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] } }
   for (const [given, field] of [
@@ -85,12 +90,12 @@ test('a request of version v2 names messages by id, within its room alone', asyn
   const inRoom = { ...asked, broadcast: true, key: randomBytes(32).toString('base64'), version: 'v2' }
   const { status, body: refused } = await ada.send('POST', path('streamAI'), { body: { ...inRoom, id: elsewhereId } })
   expect([status, refused]).toMatchObject([422, { errors: { id: [expect.any(String)] } }])
-  await done(ada, 'POST', path('streamAI'), { ...inRoom, thread_id: id })
+  await sendSuccessfully(ada, 'POST', path('streamAI'), { ...inRoom, thread_id: id })
   const answer = () => ada.send('GET', `/req/room/message/get/${slug}/1.002`)
   await vi.waitUntil(async () => (await answer()).status === 200, { timeout: 30_000 })
   expect((await answer()).body).toMatchObject({ message_role: 'assistant', model: 'demo' })
-  expect(await errorOf(cyd, 'POST', path('updateMessage'), { ...body, id })).toEqual([404, 'not_found'])
-  expect(await errorOf(openBrowser(svc.url), 'POST', path('updateMessage'), { ...body, id })).toEqual([
+  expect(await readError(cyd, 'POST', path('updateMessage'), { ...body, id })).toEqual([404, 'not_found'])
+  expect(await readError(openBrowser(svc.url), 'POST', path('updateMessage'), { ...body, id })).toEqual([
     401,
     'signed_out',
   ])

@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
-import { ownDatabase, watchRedis } from '../../kit/parts/redis.ts'
+import { redisDatabaseUrl, watchRedis } from '../../kit/parts/redis.ts'
 
 const canary = 'CANARY-passkey-1'
 const form = `--x\r\ncontent-disposition: form-data; name="passkey"\r\n\r\n${canary}\r\n--x--\r\n`
@@ -14,7 +14,7 @@ const bodies: [type: string, body: string][] = [
 ]
 
 test('a passkey that an existing front end sends is neither logged nor stored', async () => {
-  const redisUrl = inject('redisUrl') ? ownDatabase(2) : undefined
+  const redisUrl = inject('redisUrl') ? redisDatabaseUrl(2) : undefined
   using redis = redisUrl === undefined ? undefined : await watchRedis(redisUrl)
   await using svc = await startApp({ LOG_LEVEL: 'trace', ...(redisUrl && { REDIS_URL: redisUrl }) })
   const { browser } = await signIn(svc)

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../../kit/browser.ts'
 import { PNG } from '../../kit/rooms/attachments.ts'
-import { sendFile } from '../../kit/rooms/older.ts'
-import { done, errorOf, type OlderRooms, startOlderRooms } from '../../kit/rooms/older-rooms.ts'
+import {
+  type OlderRooms,
+  readError,
+  sendFile,
+  sendSuccessfully,
+  startOlderRooms,
+} from '../../kit/rooms/older-routes.ts'
 
 let older: OlderRooms
 beforeAll(async () => {
@@ -12,11 +17,15 @@ afterAll(() => older[Symbol.asyncDispose]())
 
 test('people change their profile and read their passkey backup by older routes', async () => {
   const { svc, ada } = older
-  expect(await done(ada, 'POST', '/req/profile/update', { displayName: 'Ada L.', bio: 'Plays chess.' })).toEqual({
+  expect(
+    await sendSuccessfully(ada, 'POST', '/req/profile/update', { displayName: 'Ada L.', bio: 'Plays chess.' }),
+  ).toEqual({
     success: true,
     response: expect.any(String),
   })
-  expect(await done(ada, 'POST', '/req/profile/update', { displayName: '' })).toMatchObject({ success: true })
+  expect(await sendSuccessfully(ada, 'POST', '/req/profile/update', { displayName: '' })).toMatchObject({
+    success: true,
+  })
   const { data } = (await ada.send('GET', '/api/svc/v1/users/me')).body as { data: { attributes: object } }
   expect(data.attributes).toMatchObject({ displayName: 'Ada L.', bio: 'Plays chess.' })
   const form = new FormData()
@@ -24,15 +33,18 @@ test('people change their profile and read their passkey backup by older routes'
   const { status, body } = await sendFile(svc, ada, '/req/profile/uploadAvatar', form)
   expect([status, body]).toEqual([200, { success: true, url: expect.any(String) }])
   expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
-  expect(await errorOf(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual([404, 'not_found'])
+  expect(await readError(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual([404, 'not_found'])
   const backup = { ciphertext: 'aQ==', iv: 'aXY=', tag: 'dGFn' }
   await svc.rows(
     'insert into passkey_backups (user_id, ciphertext, iv, tag) select id, $1, $2, $3 from users where username = $4',
     [...Object.values(backup), 'ada'],
   )
-  expect(await done(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual({ success: true, passkeyBackup: backup })
+  expect(await sendSuccessfully(ada, 'GET', '/req/profile/requestPasskeyBackup')).toEqual({
+    success: true,
+    passkeyBackup: backup,
+  })
 
-  expect(await errorOf(ada, 'POST', '/req/profile/update', { displayName: 'a'.repeat(500) })).toEqual([
+  expect(await readError(ada, 'POST', '/req/profile/update', { displayName: 'a'.repeat(500) })).toEqual([
     422,
     '/displayName',
   ])
@@ -41,7 +53,7 @@ test('people change their profile and read their passkey backup by older routes'
     ['POST', 'uploadAvatar'],
     ['GET', 'requestPasskeyBackup'],
   ] as const)
-    expect(await errorOf(openBrowser(svc.url), method, `/req/profile/${path}`)).toEqual([401, 'signed_out'])
+    expect(await readError(openBrowser(svc.url), method, `/req/profile/${path}`)).toEqual([401, 'signed_out'])
 })
 
 test('a person without a picture has null for existing front ends', async () => {
@@ -50,11 +62,11 @@ test('a person without a picture has null for existing front ends', async () => 
   await join(slug, bob, 'bob', 'editor')
   await say(slug, 'Hello', {}, bob)
   const pictures = async () => {
-    const { members, messagesData } = (await done(bob, 'GET', `/req/room/${slug}`)) as Record<
+    const { members, messagesData } = (await sendSuccessfully(bob, 'GET', `/req/room/${slug}`)) as Record<
       string,
       { username: string; avatar_url: string | null; author: { avatar_url: string | null } }[]
     >
-    const one = await done(bob, 'GET', `/req/room/message/get/${slug}/1.000`)
+    const one = await sendSuccessfully(bob, 'GET', `/req/room/message/get/${slug}/1.000`)
     return [
       members?.find(({ username }) => username === 'bob')?.avatar_url,
       messagesData?.[0]?.author.avatar_url,
@@ -73,7 +85,7 @@ test('a person without a picture has null for existing front ends', async () => 
 test('rooms are listed for existing front ends without their messages', async () => {
   const { ada, makeRoom } = older
   const slug = await makeRoom()
-  const { data } = await done(ada, 'GET', '/req/room?size=200')
+  const { data } = await sendSuccessfully(ada, 'GET', '/req/room?size=200')
   expect(data).toContainEqual(expect.objectContaining({ slug, name: 'Chess & Go', role: 'admin', room_icon: '' }))
   expect(data).not.toContainEqual(expect.objectContaining({ messagesData: expect.anything() }))
 })

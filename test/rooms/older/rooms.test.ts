@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../../kit/browser.ts'
 import { PNG } from '../../kit/rooms/attachments.ts'
-import { sendFile, text, uploadTo } from '../../kit/rooms/older.ts'
 import {
-  done,
-  errorOf,
-  invitationOf,
+  buildInvitation,
+  encodeText,
   KEY,
   type OlderRooms,
-  sealed,
+  readError,
+  sealText,
+  sendFile,
+  sendSuccessfully,
   startOlderRooms,
-} from '../../kit/rooms/older-rooms.ts'
+  uploadFile,
+} from '../../kit/rooms/older-routes.ts'
 
 let older: OlderRooms
 beforeAll(async () => {
@@ -23,19 +25,19 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 test('a room lives from creation to deletion by the older routes alone', async () => {
   const { svc, ada, bob, cyd, invite, say } = older
-  const made = await done(ada, 'POST', '/req/room/createRoom', { room_name: 'Chess & Go' })
+  const made = await sendSuccessfully(ada, 'POST', '/req/room/createRoom', { room_name: 'Chess & Go' })
   const { slug, id } = made['roomData'] as { slug: string; id: number }
   expect(made).toMatchObject({
     success: true,
     roomData: { room_name: 'Chess & Go', slug: expect.stringMatching(/^chess-go-/) },
   })
-  await done(ada, 'POST', `/req/room/updateInfo/${slug}`, {
+  await sendSuccessfully(ada, 'POST', `/req/room/updateInfo/${slug}`, {
     description: '{"iv":"aXY="}',
     system_prompt: '{"iv":"dGFn"}',
   })
 
-  await invite(slug, invitationOf('bob', 'editor'), invitationOf('cyd', 'viewer', { iv: 'aXY=', tag: 'dGFn' }))
-  const { formattedInvitations } = await done(bob, 'GET', '/req/inv/requestUserInvitations')
+  await invite(slug, buildInvitation('bob', 'editor'), buildInvitation('cyd', 'viewer', { iv: 'aXY=', tag: 'dGFn' }))
+  const { formattedInvitations } = await sendSuccessfully(bob, 'GET', '/req/inv/requestUserInvitations')
   const invitation = {
     room_slug: slug,
     role: 'editor',
@@ -46,42 +48,51 @@ test('a room lives from creation to deletion by the older routes alone', async (
   }
   expect(formattedInvitations).toEqual([invitation])
   const [{ invitation_id }] = formattedInvitations as [{ invitation_id: number }]
-  expect(await errorOf(cyd, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })).toEqual([404, 'not_found'])
-  expect(await done(bob, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })).toMatchObject({
+  expect(await readError(cyd, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })).toEqual([404, 'not_found'])
+  expect(await sendSuccessfully(bob, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })).toMatchObject({
     success: true,
     room: { id, slug, room_name: 'Chess & Go', room_description: '{"iv":"aXY="}' },
   })
-  const sealedFor = await done(cyd, 'GET', `/req/inv/requestInvitation/${slug}`)
+  const sealedFor = await sendSuccessfully(cyd, 'GET', `/req/inv/requestInvitation/${slug}`)
   expect(sealedFor).toMatchObject({ iv: 'aXY=', tag: 'dGFn', invitation: KEY, role: 'viewer' })
-  await done(cyd, 'POST', '/req/inv/roomInvitationAccept', { invitation_id: sealedFor['invitation_id'] })
+  await sendSuccessfully(cyd, 'POST', '/req/inv/roomInvitationAccept', { invitation_id: sealedFor['invitation_id'] })
 
-  const file = await uploadTo(svc, ada, `/req/room/attachment/upload/${slug}`)
+  const file = await uploadFile(svc, ada, `/req/room/attachment/upload/${slug}`)
   expect(
-    await say(slug, 'hello', { content: { text: text('hello'), attachments: [file] }, metadata: { tools: [] } }),
+    await say(slug, 'hello', { content: { text: encodeText('hello'), attachments: [file] }, metadata: { tools: [] } }),
   ).toMatchObject({
     message_id: '1.000',
     message_role: 'user',
     member_name: 'The ada',
     read_status: true,
     author: { username: 'ada', name: 'The ada', isRemoved: false },
-    content: { text: text('hello'), attachments: [{ fileData: { uuid: file, name: 'notes.txt', category: 'group' } }] },
+    content: {
+      text: encodeText('hello'),
+      attachments: [{ fileData: { uuid: file, name: 'notes.txt', category: 'group' } }],
+    },
     metadata: { tools: null, params: null },
   })
   expect(await say(slug, 'reply', { threadId: 1 }, bob)).toMatchObject({ message_id: '1.001', read_status: true })
 
   const one = `/req/room/message/get/${slug}/1.000`
-  expect(await done(cyd, 'GET', one)).toMatchObject({ read_status: false, content: { text: text('hello') } })
-  await done(cyd, 'POST', `/req/room/readstat/${slug}`, { message_id: '1.000' })
-  expect(await done(cyd, 'GET', one)).toMatchObject({ read_status: true })
+  expect(await sendSuccessfully(cyd, 'GET', one)).toMatchObject({
+    read_status: false,
+    content: { text: encodeText('hello') },
+  })
+  await sendSuccessfully(cyd, 'POST', `/req/room/readstat/${slug}`, { message_id: '1.000' })
+  expect(await sendSuccessfully(cyd, 'GET', one)).toMatchObject({ read_status: true })
   const edit = `/req/room/updateMessage/${slug}`
-  const better = (attachments: string[]) => ({ content: { text: text('better'), attachments }, message_id: '1.000' })
-  const another = await uploadTo(svc, ada, `/req/room/attachment/upload/${slug}`)
-  expect(await errorOf(ada, 'POST', edit, better([file, another]))).toEqual([422, '/content/attachments/1'])
-  expect(await done(ada, 'POST', edit, better([file]))).toMatchObject({
+  const better = (attachments: string[]) => ({
+    content: { text: encodeText('better'), attachments },
+    message_id: '1.000',
+  })
+  const another = await uploadFile(svc, ada, `/req/room/attachment/upload/${slug}`)
+  expect(await readError(ada, 'POST', edit, better([file, another]))).toEqual([422, '/content/attachments/1'])
+  expect(await sendSuccessfully(ada, 'POST', edit, better([file]))).toMatchObject({
     messageData: { content: { attachments: [{ fileData: { uuid: file } }] } },
   })
 
-  const room = await done(cyd, 'GET', `/req/room/${slug}`)
+  const room = await sendSuccessfully(cyd, 'GET', `/req/room/${slug}`)
   expect(room).toMatchObject({
     id,
     name: 'Chess & Go',
@@ -100,28 +111,31 @@ test('a room lives from creation to deletion by the older routes alone', async (
     ['1.000', true],
     ['1.001', false],
   ])
-  const { data } = await done(bob, 'GET', `${base}/rooms/${id}/messages?sort=number&include=attachments`)
+  const { data } = await sendSuccessfully(bob, 'GET', `${base}/rooms/${id}/messages?sort=number&include=attachments`)
   const shown = data as { attributes: { number: string; content: string } }[]
   expect(shown.map(({ attributes: { number, content } }) => [number, content])).toEqual([
-    ['1.000', sealed('better')],
-    ['1.001', sealed('reply')],
+    ['1.000', sealText('better')],
+    ['1.001', sealText('reply')],
   ])
 
-  const { url } = await done(cyd, 'GET', `/req/room/attachment/getLink/${file}`)
+  const { url } = await sendSuccessfully(cyd, 'GET', `/req/room/attachment/getLink/${file}`)
   expect(await cyd.send('GET', String(url))).toMatchObject({ status: 200, text: 'Hello' })
-  expect(await errorOf(bob, 'DELETE', '/req/room/attachment/delete', { fileId: file })).toEqual([403, 'not_permitted'])
-  await done(ada, 'DELETE', '/req/room/attachment/delete', { fileId: file })
-  expect(await errorOf(cyd, 'GET', `/req/room/attachment/getLink/${file}`)).toEqual([404, '/content/attachments/0'])
+  expect(await readError(bob, 'DELETE', '/req/room/attachment/delete', { fileId: file })).toEqual([
+    403,
+    'not_permitted',
+  ])
+  await sendSuccessfully(ada, 'DELETE', '/req/room/attachment/delete', { fileId: file })
+  expect(await readError(cyd, 'GET', `/req/room/attachment/getLink/${file}`)).toEqual([404, '/content/attachments/0'])
 
-  await done(bob, 'DELETE', `/req/room/leaveRoom/${slug}`)
-  expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
+  await sendSuccessfully(bob, 'DELETE', `/req/room/leaveRoom/${slug}`)
+  expect(await readError(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
   expect((await bob.send('GET', `${base}/rooms/${id}`)).status).toBe(404)
-  expect(await done(ada, 'GET', `/req/room/message/get/${slug}/1.001`)).toMatchObject({
+  expect(await sendSuccessfully(ada, 'GET', `/req/room/message/get/${slug}/1.001`)).toMatchObject({
     member_name: 'The bob',
     author: { username: 'bob', isRemoved: true },
   })
-  await done(ada, 'DELETE', `/req/room/removeMember/${slug}`, { username: 'cyd' })
-  await done(ada, 'DELETE', `/req/room/leaveRoom/${slug}`)
+  await sendSuccessfully(ada, 'DELETE', `/req/room/removeMember/${slug}`, { username: 'cyd' })
+  await sendSuccessfully(ada, 'DELETE', `/req/room/leaveRoom/${slug}`)
   expect((await ada.send('GET', `${base}/rooms/${id}`)).status).toBe(404)
 })
 
@@ -129,7 +143,7 @@ test("the older routes allow exactly what a person's role allows", async () => {
   const { svc, ada, bob, cyd, makeRoom, join, say } = older
   const slug = await makeRoom()
   await join(slug, bob, 'bob', 'editor')
-  const message = { content: { text: text('x') }, threadId: 0 }
+  const message = { content: { text: encodeText('x') }, threadId: 0 }
   await say(slug, 'hello')
   const guest = openBrowser(svc.url)
   const routes: [string, string, object | undefined, editor: number][] = [
@@ -141,7 +155,7 @@ test("the older routes allow exactly what a person's role allows", async () => {
     ['POST', `/req/room/updateInfo/${slug}`, { name: 'Mine' }, 403],
     ['POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'admin' }, 403],
     ['DELETE', `/req/room/removeMember/${slug}`, { username: 'ada' }, 403],
-    ['POST', `/req/inv/store-invitations/${slug}`, { invitations: [invitationOf('cyd', 'viewer')] }, 403],
+    ['POST', `/req/inv/store-invitations/${slug}`, { invitations: [buildInvitation('cyd', 'viewer')] }, 403],
     ['DELETE', `/req/room/removeRoom/${slug}`, undefined, 403],
   ]
   for (const [method, path, body, editor] of routes) {
@@ -155,29 +169,31 @@ test("the older routes allow exactly what a person's role allows", async () => {
     body: { response: 'Forbidden' },
   })
 
-  await done(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'viewer' })
-  expect(await errorOf(bob, 'POST', `/req/room/sendMessage/${slug}`, message)).toEqual([403, 'not_permitted'])
-  expect(await errorOf(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'cyd', role: 'viewer' })).toEqual([
+  await sendSuccessfully(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'viewer' })
+  expect(await readError(bob, 'POST', `/req/room/sendMessage/${slug}`, message)).toEqual([403, 'not_permitted'])
+  expect(await readError(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'cyd', role: 'viewer' })).toEqual([
     404,
     '/username',
   ])
-  const { members } = (await done(ada, 'GET', `/req/room/${slug}`)) as { members: { username: string; role: string }[] }
+  const { members } = (await sendSuccessfully(ada, 'GET', `/req/room/${slug}`)) as {
+    members: { username: string; role: string }[]
+  }
   const model = members.find(({ role }) => role === 'assistant')
-  expect(await errorOf(ada, 'DELETE', `/req/room/removeMember/${slug}`, { username: model?.username })).toEqual([
+  expect(await readError(ada, 'DELETE', `/req/room/removeMember/${slug}`, { username: model?.username })).toEqual([
     403,
     'not_permitted',
   ])
-  await done(ada, 'DELETE', `/req/room/removeRoom/${slug}`)
-  expect(await errorOf(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
+  await sendSuccessfully(ada, 'DELETE', `/req/room/removeRoom/${slug}`)
+  expect(await readError(bob, 'GET', `/req/room/${slug}`)).toEqual([404, 'not_found'])
 })
 
 test('a change of role returns the members without invited people', async () => {
   const { svc, ada, bob, makeRoom, join, invite } = older
   const slug = await makeRoom()
   await join(slug, bob, 'bob', 'editor')
-  await invite(slug, invitationOf('cyd', 'viewer'))
+  await invite(slug, buildInvitation('cyd', 'viewer'))
 
-  const rows = await done(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'viewer' })
+  const rows = await sendSuccessfully(ada, 'POST', `/req/room/addMember/${slug}`, { username: 'bob', role: 'viewer' })
 
   const members = await svc.rows(
     `select m.id, m.room_id, m.user_id, m.role from room_members m join rooms r on r.id = m.room_id
@@ -197,6 +213,6 @@ test("a room's picture is uploaded by a form and visible to new members", async 
   const { status, body } = await sendFile(svc, ada, `/req/room/uploadAvatar/${slug}`, form)
   expect([status, body]).toEqual([200, { success: true, url: expect.any(String), uuid: expect.stringMatching(UUID) }])
   expect((await ada.send('GET', String(body['url']))).headers.get('content-type')).toBe('image/webp')
-  expect(await done(ada, 'GET', `/req/room/${slug}`)).toMatchObject({ room_icon: body['url'] })
+  expect(await sendSuccessfully(ada, 'GET', `/req/room/${slug}`)).toMatchObject({ room_icon: body['url'] })
   expect(await join(slug, cyd, 'cyd', 'viewer')).toMatchObject({ room: { room_icon: body['uuid'] } })
 })

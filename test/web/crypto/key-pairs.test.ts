@@ -1,7 +1,7 @@
 import { constants, createDecipheriv, createPublicKey, privateDecrypt, publicEncrypt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
-import { keyPairs } from '../../kit/web/crypto.ts'
+import { loadKeyPairs } from '../../kit/web/crypto.ts'
 
 const nodeKey = (pem: string) => ({
   key: pem,
@@ -11,7 +11,7 @@ const nodeKey = (pem: string) => ({
 const asPem = (kind: string, text: string) => `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----`
 
 test('an RSA pair has 4096 bits, exponent 65537 and a 550-byte public half', async () => {
-  const [{ publicKey }] = await keyPairs()
+  const [{ publicKey }] = await loadKeyPairs()
   const details = createPublicKey(asPem('PUBLIC KEY', publicKey)).asymmetricKeyDetails
 
   expect(details).toEqual({ modulusLength: 4096, publicExponent: 65_537n })
@@ -19,7 +19,7 @@ test('an RSA pair has 4096 bits, exponent 65537 and a 550-byte public half', asy
 })
 
 test('an RSA pair opens what other code wrapped, and the other way round', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
   const secret = web.randomBytes(32)
 
   const theirs = publicEncrypt(nodeKey(asPem('PUBLIC KEY', publicKey)), secret).toString('base64')
@@ -31,7 +31,7 @@ test('an RSA pair opens what other code wrapped, and the other way round', async
 })
 
 test('an RSA pair seals texts of any length in a common format', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
   const plain = 'Grüße '.repeat(1000)
 
   const text = await web.sealTo(await web.importPublicKey(publicKey), plain)
@@ -45,7 +45,7 @@ test('an RSA pair seals texts of any length in a common format', async () => {
 })
 
 test('an RSA pair is read from the form that servers write, too', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
   const written = (kind: string, text: string) =>
     [asPem(kind, text), text].map((part) => Buffer.from(part).toString('base64')).join('|')
 
@@ -55,7 +55,7 @@ test('an RSA pair is read from the form that servers write, too', async () => {
 })
 
 test('an RSA pair opens nothing of another pair, and nothing altered', async () => {
-  const [mine, other] = await keyPairs()
+  const [mine, other] = await loadKeyPairs()
   const key = await web.importPrivateKey(other.privateKey)
   const publicKey = await web.importPublicKey(mine.publicKey)
   const wrapped = await web.wrap(publicKey, web.randomBytes(32))
@@ -71,7 +71,7 @@ test('an RSA pair opens nothing of another pair, and nothing altered', async () 
 })
 
 test('an RSA pair has halves that do only their own work', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
 
   const imported = await web.importPrivateKey(privateKey)
   expect(imported).toMatchObject({ extractable: false, usages: ['decrypt'] })
@@ -94,7 +94,7 @@ test('an RSA pair of 2048 bits is refused', async () => {
 })
 
 test('an RSA pair has a fingerprint that two people can compare', async () => {
-  const [mine, other] = await keyPairs()
+  const [mine, other] = await loadKeyPairs()
 
   expect(await web.fingerprint(mine.publicKey)).toMatch(/^([0-9a-f]{4} ){15}[0-9a-f]{4}$/)
   expect(await web.fingerprint(mine.publicKey)).not.toBe(await web.fingerprint(other.publicKey))

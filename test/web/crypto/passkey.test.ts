@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
-import { keyPairs, passkeyKey, roomKey, salt, salts } from '../../kit/web/crypto.ts'
+import { derivePasskeyKey, loadKeyPairs, roomKey, salt, salts } from '../../kit/web/crypto.ts'
 
 test('a derived key takes one byte per UTF-16 unit of the salt, modulo 256', async () => {
   const sealed = await web.seal(await web.passkeyKey('x', { userdata: 'ŁĀ\u{1F600}' }), 'text')
@@ -9,14 +9,14 @@ test('a derived key takes one byte per UTF-16 unit of the salt, modulo 256', asy
 })
 
 test('a derived key cannot be exported', async () => {
-  const key = await passkeyKey()
+  const key = await derivePasskeyKey()
 
   expect(key.extractable).toBe(false)
   await expect(crypto.subtle.exportKey('raw', key)).rejects.toThrow()
 })
 
 test('a derived key of another passkey, user, purpose or salt opens nothing', async () => {
-  const sealed = await web.seal(await passkeyKey(), 'text')
+  const sealed = await web.seal(await derivePasskeyKey(), 'text')
 
   for (const other of [
     web.passkeyKey('datakey_123', salts),
@@ -107,7 +107,7 @@ test('a backup code recovers nothing for another user, code or altered backup', 
 })
 
 test('a room gets a key and an AI key, and no new legacy key', async () => {
-  const key = await passkeyKey()
+  const key = await derivePasskeyKey()
   const entries = await web.roomEntries(key, 'my-room-AbC123', salts)
 
   expect(entries.map(({ key, keyType }) => [key, keyType])).toEqual([
@@ -119,7 +119,7 @@ test('a room gets a key and an AI key, and no new legacy key', async () => {
 })
 
 test('a room lets in who has a public key', async () => {
-  const [{ publicKey, privateKey }, other] = await keyPairs()
+  const [{ publicKey, privateKey }, other] = await loadKeyPairs()
   const sealed = await web.inviteByPublicKey(publicKey, roomKey)
 
   expect(sealed).toMatchObject({ iv: '0', tag: '0' })
@@ -139,7 +139,7 @@ test('a room lets in who has the hash of an invitation', async () => {
 })
 
 test('a room is not entered with a key of a wrong length', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
   const short = await web.wrap(await web.importPublicKey(publicKey), web.randomBytes(16))
   const sealed = { encryptedRoomKey: short, iv: '0', tag: '0' }
 
@@ -155,11 +155,11 @@ test('a plain passkey has only letters, digits and the signs of the number row',
 
 const validatorOf = async (publicKey: string, inKeychain = publicKey) => ({
   publicKey,
-  validator: web.writeSealed(await web.seal(await passkeyKey(), inKeychain)),
+  validator: web.writeSealed(await web.seal(await derivePasskeyKey(), inKeychain)),
 })
 
 test('unlocking tells a wrong passkey from a right one', async () => {
-  const [{ publicKey }] = await keyPairs()
+  const [{ publicKey }] = await loadKeyPairs()
   const validator = await validatorOf(publicKey)
 
   expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
@@ -167,9 +167,9 @@ test('unlocking tells a wrong passkey from a right one', async () => {
 })
 
 test('unlocking checks the passkey against an undivided keychain, too', async () => {
-  const [{ publicKey, privateKey }, other] = await keyPairs()
+  const [{ publicKey, privateKey }, other] = await loadKeyPairs()
   const old = JSON.stringify({ username: 'jdoe', 'time-signature': 1, publicKey, privateKey, aiConvKey: {} })
-  const validator = { publicKey, validator: web.writeSealed(await web.seal(await passkeyKey(), old)) }
+  const validator = { publicKey, validator: web.writeSealed(await web.seal(await derivePasskeyKey(), old)) }
 
   expect(await web.unlock('Datakey_123', validator, salts)).toBeDefined()
   expect(await web.unlock('Datakey_124', validator, salts)).toBeUndefined()
@@ -179,7 +179,7 @@ test('unlocking checks the passkey against an undivided keychain, too', async ()
 })
 
 test("unlocking stops when the public key differs from the keychain's", async () => {
-  const [mine, other] = await keyPairs()
+  const [mine, other] = await loadKeyPairs()
 
   await expect(web.unlock('Datakey_123', await validatorOf(other.publicKey, mine.publicKey), salts)).rejects.toThrow(
     web.Malformed,
@@ -193,8 +193,8 @@ test('unlocking does not call a broken validator a wrong passkey', async () => {
 })
 
 test('unlocking refuses a keychain value that was put into another slot', async () => {
-  const [{ publicKey, privateKey }] = await keyPairs()
-  const key = await passkeyKey()
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
+  const key = await derivePasskeyKey()
   const plain = { private_key: privateKey, public_key: publicKey, ai_conv: roomKey } as const
   const kinds = Object.keys(plain) as (keyof typeof plain)[]
 

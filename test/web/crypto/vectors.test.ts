@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
 import { fallbackSalt, keyHash, saltSettings } from '../../../routers/identity/salts.ts'
-import { fixedIv, invitation, passkeyKey, roomKey, salts, sealedElsewhere } from '../../kit/web/crypto.ts'
+import { derivePasskeyKey, fixedIv, invitation, roomKey, salts, sealWithNode } from '../../kit/web/crypto.ts'
 
 const sealedHello = 'AAECAwQFBgcICQoL|rRl55+tVLkf0GcuRe22t3w==|UvJp3OE='
 
@@ -25,18 +25,18 @@ async function withFixedIv<T>(work: () => Promise<T>): Promise<T> {
 
 describe('the test vectors', () => {
   const isKey = async (key: web.Key, hex: string) =>
-    expect(await web.unseal(key, sealedElsewhere(hex, 'a text'))).toBe('a text')
+    expect(await web.unseal(key, sealWithNode(hex, 'a text'))).toBe('a text')
 
   test('a passkey makes the key of its test vector', async () => {
-    await isKey(await passkeyKey(), '703bd7da137c7a9d31859914e1cde362d0006b2eabfdcfaacfb2714f5e27cc5c')
+    await isKey(await derivePasskeyKey(), '703bd7da137c7a9d31859914e1cde362d0006b2eabfdcfaacfb2714f5e27cc5c')
   })
 
   test('the sealed text A of the test vectors opens', async () => {
-    expect(await web.unseal(await passkeyKey(), web.readSealed(sealedHello))).toBe('hello')
+    expect(await web.unseal(await derivePasskeyKey(), web.readSealed(sealedHello))).toBe('hello')
   })
 
   test('the text A is sealed as the test vector has it', async () => {
-    const key = await passkeyKey()
+    const key = await derivePasskeyKey()
 
     expect(await withFixedIv(async () => web.writeSealed(await web.seal(key, 'hello')))).toBe(sealedHello)
   })
@@ -44,11 +44,11 @@ describe('the test vectors', () => {
   test('the keychain value B of the test vectors opens', async () => {
     const entry = { key: 'my-room-AbC123', keyType: 'room_key', value: sealedRoomKey } as const
 
-    expect(await web.unsealEntry(await passkeyKey(), entry)).toBe(roomKey)
+    expect(await web.unsealEntry(await derivePasskeyKey(), entry)).toBe(roomKey)
   })
 
   test('the text B is sealed as the keychain value that the test vector has', async () => {
-    const key = await passkeyKey()
+    const key = await derivePasskeyKey()
     const entry = { key: 'my-room-AbC123', keyType: 'room_key', value: roomKey } as const
 
     expect(await withFixedIv(() => web.sealEntry(key, entry))).toEqual({ ...entry, value: sealedRoomKey })

@@ -1,14 +1,14 @@
 import {
   type Body,
   type Call,
-  type Counted,
-  chosen,
   type Dialect,
-  data,
+  type DialectAnswer,
   type End,
-  type Said,
+  formatData,
   type Schema,
-  tokensOf,
+  selectTools,
+  splitTokens,
+  type TokenCounts,
 } from './dialect.ts'
 
 interface CompletionRequest {
@@ -25,7 +25,7 @@ interface CompletionRequest {
   stream_options?: { include_usage?: boolean }
 }
 
-export const completionUsage = ({ input, output, cached, cacheWrite, reasoning }: Counted) => ({
+export const toCompletionUsage = ({ input, output, cached, cacheWrite, reasoning }: TokenCounts) => ({
   prompt_tokens: input,
   completion_tokens: output,
   total_tokens: input + output,
@@ -34,30 +34,30 @@ export const completionUsage = ({ input, output, cached, cacheWrite, reasoning }
 })
 
 const ends: Record<End, string> = { stop: 'stop', length: 'length', calls: 'tool_calls', refusal: 'content_filter' }
-export const completionEnd = (end: End) => ends[end]
+export const toFinishReason = (end: End) => ends[end]
 
 const heading = { id: 'c', created: 1, model: 'up-1' }
-export const completionChunk = (choice: object, more: object = {}) =>
-  data({ ...heading, object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }], ...more })
+export const buildCompletionChunk = (choice: object, more: object = {}) =>
+  formatData({ ...heading, object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }], ...more })
 /** Most servers tell the total in a chunk of its own, behind the last choice, where they are asked for it. */
-export const completionTotal = (counted: Counted) =>
-  data({ ...heading, object: 'chat.completion.chunk', choices: [], usage: completionUsage(counted) })
+export const buildCompletionTotal = (counted: TokenCounts) =>
+  formatData({ ...heading, object: 'chat.completion.chunk', choices: [], usage: toCompletionUsage(counted) })
 
-const toolCall = ({ id, name, input }: Call, index: number) => ({
+const toToolCall = ({ id, name, input }: Call, index: number) => ({
   ...{ index, id, type: 'function', function: { name, arguments: JSON.stringify(input) } },
 })
 
-function choiceIn({ tool_choice: choice = 'auto' }: CompletionRequest) {
+function readChoice({ tool_choice: choice = 'auto' }: CompletionRequest) {
   if (typeof choice === 'object') return choice.function
   return choice === 'required' ? 'any' : choice
 }
 
-const read = (seedOf: (asked: CompletionRequest) => number | undefined) => (body: Body) => {
+const createReader = (seedOf: (asked: CompletionRequest) => number | undefined) => (body: Body) => {
   const asked = body as CompletionRequest
   const { messages = [], tools = [], response_format: format, stop = [] } = asked
   const known = tools.map(({ function: { name, parameters = {} } }) => ({ name, schema: parameters }))
   return {
-    ...{ messages, around: { tools, format }, ...chosen(known, choiceIn(asked)) },
+    ...{ messages, around: { tools, format }, ...selectTools(known, readChoice(asked)) },
     isOneByOne: asked.parallel_tool_calls === false,
     json: format?.json_schema?.schema ?? format?.type === 'json_object',
     stop: [stop].flat(),
@@ -66,45 +66,45 @@ const read = (seedOf: (asked: CompletionRequest) => number | undefined) => (body
   }
 }
 
-function whole({ text, calls, end, counted }: Said) {
+function buildCompletion({ text, calls, end, counted }: DialectAnswer) {
   const message = {
     ...{ role: 'assistant', content: text || null },
-    ...(calls.length > 0 && { tool_calls: calls.map(toolCall) }),
+    ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
   }
   const choice = { index: 0, message, finish_reason: ends[end] }
-  return { ...heading, object: 'chat.completion', choices: [choice], usage: completionUsage(counted) }
+  return { ...heading, object: 'chat.completion', choices: [choice], usage: toCompletionUsage(counted) }
 }
 
 /** The arguments of a call come in two pieces. */
-function callChunks(call: Call, index: number): string {
-  const { function: called, ...begun } = toolCall(call, index)
+function buildCallChunks(call: Call, index: number): string {
+  const { function: called, ...begun } = toToolCall(call, index)
   const [first, rest] = [called.arguments.slice(0, 3), called.arguments.slice(3)]
-  const chunk = (more: object) => completionChunk({ delta: { tool_calls: [{ index, ...more }] } })
+  const chunk = (more: object) => buildCompletionChunk({ delta: { tool_calls: [{ index, ...more }] } })
   return chunk({ ...begun, function: { ...called, arguments: first } }) + chunk({ function: { arguments: rest } })
 }
 
-const begunBy = ({ text, calls }: Said) =>
-  completionChunk({ delta: { role: 'assistant', content: '' } }) +
-  tokensOf(text)
-    .map((content) => completionChunk({ delta: { content } }))
+const buildStartChunks = ({ text, calls }: DialectAnswer) =>
+  buildCompletionChunk({ delta: { role: 'assistant', content: '' } }) +
+  splitTokens(text)
+    .map((content) => buildCompletionChunk({ delta: { content } }))
     .join('') +
-  calls.map(callChunks).join('')
+  calls.map(buildCallChunks).join('')
 
 export const completions: Dialect = {
-  read: read(({ seed }) => seed),
-  whole,
+  read: createReader(({ seed }) => seed),
+  whole: buildCompletion,
   events: (said, { stream_options: options }: CompletionRequest) => [
-    begunBy(said),
-    `${completionChunk({ delta: {}, finish_reason: ends[said.end] })}${options?.include_usage ? completionTotal(said.counted) : ''}data: [DONE]\n\n`,
+    buildStartChunks(said),
+    `${buildCompletionChunk({ delta: {}, finish_reason: ends[said.end] })}${options?.include_usage ? buildCompletionTotal(said.counted) : ''}data: [DONE]\n\n`,
   ],
 }
 
 /** Its seed has another name, and its last chunk the total. */
 export const mistral: Dialect = {
-  read: read(({ random_seed: seed }) => seed),
-  whole,
+  read: createReader(({ random_seed: seed }) => seed),
+  whole: buildCompletion,
   events: (said) => [
-    begunBy(said),
-    `${completionChunk({ delta: { content: '' }, finish_reason: ends[said.end] }, { usage: completionUsage(said.counted) })}data: [DONE]\n\n`,
+    buildStartChunks(said),
+    `${buildCompletionChunk({ delta: { content: '' }, finish_reason: ends[said.end] }, { usage: toCompletionUsage(said.counted) })}data: [DONE]\n\n`,
   ],
 }

@@ -1,5 +1,5 @@
 /** What a provider counts of one request. */
-export interface Counted {
+export interface TokenCounts {
   input: number
   output: number
   cached: number
@@ -15,7 +15,7 @@ interface Tool {
 }
 
 /** What a request asks of the model, in whichever dialect. */
-export interface Wanted {
+export interface DialectRequest {
   /** All that it reads: the conversation, of which the last is the newest. */
   messages: readonly unknown[]
   /** What else it reads. */
@@ -43,36 +43,41 @@ export interface Call {
 export type End = 'stop' | 'length' | 'calls' | 'refusal'
 
 /** What the model says, why it ends, and what it counts. */
-export interface Said {
+export interface DialectAnswer {
   text: string
   calls: readonly Call[]
   end: End
   /** The text at which it was told to stop, and did. */
   stop?: string | undefined
-  counted: Counted
+  counted: TokenCounts
 }
 
 export type Body = Readonly<Record<string, unknown>>
 
 /** How requests of one kind are read, and their answers are written. */
 export interface Dialect {
-  read(body: Body): Wanted
-  whole(said: Said): object
+  read(body: Body): DialectRequest
+  whole(said: DialectAnswer): object
   /** The events up to the last word, and the rest. */
-  events(said: Said, body: Body): readonly [begun: string, ended: string]
+  events(said: DialectAnswer, body: Body): readonly [begun: string, ended: string]
 }
 
 /** An answer that is a text. */
-export const saying = (text: string, counted: Counted, end: End = 'stop'): Said => ({ text, calls: [], end, counted })
+export const buildTextAnswer = (text: string, counted: TokenCounts, end: End = 'stop'): DialectAnswer => ({
+  text,
+  calls: [],
+  end,
+  counted,
+})
 
 /** A word with what is between it and the next is a token. */
-export const tokensOf = (text: string): string[] => text.match(/\s*\S+\s*/g) ?? []
+export const splitTokens = (text: string): string[] => text.match(/\s*\S+\s*/g) ?? []
 
-export const data = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
-export const named = (type: string, event: object = {}) => `event: ${type}\n${data({ type, ...event })}`
+export const formatData = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+export const formatEvent = (type: string, event: object = {}) => `event: ${type}\n${formatData({ type, ...event })}`
 
 /** What is asked of the choice of a tool. */
-export function chosen<Named extends Tool>(
+export function selectTools<Named extends Tool>(
   tools: readonly Named[],
   choice: 'auto' | 'none' | 'any' | { name: string },
 ) {

@@ -1,4 +1,13 @@
-import { type Counted, chosen, type Dialect, data, type End, type Said, type Schema, tokensOf } from './dialect.ts'
+import {
+  type Dialect,
+  type DialectAnswer,
+  type End,
+  formatData,
+  type Schema,
+  selectTools,
+  splitTokens,
+  type TokenCounts,
+} from './dialect.ts'
 
 interface ContentRequest {
   contents?: unknown[]
@@ -16,7 +25,7 @@ interface ContentRequest {
 
 const choices = { AUTO: 'auto', VALIDATED: 'auto', NONE: 'none', ANY: 'any' } as const
 
-const contentUsage = ({ input, output, cached, reasoning }: Counted) => ({
+const toContentUsage = ({ input, output, cached, reasoning }: TokenCounts) => ({
   promptTokenCount: input,
   candidatesTokenCount: output - reasoning,
   thoughtsTokenCount: reasoning,
@@ -26,14 +35,15 @@ const contentUsage = ({ input, output, cached, reasoning }: Counted) => ({
 
 /** It has no word of its own for calls of tools, and tells neither from where it was to stop. */
 const ends: Record<End, string> = { stop: 'STOP', length: 'MAX_TOKENS', calls: 'STOP', refusal: 'SAFETY' }
-export const contentEnd = (end: End) => ends[end]
+export const toContentEnd = (end: End) => ends[end]
 
-export const candidate = (parts: readonly object[], counted: Counted, more: object = {}) => ({
+export const buildCandidate = (parts: readonly object[], counted: TokenCounts, more: object = {}) => ({
   candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],
-  usageMetadata: contentUsage(counted),
+  usageMetadata: toContentUsage(counted),
 })
 
-const callsOf = ({ calls }: Said) => calls.map(({ name, input }) => ({ functionCall: { name, args: input } }))
+const toFunctionCalls = ({ calls }: DialectAnswer) =>
+  calls.map(({ name, input }) => ({ functionCall: { name, args: input } }))
 
 export const generateContent: Dialect = {
   read(body) {
@@ -46,7 +56,7 @@ export const generateContent: Dialect = {
     const { stopSequences = [], maxOutputTokens = Infinity, responseMimeType, responseJsonSchema } = generationConfig
     return {
       ...{ messages: contents, around: { systemInstruction, tools, responseJsonSchema } },
-      ...{ ...chosen(known, choices[mode]), isOneByOne: false },
+      ...{ ...selectTools(known, choices[mode]), isOneByOne: false },
       json: responseMimeType === 'application/json' && (responseJsonSchema ?? true),
       ...{ stop: stopSequences, maxTokens: maxOutputTokens, seed: generationConfig.seed },
     }
@@ -55,12 +65,15 @@ export const generateContent: Dialect = {
     const { text, end, counted } = said
     // A question that it refuses has no answer.
     if (end === 'refusal' && !text)
-      return { promptFeedback: { blockReason: ends[end] }, usageMetadata: contentUsage(counted) }
-    return candidate([...(text ? [{ text }] : []), ...callsOf(said)], counted, { finishReason: ends[end] })
+      return { promptFeedback: { blockReason: ends[end] }, usageMetadata: toContentUsage(counted) }
+    return buildCandidate([...(text ? [{ text }] : []), ...toFunctionCalls(said)], counted, { finishReason: ends[end] })
   },
   events(said) {
-    const parts = [...tokensOf(said.text).map((text) => ({ text })), ...callsOf(said)]
+    const parts = [...splitTokens(said.text).map((text) => ({ text })), ...toFunctionCalls(said)]
     const begun = parts.map((part) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [part] } }] }))
-    return [data(...begun), data(candidate([{ text: '' }], said.counted, { finishReason: ends[said.end] }))]
+    return [
+      formatData(...begun),
+      formatData(buildCandidate([{ text: '' }], said.counted, { finishReason: ends[said.end] })),
+    ]
   },
 }

@@ -1,5 +1,13 @@
-import { type Block, begunEvents, endEvents, message } from '../anthropic.ts'
-import { type Counted, chosen, type Dialect, type End, type Said, type Schema, tokensOf } from './dialect.ts'
+import { type Block, buildEndEvents, buildStartEvents, message } from '../anthropic.ts'
+import {
+  type Dialect,
+  type DialectAnswer,
+  type End,
+  type Schema,
+  selectTools,
+  splitTokens,
+  type TokenCounts,
+} from './dialect.ts'
 
 interface MessageRequest {
   messages?: unknown[]
@@ -11,7 +19,7 @@ interface MessageRequest {
   max_tokens?: number
 }
 
-export const messageUsage = ({ input, output, cached, cacheWrite, reasoning }: Counted) => ({
+export const toMessageUsage = ({ input, output, cached, cacheWrite, reasoning }: TokenCounts) => ({
   input_tokens: input - cached - cacheWrite,
   cache_read_input_tokens: cached,
   cache_creation_input_tokens: cacheWrite,
@@ -20,17 +28,17 @@ export const messageUsage = ({ input, output, cached, cacheWrite, reasoning }: C
 })
 
 const ends: Record<End, string> = { stop: 'end_turn', length: 'max_tokens', calls: 'tool_use', refusal: 'refusal' }
-export const messageEnd = (end: End) => ends[end]
+export const toStopReason = (end: End) => ends[end]
 
-const contentOf = ({ text, calls }: Said): Block[] => [
+const buildContent = ({ text, calls }: DialectAnswer): Block[] => [
   ...(text ? [{ type: 'text', text }] : []),
   ...calls.map((call) => ({ type: 'tool_use', ...call })),
 ]
 
-const endingOf = ({ end, stop, counted }: Said) => ({
+const buildEnding = ({ end, stop, counted }: DialectAnswer) => ({
   stop_reason: stop === undefined ? ends[end] : 'stop_sequence',
   stop_sequence: stop ?? null,
-  usage: messageUsage(counted),
+  usage: toMessageUsage(counted),
 })
 
 export const messages: Dialect = {
@@ -47,16 +55,16 @@ export const messages: Dialect = {
     const { type = 'auto', name = '' } = choice ?? {}
     return {
       ...{ messages, around: { system, tools, config } },
-      ...chosen(known, type === 'tool' ? { name } : type),
+      ...selectTools(known, type === 'tool' ? { name } : type),
       isOneByOne: choice?.disable_parallel_tool_use === true,
       json: config?.format?.schema ?? false,
       stop: asked.stop_sequences ?? [],
       ...{ maxTokens: asked.max_tokens ?? Infinity, seed: undefined },
     }
   },
-  whole: (said) => ({ ...message, content: contentOf(said), ...endingOf(said) }),
+  whole: (said) => ({ ...message, content: buildContent(said), ...buildEnding(said) }),
   events: (said) => {
-    const ending = endingOf(said)
-    return [begunEvents(contentOf(said), ending.usage, tokensOf), endEvents(ending)]
+    const ending = buildEnding(said)
+    return [buildStartEvents(buildContent(said), ending.usage, splitTokens), buildEndEvents(ending)]
   },
 }

@@ -1,4 +1,13 @@
-import { type Call, type Counted, chosen, type Dialect, named, type Said, type Schema, tokensOf } from './dialect.ts'
+import {
+  type Call,
+  type Dialect,
+  type DialectAnswer,
+  formatEvent,
+  type Schema,
+  selectTools,
+  splitTokens,
+  type TokenCounts,
+} from './dialect.ts'
 
 interface ResponseRequest {
   input?: unknown[]
@@ -12,7 +21,7 @@ interface ResponseRequest {
 
 const heading = { id: 'resp', object: 'response', created_at: 1, model: 'up-1' }
 
-export const responseOf = (counted: Counted, more: object) => ({
+export const buildResponse = (counted: TokenCounts, more: object) => ({
   ...{ ...heading, output: [], ...more },
   usage: {
     input_tokens: counted.input,
@@ -23,8 +32,8 @@ export const responseOf = (counted: Counted, more: object) => ({
 })
 
 const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
-const spoken = (text: string) => ({ ...message, content: [{ type: 'output_text', text, annotations: [] }] })
-const called = ({ id, name, input }: Call) => ({
+const buildMessageItem = (text: string) => ({ ...message, content: [{ type: 'output_text', text, annotations: [] }] })
+const buildCallItem = ({ id, name, input }: Call) => ({
   ...{
     type: 'function_call',
     id: `fc_${id}`,
@@ -36,31 +45,31 @@ const called = ({ id, name, input }: Call) => ({
 })
 
 const incomplete = { length: 'max_output_tokens', refusal: 'content_filter' }
-const endOf = ({ end }: Pick<Said, 'end'>) =>
+const toStatus = ({ end }: Pick<DialectAnswer, 'end'>) =>
   end === 'length' || end === 'refusal'
     ? { status: 'incomplete', incomplete_details: { reason: incomplete[end] } }
     : { status: 'completed' }
 
-export const begunResponse = () =>
-  named('response.created', { response: heading }) +
-  named('response.output_item.added', { output_index: 0, item: message })
-export const responseWord = (delta: string) =>
-  named('response.output_text.delta', { item_id: message.id, output_index: 0, delta })
-export function endedResponse({ counted, ...said }: Pick<Said, 'end' | 'counted'>): string {
-  const end = endOf(said)
+export const startResponse = () =>
+  formatEvent('response.created', { response: heading }) +
+  formatEvent('response.output_item.added', { output_index: 0, item: message })
+export const buildResponseWord = (delta: string) =>
+  formatEvent('response.output_text.delta', { item_id: message.id, output_index: 0, delta })
+export function endResponse({ counted, ...said }: Pick<DialectAnswer, 'end' | 'counted'>): string {
+  const end = toStatus(said)
   return (
-    named('response.output_item.done', { output_index: 0, item: message }) +
-    named(`response.${end.status}`, { response: responseOf(counted, end) })
+    formatEvent('response.output_item.done', { output_index: 0, item: message }) +
+    formatEvent(`response.${end.status}`, { response: buildResponse(counted, end) })
   )
 }
 
-function callEvents(call: Call, at: number): string {
-  const [item, place] = [called(call), { output_index: at + 1 }]
+function buildCallEvents(call: Call, at: number): string {
+  const [item, place] = [buildCallItem(call), { output_index: at + 1 }]
   return (
-    named('response.output_item.added', { ...place, item: { ...item, arguments: '', status: 'in_progress' } }) +
-    named('response.function_call_arguments.delta', { ...place, item_id: item.id, delta: item.arguments }) +
-    named('response.function_call_arguments.done', { ...place, item_id: item.id, arguments: item.arguments }) +
-    named('response.output_item.done', { ...place, item })
+    formatEvent('response.output_item.added', { ...place, item: { ...item, arguments: '', status: 'in_progress' } }) +
+    formatEvent('response.function_call_arguments.delta', { ...place, item_id: item.id, delta: item.arguments }) +
+    formatEvent('response.function_call_arguments.done', { ...place, item_id: item.id, arguments: item.arguments }) +
+    formatEvent('response.output_item.done', { ...place, item })
   )
 }
 
@@ -78,16 +87,19 @@ export const responses: Dialect = {
     const known = tools.map(({ name, parameters = {} }) => ({ name, schema: parameters }))
     return {
       ...{ messages: input, around: { instructions, tools, text } },
-      ...chosen(known, choice === 'required' ? 'any' : choice),
+      ...selectTools(known, choice === 'required' ? 'any' : choice),
       isOneByOne: asked.parallel_tool_calls === false,
       json: text?.format?.schema ?? text?.format?.type === 'json_object',
       ...{ stop: [], maxTokens: asked.max_output_tokens ?? Infinity, seed: undefined },
     }
   },
   whole: ({ text, calls, counted, ...said }) =>
-    responseOf(counted, { ...endOf(said), output: [...(text ? [spoken(text)] : []), ...calls.map(called)] }),
+    buildResponse(counted, {
+      ...toStatus(said),
+      output: [...(text ? [buildMessageItem(text)] : []), ...calls.map(buildCallItem)],
+    }),
   events: (said) => [
-    begunResponse() + tokensOf(said.text).map(responseWord).join('') + said.calls.map(callEvents).join(''),
-    endedResponse(said),
+    startResponse() + splitTokens(said.text).map(buildResponseWord).join('') + said.calls.map(buildCallEvents).join(''),
+    endResponse(said),
   ],
 }

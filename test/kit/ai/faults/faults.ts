@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Protocol } from '../protocols.ts'
-import { beginStream, canary, json } from '../provider.ts'
+import { beginStream, canary, sendJson } from '../provider.ts'
 
 /** How a fault is asked for: at which address, and which way of the provider. */
 export interface Fault {
@@ -13,55 +13,55 @@ export interface Fault {
   /** Whether the provider would refuse the same request again. */
   isFinal?: true
   address?: 'closed' | 'nameless' | 'not TLS' | 'impatient'
-  behave?: Committed
+  behave?: FaultBehaviour
 }
 
-type Committed = (response: ServerResponse, speaking: Speaking) => void
+type FaultBehaviour = (response: ServerResponse, speaking: FaultContext) => void
 
-interface Speaking {
+interface FaultContext {
   protocol: Protocol
   isStream: boolean
 }
 
 const refuses =
-  (status: number, headers: Record<string, string> = {}): Committed =>
+  (status: number, headers: Record<string, string> = {}): FaultBehaviour =>
   (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
     response.end(JSON.stringify({ error: { message: canary, type: canary, code: canary } }))
   }
 
-const status = (code: number, calls = 1, headers?: Record<string, string>): Fault => ({
+const buildStatusFault = (code: number, calls = 1, headers?: Record<string, string>): Fault => ({
   name: `${code}${headers ? ` with ${Object.keys(headers)[0]}` : ''}`,
   calls,
   behave: refuses(code, headers),
 })
 
-const final = (fault: Fault): Fault => ({ ...fault, isFinal: true })
+const markFinal = (fault: Fault): Fault => ({ ...fault, isFinal: true })
 
-const page =
-  (code: number): Committed =>
+const sendsPage =
+  (code: number): FaultBehaviour =>
   (response) =>
     void response.writeHead(code, { 'content-type': 'text/html' }).end(`<html><body>${canary}</body></html>`)
 
 /** Begins an answer that `end` then breaks off. */
-const begins =
-  (end: (response: ServerResponse) => void): Committed =>
+const startsThen =
+  (end: (response: ServerResponse) => void): FaultBehaviour =>
   (response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.flushHeaders()
     setTimeout(() => end(response), 20)
   }
 
-const says =
-  (end: (response: ServerResponse, protocol: Protocol) => void): Committed =>
+const streamsThen =
+  (end: (response: ServerResponse, protocol: Protocol) => void): FaultBehaviour =>
   (response, { protocol }) => {
     beginStream(response)
     response.write(protocol.events[0], () => end(response, protocol))
   }
 
 /** An answer of 200 whose body is this, as a document or as the events of a stream. */
-const body =
-  (text: string): Committed =>
+const sendsBody =
+  (text: string): FaultBehaviour =>
   (response, { isStream }) => {
     response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
     response.end(isStream && text ? `data: ${text}\n\n` : text)
@@ -72,51 +72,51 @@ export const faults: Fault[] = [
   { name: 'refused connection', address: 'closed' },
   { name: 'unknown host', address: 'nameless' },
   { name: 'no TLS', address: 'not TLS' },
-  ...[400, 422].map((code) => final(status(code))),
-  ...[408, 500, 503, 504, 529].map((code) => status(code, 3)),
-  status(529, 1, { 'retry-after': '120' }),
-  final(status(302, 1, { location: 'http://127.0.0.1:1/' })),
-  { name: '502 with a page', calls: 3, behave: page(502) },
-  { name: '200 with a page', calls: 1, behave: page(200) },
+  ...[400, 422].map((code) => markFinal(buildStatusFault(code))),
+  ...[408, 500, 503, 504, 529].map((code) => buildStatusFault(code, 3)),
+  buildStatusFault(529, 1, { 'retry-after': '120' }),
+  markFinal(buildStatusFault(302, 1, { location: 'http://127.0.0.1:1/' })),
+  { name: '502 with a page', calls: 3, behave: sendsPage(502) },
+  { name: '200 with a page', calls: 1, behave: sendsPage(200) },
   { name: 'reset before headers', calls: 3, behave: (response) => void response.destroy() },
-  { name: 'reset after headers', calls: 1, behave: begins((response) => response.destroy()) },
+  { name: 'reset after headers', calls: 1, behave: startsThen((response) => response.destroy()) },
   {
     name: 'reset within a document',
     calls: 1,
-    behave: begins((response) => response.write('{"choices": [{"mess', () => response.destroy())),
+    behave: startsThen((response) => response.write('{"choices": [{"mess', () => response.destroy())),
   },
   { name: 'silence', calls: 1, address: 'impatient', behave: () => {} },
-  { name: 'silence after headers', calls: 1, address: 'impatient', behave: begins(() => {}) },
-  { name: 'no JSON', calls: 1, behave: body(`{"choices": [${canary}`) },
-  { name: 'other JSON', calls: 1, behave: body(`{"${canary}": "${canary}"}`) },
-  { name: 'null', calls: 1, behave: body('null') },
-  { name: 'nothing', calls: 1, behave: body('') },
+  { name: 'silence after headers', calls: 1, address: 'impatient', behave: startsThen(() => {}) },
+  { name: 'no JSON', calls: 1, behave: sendsBody(`{"choices": [${canary}`) },
+  { name: 'other JSON', calls: 1, behave: sendsBody(`{"${canary}": "${canary}"}`) },
+  { name: 'null', calls: 1, behave: sendsBody('null') },
+  { name: 'nothing', calls: 1, behave: sendsBody('') },
   {
     name: 'an error with 200',
     calls: 1,
     behave: (response, { protocol, isStream }) =>
       isStream
         ? void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(protocol.error)
-        : json(response, { type: 'error', error: { type: canary, message: canary, code: canary } }),
+        : sendJson(response, { type: 'error', error: { type: canary, message: canary, code: canary } }),
   },
   {
     name: 'an error with 200 in one piece',
     calls: 1,
-    behave: (response) => json(response, { error: { type: canary, message: canary, code: canary } }),
+    behave: (response) => sendJson(response, { error: { type: canary, message: canary, code: canary } }),
   },
-  { name: 'reset within a stream', afterText: true, calls: 1, behave: says((response) => response.destroy()) },
-  { name: 'a stream without its end', afterText: true, calls: 1, behave: says((response) => response.end()) },
+  { name: 'reset within a stream', afterText: true, calls: 1, behave: streamsThen((response) => response.destroy()) },
+  { name: 'a stream without its end', afterText: true, calls: 1, behave: streamsThen((response) => response.end()) },
   {
     name: 'an error within a stream',
     afterText: true,
     calls: 1,
-    behave: says((response, { error }) => response.end(error)),
+    behave: streamsThen((response, { error }) => response.end(error)),
   },
   {
     name: 'no JSON within a stream',
     afterText: true,
     calls: 1,
-    behave: says((response) => response.end(`data: {"${canary}\n\n`)),
+    behave: streamsThen((response) => response.end(`data: {"${canary}\n\n`)),
   },
-  { name: 'silence within a stream', afterText: true, calls: 1, address: 'impatient', behave: says(() => {}) },
+  { name: 'silence within a stream', afterText: true, calls: 1, address: 'impatient', behave: streamsThen(() => {}) },
 ]

@@ -1,16 +1,16 @@
 import type { Route } from '../../../../facades/json-api/routes.ts'
 import type { Client } from '../client.ts'
-import type { Input, Outcome, Shown } from './outcome.ts'
+import type { Input, Outcome, ShownResource } from './outcome.ts'
 
 /** Asks a route for a document. */
-export async function byDocument(client: Client, route: Route, input: Input): Promise<Outcome> {
+export async function callDocument(client: Client, route: Route, input: Input): Promise<Outcome> {
   const { method, url, relation, answers } = route
-  const search = method === 'GET' ? searchFor(input) : ''
+  const search = method === 'GET' ? buildSearch(input) : ''
   const path = `${url.replace(':id', input.id ?? '')}${search && `?${search}`}`
   const hasBody = method === 'DELETE' ? relation !== undefined : method !== 'GET'
-  const { status, errors, text } = await client.send(method, path, hasBody ? bodyFor(route, input) : undefined)
+  const { status, errors, text } = await client.send(method, path, hasBody ? buildBody(route, input) : undefined)
   if (isReadOnlyMember(errors[0])) return { refused: 'invalid' }
-  if (status >= 400) return { refused: refusalByDocument(errors[0]?.code ?? '') }
+  if (status >= 400) return { refused: toDocumentRefusal(errors[0]?.code ?? '') }
   return documentToOutcome(answers, JSON.parse(text))
 }
 
@@ -35,7 +35,7 @@ function documentToOutcome(answers: Route['answers'], { data, included = [], met
   return { objects: listed.map(objectToShown), around, ...(answers === 'action' ? { meta: meta && told } : { total }) }
 }
 
-const refusalByDocument = (code: string) => (/^(unsupported|invalid)_(?!token)/.test(code) ? 'invalid' : code)
+const toDocumentRefusal = (code: string) => (/^(unsupported|invalid)_(?!token)/.test(code) ? 'invalid' : code)
 
 interface ResourceObject {
   type: string
@@ -44,14 +44,14 @@ interface ResourceObject {
   relationships?: Record<string, { data?: { type: string; id: string } | { type: string; id: string }[] | null }>
 }
 
-function objectToShown({ type, id, attributes, relationships = {} }: ResourceObject): Shown {
+function objectToShown({ type, id, attributes, relationships = {} }: ResourceObject): ShownResource {
   const links = Object.entries(relationships).flatMap(([name, { data }]) =>
     data === undefined ? [] : [[name, [data ?? []].flat().map(({ type, id }) => `${type}/${id}`)]],
   )
   return { name: `${type}/${id}`, attributes, links: Object.fromEntries(links) }
 }
 
-function searchFor({ include, sort, page = {}, filter = {} }: Input): string {
+function buildSearch({ include, sort, page = {}, filter = {} }: Input): string {
   const search = new URLSearchParams()
   if (include) search.set('include', include.join())
   if (sort) search.set('sort', sort.join())
@@ -60,7 +60,7 @@ function searchFor({ include, sort, page = {}, filter = {} }: Input): string {
   return search.toString()
 }
 
-function bodyFor({ answers, resource, relation }: Route, { id, ids = [], ...members }: Input): object {
+function buildBody({ answers, resource, relation }: Route, { id, ids = [], ...members }: Input): object {
   if (answers === 'action') return members
   if (answers === 'linkage') return { data: ids.map((id) => ({ type: relation?.of.to, id })) }
   const { relations, type } = resource

@@ -3,17 +3,17 @@ import { resources } from '../../../../routers/index.ts'
 import type { Resource } from '../../../../routers/resource/declare.ts'
 import type { RecordRef } from '../../../../routers/resource/record.ts'
 import type { JsonApiApp } from '../client.ts'
-import type { Input, Outcome, Shown } from './outcome.ts'
+import type { Input, Outcome, ShownResource } from './outcome.ts'
 
 const resourceOf = new Map(resources.map((resource) => [resource.type, resource]))
 
-interface Called {
+interface ProcedureResponse {
   result?: { data: unknown }
   error?: { data: { problem?: string; issues?: { path: (string | number)[] }[]; httpStatus: number } }
 }
 
 /** Calls the procedure of a route. */
-export async function byProcedure(
+export async function callProcedure(
   svc: JsonApiApp,
   token: string | undefined,
   route: Route,
@@ -24,13 +24,13 @@ export async function byProcedure(
   const given = { ...input, ...(route.method === 'GET' && route.relation && { relation: route.relation.name }) }
   const path = `/trpc/${name}${isQuery ? `?input=${encodeURIComponent(JSON.stringify(given))}` : ''}`
   const response = await svc.send(isQuery ? 'GET' : 'POST', path, { token, ...(!isQuery && { body: given }) })
-  const { result, error } = (await response.json()) as Called
-  if (error) return { refused: refusalByProcedure(error.data) }
+  const { result, error } = (await response.json()) as ProcedureResponse
+  if (error) return { refused: toProcedureRefusal(error.data) }
   return recordsToOutcome(route, result?.data)
 }
 
 /** An input that fails its schema has no name of a problem, and a wrong id is one of these. */
-function refusalByProcedure({ problem, issues = [] }: NonNullable<Called['error']>['data']): string {
+function toProcedureRefusal({ problem, issues = [] }: NonNullable<ProcedureResponse['error']>['data']): string {
   if (issues.some(({ path }) => path[0] === 'id')) return 'not_found'
   return problem === undefined || problem === 'invalid_query' ? 'invalid' : problem
 }
@@ -39,20 +39,20 @@ function recordsToOutcome({ answers, resource, relation }: Route, output: unknow
   if (answers === 'nothing') return { objects: [], around: [] }
   if (answers === 'action') {
     const { data, meta } = output as { data?: RecordRef | RecordRef[] | null; meta?: unknown }
-    return { ...shownOf(resource, [data ?? []].flat()), meta }
+    return { ...showRecords(resource, [data ?? []].flat()), meta }
   }
   const target = (relation ? resourceOf.get(relation.of.to) : resource) as Resource
   const isPage = typeof output === 'object' && output !== null && 'items' in output
   const records = isPage ? (output.items as RecordRef[]) : ([output ?? []].flat() as RecordRef[])
   const total = isPage && target.page ? (output as unknown as { total: number }).total : undefined
   if (answers === 'linkage') return { objects: records.map(({ id }) => `${target.type}/${id}`), around: [], total }
-  return { ...shownOf(target, records), total }
+  return { ...showRecords(target, records), total }
 }
 
 /** Records as they would be shown: those that were asked for in their order, those around them once and by name. */
-function shownOf(of: Resource, records: readonly RecordRef[]) {
-  const around = new Map<string, Shown>()
-  const show = (resource: Resource, record: RecordRef): Shown => {
+function showRecords(of: Resource, records: readonly RecordRef[]) {
+  const around = new Map<string, ShownResource>()
+  const show = (resource: Resource, record: RecordRef): ShownResource => {
     const entries = Object.entries(record).filter(([name]) => name in resource.attributes)
     const links = Object.entries(record.relations ?? {}).map(([name, held]) => {
       const { to } = resource.relations[name]!

@@ -1,7 +1,7 @@
 import type { Route } from '../../../../facades/json-api/routes.ts'
 import { resources } from '../../../../routers/index.ts'
 import type { Resource } from '../../../../routers/resource/declare.ts'
-import { sampleOf } from '../../rounds.ts'
+import { sampleList } from '../../rounds.ts'
 import type { Input } from './outcome.ts'
 
 const resourceOf = new Map(resources.map((resource) => [resource.type, resource]))
@@ -24,22 +24,26 @@ export const examples: Partial<Record<string, Input>> = {
 const ids = ['1', '2', '3', '4', '5', '6', '99999', '0', 'x', 'open-weights', 'locale', 'de_DE', 'svc']
 
 /** What is asked of a route, of whatever type it is: all that somebody writes who can, else one in a few, or all in the soak. */
-export const inputsFor = (route: Route, caller = 'admin') =>
-  route.method !== 'GET' && ['ada', 'admin'].includes(caller) ? allInputsFor(route) : sampleOf(allInputsFor(route), 12)
+export const buildInputs = (route: Route, caller = 'admin') =>
+  route.method !== 'GET' && ['ada', 'admin'].includes(caller)
+    ? buildAllInputs(route)
+    : sampleList(buildAllInputs(route), 12)
 
-function allInputsFor(route: Route): Input[] {
+function buildAllInputs(route: Route): Input[] {
   const { method, answers, resource, relation } = route
   const target = relation ? resourceOf.get(relation.of.to)! : resource
   const asked =
-    method === 'GET' ? readings(answers, target, relation ? relation.of.many : answers === 'page') : writings(route)
+    method === 'GET'
+      ? buildReadInputs(answers, target, relation ? relation.of.many : answers === 'page')
+      : buildWriteInputs(route)
   return route.url.includes('/:id')
-    ? asked.flatMap((input, at) => idsFor(route, at).map((id) => ({ ...input, id })))
+    ? asked.flatMap((input, at) => selectIds(route, at).map((id) => ({ ...input, id })))
     : asked
 }
 
-const idsFor = ({ method }: Route, at: number) => (at === 0 && method !== 'DELETE' ? ids : ['1', '2', '99999'])
+const selectIds = ({ method }: Route, at: number) => (at === 0 && method !== 'DELETE' ? ids : ['1', '2', '99999'])
 
-function readings(answers: Route['answers'], target: Resource, isList: boolean): Input[] {
+function buildReadInputs(answers: Route['answers'], target: Resource, isList: boolean): Input[] {
   const includes =
     answers === 'linkage' || answers === 'action'
       ? []
@@ -57,12 +61,12 @@ function readings(answers: Route['answers'], target: Resource, isList: boolean):
   return [{}, ...includes.map((include) => ({ include })), ...(isList ? lists : [])]
 }
 
-function writings({ answers, resource, method }: Route): Input[] {
+function buildWriteInputs({ answers, resource, method }: Route): Input[] {
   if (answers === 'action') return [{}, { nonsense: true }]
   if (answers === 'linkage') return [{ ids: ['2', '3'] }, { ids: [] }, { ids: ['1', '99999'] }, { ids: ['x'] }]
   if (method === 'DELETE') return [{}]
   const example = examples[resource.type] ?? {}
-  const wrong = sampleOf(Object.keys(resource.attributes), 4).map((name) => ({
+  const wrong = sampleList(Object.keys(resource.attributes), 4).map((name) => ({
     ...example,
     [name]: [['no', { such: 'value' }]],
   }))

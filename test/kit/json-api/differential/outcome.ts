@@ -14,7 +14,7 @@ export type Outcome =
   | { refused: string }
   | { objects: unknown[]; around: unknown[]; total?: number | undefined; meta?: unknown }
 
-export interface Shown {
+export interface ShownResource {
   name: string
   attributes: Record<string, unknown>
   links: Record<string, string[]>

@@ -1,0 +1,144 @@
+import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, vi } from 'vitest'
+import { SLOW } from '../service-client.ts'
+import type { TokenCounts } from './dialects/dialect.ts'
+import { parseEvents } from './event-stream.ts'
+import { buildModel, buildProvider, startWithConfig } from './model-config.ts'
+import { type Behaviour, beginStream, buildQuestion, type ProviderRequest, stalls, startProvider } from './provider.ts'
+import { type TokenScript, tokenScripts } from './token-scripts.ts'
+
+/** Four letters a word, so that a token is the same to the provider and to whoever counts for it. */
+const words = ['one ', 'and ', 'two ', 'and ', 'six ']
+const text = 'How do you do?'
+export const PROMPT_TOKENS = 4
+
+export const NO_TOKENS: TokenCounts = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
+
+/** What the provider has counted so far. */
+export const tokenCounts: TokenCounts = { ...NO_TOKENS }
+
+/** Sends so many words, with a thought before them, and counts each piece as a token. */
+export function streamsWords(
+  script: TokenScript,
+  many: number,
+  then: (response: ServerResponse, asked: ProviderRequest) => unknown,
+): Behaviour {
+  return async (asked, response) => {
+    const { thoughts, cacheWrite } = script.counts
+    Object.assign(tokenCounts, {
+      input: PROMPT_TOKENS,
+      output: 0,
+      cached: 2,
+      cacheWrite: cacheWrite ? 1 : 0,
+      reasoning: 0,
+    })
+    beginStream(response)
+    response.write(script.begin(tokenCounts))
+    if (thoughts && many > 0) {
+      Object.assign(tokenCounts, { output: 1, reasoning: 1 })
+      response.write(script.thought(tokenCounts, asked))
+    }
+    for (const word of words.slice(0, many)) {
+      tokenCounts.output += 1
+      response.write(script.word(word, tokenCounts, asked))
+      // Events that are sent apart arrive apart.
+      await pause(2)
+    }
+    await then(response, asked)
+  }
+}
+
+/** What is too little time: for the first byte, or for the whole answer. */
+const shortTimeouts = { firstByte: { firstByte: '800ms' }, total: { total: '1200ms' } }
+type ShortTimeout = keyof typeof shortTimeouts
+
+const modelName = (script: TokenScript, limit?: ShortTimeout) => `${script.name} ${limit ?? ''}`.trim()
+
+/** A service with a provider for each script, which behaves as a test says, and the records of what was asked of it. */
+export async function startBilling() {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider(stalls))
+  const providerOf = (script: TokenScript, limit?: ShortTimeout) =>
+    buildProvider(
+      modelName(script, limit),
+      [buildModel(modelName(script, limit), { limits: { maxOutputTokens: 3 } })],
+      {
+        ...{ adapter: script.adapter, apiUrl: upstream.url, apiKey: 'provider-key', ...script.provider },
+        ...(limit && { timeouts: shortTimeouts[limit] }),
+      },
+    )
+  const providers = tokenScripts.flatMap((script) => [
+    providerOf(script),
+    providerOf(script, 'firstByte'),
+    providerOf(script, 'total'),
+  ])
+  const demo = { id: 'demo', adapter: 'demo', models: [buildModel('demo')] }
+  const { svc } = resources.use(
+    await startWithConfig({ providers: [...providers, demo], systemModels: { default: 'demo' } }),
+  )
+  const kept = resources.move()
+
+  async function records() {
+    await svc.services.usageLedger.flush()
+    return svc.rows(
+      `select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
+              cache_write_tokens as "cacheWrite", reasoning_tokens as reasoning from usage_records`,
+    )
+  }
+
+  return {
+    upstream,
+    limits: svc.host.limits,
+    records,
+    /** Has the provider answer the next question so. */
+    answerBy(next: Behaviour) {
+      upstream.behave = next
+      upstream.requests.length = 0
+    },
+    /** Asks as people of their own do for each script, with a limit of time where one is named. */
+    async asker(script: TokenScript | 'demo', limit?: ShortTimeout) {
+      const { token } = await svc.user()
+      const body = buildQuestion(text, script === 'demo' ? script : modelName(script, limit))
+      return (signal?: AbortSignal, accept = 'text/event-stream') =>
+        svc.send('POST', '/api/ai-req', { token, headers: { accept }, body, ...(signal && { signal }) })
+    },
+    /** The only record there is, which it takes away: one that comes late is found by who asks next. */
+    async record() {
+      await vi.waitFor(async () => expect(await records()).not.toEqual([]), { ...SLOW, interval: 5 })
+      const [record, ...more] = await records()
+      expect(more).toEqual([])
+      await svc.rows('delete from usage_records')
+      return record
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+export type Billing = Awaited<ReturnType<typeof startBilling>>
+export type Ask = Awaited<ReturnType<Billing['asker']>>
+
+/** The record of an answer that ended before its provider told the total. */
+export function buildInterruptedRecord(script: TokenScript, outcome: string) {
+  if (script.tells === 'everything') return { outcome, estimated: false, ...tokenCounts }
+  const unknown = script.tells === 'nothing' && { cached: 0, cacheWrite: 0 }
+  return { outcome, estimated: true, ...tokenCounts, ...unknown }
+}
+
+/** Asks, and goes away after so many words. */
+export async function disconnectAfter({ upstream }: Billing, ask: Ask, many: number): Promise<void> {
+  const gone = new AbortController()
+  const asking = ask(gone.signal).then(async (response) => {
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let read = ''
+    while (parseEvents(read).length < many) {
+      const { value } = (await reader?.read()) ?? {}
+      if (value === undefined) throw new Error(`the answer ended after ${parseEvents(read).length} words`)
+      read += value
+    }
+  })
+  if (many > 0) await asking
+  else await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { ...SLOW, interval: 5 })
+  gone.abort()
+  await asking.catch(() => undefined)
+}

@@ -1,0 +1,174 @@
+import { startApp } from '../../app.ts'
+import { signIn } from '../../browser.ts'
+import { findFreePort } from '../../free-port.ts'
+import { PROVIDER_KEY, type Protocol, protocols } from '../protocols.ts'
+import {
+  answers,
+  type Behaviour,
+  beginStream,
+  callsTool,
+  canary,
+  neverEnds,
+  type ProviderRequest,
+  sendJson,
+  stalls,
+  startProvider,
+  writeConfig,
+} from '../provider.ts'
+import { type Fault, faults } from './faults.ts'
+import type { Surface, SurfaceAnswer } from './surfaces.ts'
+
+type Address = NonNullable<Fault['address']> | 'usual'
+
+/** Which model commits a fault, in a dialect. */
+const modelName = ({ adapter }: Protocol, address: Address = 'usual') => `${adapter} ${address}`
+
+/** A question that has the provider commit a fault, and by whose number its requests are found. */
+const buildFaultQuestion = (number: number, name: string) => `Case ${number}: ${name}!`
+
+const FAULT_QUESTION = /Case (\d+): ([^!]+)!/
+
+/** What a question has an openai-compatible provider do that is no fault. */
+const harmlessBehaviours: Record<string, Behaviour> = {
+  echo: (asked, response) => {
+    const [number] = FAULT_QUESTION.exec(JSON.stringify(asked.body))?.slice(1) ?? []
+    return answers(`${`I answer ${number}. `.repeat(8)}Done.`)(asked, response)
+  },
+  'no end': (asked, response) => (asked.body.stream ? neverEnds : stalls)(asked, response),
+  'a tool': callsTool('listening', '{}'),
+}
+
+/** A provider that speaks all dialects, and commits the fault that it is asked for. */
+async function startFaultyProvider() {
+  await using resources = new AsyncDisposableStack()
+  const upstream = resources.use(await startProvider())
+  upstream.behave = (asked, response) => {
+    const protocol = protocols.find(({ adapter }) => asked.path.startsWith(`/v1/${adapter}/`))
+    const [, , name = ''] = FAULT_QUESTION.exec(JSON.stringify(asked.body)) ?? []
+    const fault = faults.find((one) => one.name === name)
+    if (harmlessBehaviours[name]) return harmlessBehaviours[name](asked, response)
+    if (!protocol) return sendJson(response, { error: canary }, 404)
+    const isStream = Boolean(asked.body.stream) || asked.path.includes('stream')
+    if (fault?.behave) return fault.behave(response, { protocol, isStream })
+    if (!isStream) return sendJson(response, protocol.answer)
+    beginStream(response)
+    response.end(protocol.events.join(''))
+  }
+  const { host } = new URL(upstream.url)
+  const addresses = {
+    usual: `http://${host}`,
+    impatient: `http://${host}`,
+    closed: `http://127.0.0.1:${await findFreePort()}`,
+    nameless: 'http://models.invalid',
+    'not TLS': `https://${host}`,
+  }
+  const config = resources.use(await writeConfig(upstream.url))
+  await config.write({ providers: protocols.flatMap((protocol) => buildProviders(protocol, addresses)) })
+  const kept = resources.move()
+  return {
+    file: config.file,
+    /** What must be in no answer: the key, its own words, and where it is. */
+    secrets: [PROVIDER_KEY, canary, host, 'models.invalid', new URL(addresses.closed).host],
+    /** The requests for a question, by its number. */
+    asked: (number: number): ProviderRequest[] =>
+      upstream.requests.filter(({ body }) => FAULT_QUESTION.exec(JSON.stringify(body))?.[1] === `${number}`),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+function buildProviders(protocol: Protocol, addresses: Record<Address, string>) {
+  return Object.entries(addresses).map(([address, url]) => {
+    const id = modelName(protocol, address as Address)
+    return {
+      id,
+      adapter: protocol.adapter,
+      apiUrl: `${url}/v1/${protocol.adapter}`,
+      apiKey: PROVIDER_KEY,
+      // No fault is to be seen by the others, which commit theirs at the same time.
+      circuit: { failures: 1_000_000 },
+      timeouts: { connect: '5s', firstByte: address === 'impatient' ? '1500ms' : '50s', total: '50s' },
+      models: [{ id, upstreamId: 'up-1', external: true, tools: ['listening'] }],
+    }
+  })
+}
+
+/** One question by one face, to a provider of one dialect that commits one fault; or none. */
+export interface FaultCase {
+  face: Surface
+  protocol: Protocol
+  fault?: Fault
+  /** What the provider is to do where it is to commit no fault. */
+  wish?: string
+}
+
+interface SendOptions {
+  signal?: AbortSignal
+  /** Of somebody else. */
+  token?: string
+}
+
+interface UsageRecord {
+  requestId: string
+  outcome: string
+  output: number
+}
+
+/** A service with a faulty provider, and somebody who asks it by every face. */
+export async function startFaultyService() {
+  await using resources = new AsyncDisposableStack()
+  const provider = resources.use(await startFaultyProvider())
+  const svc = resources.use(
+    await startApp({
+      AI_CONFIG: provider.file,
+      EXTENSIONS: 'test/fixtures/listening-extension.ts',
+    }),
+  )
+  const { token } = await svc.user()
+  const { browser } = await signIn(svc, 'ada')
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  let asked = 0
+  const kept = resources.move()
+
+  async function send(
+    { face, protocol, fault, wish = '' }: FaultCase,
+    { signal, token: by = token }: SendOptions = {},
+  ) {
+    const number = ++asked
+    const question = {
+      model: modelName(protocol, fault?.address),
+      text: buildFaultQuestion(number, fault?.name ?? wish),
+    }
+    const caller = face.inSession
+      ? { headers: { ...face.headers, cookie, 'sec-fetch-site': 'same-origin' } }
+      : { token: by }
+    const options = { headers: face.headers ?? {}, ...caller, body: face.body(question), ...(signal && { signal }) }
+    return { number, response: svc.send('POST', face.path, options) }
+  }
+
+  return {
+    svc,
+    provider,
+    send,
+    async ask(asking: FaultCase, sending?: SendOptions): Promise<SurfaceAnswer & { number: number; calls: number }> {
+      const { number, response } = await send(asking, sending)
+      const answer = await response
+      const requestId = answer.headers.get('x-request-id') ?? ''
+      const text = await answer.text()
+      return { status: answer.status, requestId, text, number, calls: provider.asked(number).length }
+    },
+    /** The record that was written last. */
+    async newest(): Promise<{ outcome: string } | undefined> {
+      await svc.services.usageLedger.flush()
+      const [row] = await svc.rows<UsageRecord>('select outcome from usage_records order by id desc limit 1')
+      return row
+    },
+    async records(): Promise<Map<string, UsageRecord[]>> {
+      await svc.services.usageLedger.flush()
+      const rows = await svc.rows<UsageRecord>(
+        'select request_id as "requestId", outcome, output_tokens as output from usage_records',
+      )
+      return Map.groupBy(rows, ({ requestId }) => requestId)
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}

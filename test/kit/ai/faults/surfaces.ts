@@ -1,0 +1,183 @@
+import { expect } from 'vitest'
+
+/** What came back, with all of its body. */
+export interface SurfaceAnswer {
+  status: number
+  requestId: string
+  text: string
+}
+
+/** What a face says: of the answer, and of each error. */
+interface ParsedAnswer {
+  status: number
+  said: string
+  errors: unknown[]
+}
+
+interface Question {
+  model: string
+  text: string
+}
+
+/** One of the ways in which a model is asked. */
+export interface Surface {
+  name: string
+  streams: boolean
+  path: string
+  /** Whether a browser asks, which has a session. */
+  inSession?: true
+  headers?: Record<string, string>
+  body(question: Question): object
+  read(answer: SurfaceAnswer): ParsedAnswer
+  /** The error that a provider's failure is; `isBegun` where it comes within a stream, `isFinal` where it would come again. */
+  error(answer: SurfaceAnswer, isBegun: boolean, isFinal: boolean): unknown
+  /** The status of a failure before a stream begins, where it is not 500. */
+  status?: 200
+  /** The status of one that would come again, where it is another. */
+  finalStatus?: 400
+}
+
+type Json = Record<string, unknown>
+
+const buildMessage = (isFinal: boolean) =>
+  isFinal ? 'The AI provider did not take the request.' : 'The AI provider did not answer. Try again later.'
+const code = 'provider_failed'
+const sse = { accept: 'text/event-stream' }
+const messages = (content: unknown) => [{ role: 'user', content }]
+const readWords = (text: string) => ['Hello ', 'there.'].filter((word) => text.includes(word)).join('')
+
+const parseJson = (text: string): Json => JSON.parse(text)
+/** A document of which `isError` tells whether it is one. */
+const readDocument =
+  (isError: (body: Json) => boolean) =>
+  ({ status, text }: SurfaceAnswer): ParsedAnswer => {
+    const body = parseJson(text)
+    return { status, said: readWords(text), errors: isError(body) ? [body] : [] }
+  }
+
+/** Frames of which `isError` tells which are errors; an answer that is no stream is a document. */
+const readFrames =
+  (begin: string, isError: (frame: Json) => boolean) =>
+  ({ status, text }: SurfaceAnswer): ParsedAnswer => {
+    const isStream = status === 200 && !text.startsWith('{"success"')
+    const lines = isStream ? text.split('\n').filter((line) => line.startsWith(`${begin}{`)) : [begin + text]
+    const all = lines.map((line) => parseJson(line.slice(begin.length)))
+    return { status, said: readWords(text), errors: all.filter(isError) }
+  }
+
+const buildOwnError = ({ requestId }: SurfaceAnswer, isFinal: boolean) => ({
+  code,
+  message: buildMessage(isFinal),
+  requestId,
+})
+const buildOpenAiError = (isFinal: boolean) => ({
+  ...{ message: buildMessage(isFinal), param: null, code },
+  type: isFinal ? 'invalid_request_error' : 'server_error',
+})
+const hasError = (body: Json) => 'error' in body
+const isUnsuccessful = (body: Json) => body['success'] === false
+
+const aiReq = {
+  path: '/api/ai-req',
+  body: ({ model, text }: Question) => ({ payload: { model, messages: messages({ text }) } }),
+  error: (answer: SurfaceAnswer, isBegun: boolean, isFinal: boolean) => ({
+    ...(!isBegun && { success: false }),
+    ...buildOwnError(answer, isFinal),
+  }),
+}
+
+const buildChatSurface = (stream: boolean): Surface => ({
+  name: stream ? 'chat completion as a stream' : 'chat completion',
+  streams: stream,
+  path: '/v1/chat/completions',
+  body: ({ model, text }) => ({ model, messages: messages(text), stream }),
+  read: stream ? readFrames('data: ', hasError) : readDocument(hasError),
+  finalStatus: 400,
+  error: (_answer, _isBegun, isFinal) => ({ error: buildOpenAiError(isFinal) }),
+})
+
+const buildResponsesSurface = (stream: boolean): Surface => ({
+  name: stream ? 'response as a stream' : 'response',
+  streams: stream,
+  path: '/v1/responses',
+  body: ({ model, text: input }) => ({ model, input, stream }),
+  // A response has a member of this name that is null.
+  read: stream ? readFrames('data: ', ({ error }) => Boolean(error)) : readDocument(({ error }) => Boolean(error)),
+  finalStatus: 400,
+  error: (_, isBegun, isFinal) => ({
+    ...(isBegun && { type: 'error', sequence_number: expect.any(Number) }),
+    error: buildOpenAiError(isFinal),
+  }),
+})
+
+const buildAnthropicSurface = (stream: boolean): Surface => ({
+  name: stream ? 'message as a stream' : 'message',
+  streams: stream,
+  path: '/v1/messages',
+  body: ({ model, text }) => ({ model, max_tokens: 100, messages: messages(text), stream }),
+  read: stream ? readFrames('data: ', ({ type }) => type === 'error') : readDocument(({ type }) => type === 'error'),
+  finalStatus: 400,
+  error: ({ requestId }, _, isFinal) => ({
+    ...{ type: 'error', request_id: requestId },
+    error: { type: isFinal ? 'invalid_request_error' : 'api_error', message: buildMessage(isFinal), code },
+  }),
+})
+
+const buildLinesSurface = (stream: boolean): Surface => ({
+  name: stream ? 'lines' : 'lines in one piece',
+  streams: stream,
+  path: '/req/streamAI',
+  inSession: true,
+  status: 200,
+  body: ({ model, text }) => ({ payload: { model, stream, messages: messages({ text }) }, broadcast: false }),
+  read: stream ? readFrames('', ({ type }) => type === 'error') : readDocument(isUnsuccessful),
+  error: ({ requestId }, _, isFinal) =>
+    stream
+      ? { type: 'error', content: buildMessage(isFinal), isDone: true, code, requestId }
+      : { success: false, error: buildMessage(isFinal), code, requestId },
+})
+
+/** How tRPC writes an error, wherever it stands in its frames. */
+const readTrpcErrors = ({ status, text }: SurfaceAnswer): ParsedAnswer => ({
+  status,
+  said: readWords(text),
+  errors: [...text.matchAll(/"code":-32603,"message":"([^"]*)","data":(\{[^}]*\})/g)].map(
+    ([, message, data = '{}']) => ({ message, ...parseJson(data) }),
+  ),
+})
+
+export const surfaces: Surface[] = [
+  { ...aiReq, name: 'ai-req', streams: false, read: readDocument(isUnsuccessful) },
+  {
+    ...aiReq,
+    name: 'ai-req as a stream',
+    streams: true,
+    headers: sse,
+    read: (answer) =>
+      answer.status === 200
+        ? readFrames('data: ', (frame) => 'code' in frame)(answer)
+        : readDocument(isUnsuccessful)(answer),
+  },
+  buildChatSurface(false),
+  buildChatSurface(true),
+  buildResponsesSurface(false),
+  buildResponsesSurface(true),
+  buildAnthropicSurface(false),
+  buildAnthropicSurface(true),
+  buildLinesSurface(false),
+  buildLinesSurface(true),
+  {
+    name: 'ai.stream',
+    streams: true,
+    path: '/trpc/ai.stream?batch=1',
+    headers: { 'trpc-accept': 'application/jsonl' },
+    body: ({ model, text }) => ({ 0: { model, messages: messages({ text }) } }),
+    read: readTrpcErrors,
+    // A batch has no status of its own.
+    status: 200,
+    error: ({ requestId }, _, isFinal) => ({
+      ...{ message: buildMessage(isFinal), problem: code, requestId, path: 'ai.stream', issues: [] },
+      ...{ code: 'INTERNAL_SERVER_ERROR', httpStatus: 500 },
+    }),
+  },
+]

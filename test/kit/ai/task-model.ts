@@ -1,0 +1,66 @@
+import { completions, mistral } from './dialects/completions.ts'
+import { buildTextAnswer, type Dialect, type DialectAnswer, type DialectRequest } from './dialects/dialect.ts'
+import { generateContent } from './dialects/generate-content.ts'
+import { messages } from './dialects/messages.ts'
+import { responses } from './dialects/responses.ts'
+import { type Behaviour, beginStream, sendJson } from './provider.ts'
+
+/** A call of one of the tools of an agent. */
+export interface Step {
+  tool: string
+  input: object
+}
+
+/** The last word of a model that has taken all steps. */
+export const DONE = 'All steps are done.'
+
+/** How a model sums up a conversation. */
+export const SUMMARY = 'A summary of what was done so far.'
+
+/** Words by which the model knows the request for the task, and that for a summary, among others that agents make. */
+export const TASK = 'Carry out the greeting task'
+const COMPACTION = /summary of (?:the|our|this) conversation|CHECKPOINT COMPACTION/i
+
+const TOKENS = { input: 1000, output: 50, cached: 0, cacheWrite: 0, reasoning: 0 }
+
+/** A model of any kind of provider, by the address that it is asked at. */
+export const answerInDialect =
+  (answerOf: (wanted: DialectRequest, sent: string) => DialectAnswer): Behaviour =>
+  ({ path, body, sent }, response) => {
+    const dialect = selectDialect(path)
+    const answer = answerOf(dialect.read(body), sent)
+    if (!body.stream && !path.includes(':stream')) return sendJson(response, dialect.whole(answer))
+    beginStream(response)
+    response.end(dialect.events(answer, body).join(''))
+  }
+
+/** A model that takes the steps of a task one by one, as it is shown the results of those before. */
+export function createTaskModel(steps: readonly Step[]) {
+  /** What it answered, in order. */
+  const said: string[] = []
+  const behave = answerInDialect((wanted, sent) => {
+    const answer = answerRequest(wanted, sent, steps)
+    said.push(answer.calls[0]?.name ?? answer.text)
+    return answer
+  })
+  return { behave, said }
+}
+
+function answerRequest({ messages, tools }: DialectRequest, sent: string, steps: readonly Step[]): DialectAnswer {
+  if (COMPACTION.test(JSON.stringify(messages.at(-1)))) return buildTextAnswer(SUMMARY, TOKENS)
+  if (!sent.includes(TASK) || tools.length === 0) return buildTextAnswer('Greeting', TOKENS)
+  const taken =
+    sent.match(/"role":"tool"|"type":"tool_result"|"type":"function_call_output"|"functionResponse":/g) ?? []
+  const step = sent.includes(SUMMARY) ? undefined : steps[taken.length]
+  if (!step) return buildTextAnswer(DONE, TOKENS)
+  // Mistral wants nine letters and digits.
+  const call = { id: `call0000${taken.length}`, name: step.tool, input: step.input }
+  return { text: '', calls: [call], end: 'calls', counted: TOKENS }
+}
+
+function selectDialect(path: string): Dialect {
+  if (path.endsWith('/responses')) return responses
+  if (path.endsWith('/messages')) return messages
+  if (path.includes('enerateContent')) return generateContent
+  return path.includes('/mistral/') ? mistral : completions
+}

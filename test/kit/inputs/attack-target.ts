@@ -1,0 +1,79 @@
+import { expect } from 'vitest'
+import type { z } from 'zod'
+import { abilities } from '../../../entities/identity/access-token.ts'
+import { readBodyLimits } from '../../../facades/http/body-limits.ts'
+import { bodyLimitOf, procedureAt } from '../../../facades/http/procedures.ts'
+import { startApp } from '../app.ts'
+import { signIn, type TestBrowser } from '../browser.ts'
+import { definitionOf, schemas, walkSchema } from './schemas.ts'
+
+type Runnable = { _zod: { run: (...given: never[]) => unknown } }
+
+/** Counts the elements of lists and the members of records that schemas of inputs judge from now on. */
+function countValidations() {
+  let judged = 0
+  const parts = schemas.flatMap(({ schema }) =>
+    [...walkSchema(schema)].flatMap(({ schema }) => {
+      const { element, valueType } = definitionOf(schema)
+      return [element, valueType].flatMap((part): z.ZodType[] => (part ? [part] : []))
+    }),
+  )
+  for (const part of new Set(parts) as unknown as Set<Runnable>) {
+    const { run } = part._zod
+    part._zod.run = (...given) => {
+      judged++
+      return run(...given)
+    }
+  }
+  return {
+    /** How many since it was last asked. */
+    take() {
+      const taken = judged
+      judged = 0
+      return taken
+    },
+  }
+}
+
+const MAX_ANSWER = 64 * 1024
+/** Of all shapes of one input together: the longest lists there are, nearly full, and what stands beside them. */
+const MAX_JUDGED = 5000
+
+interface Answer {
+  status: number
+  text: string
+}
+
+/** The service with an administrator in a browser and one with a token for everything, to send the worst to. */
+export async function startAttackTarget() {
+  const svc = await startApp()
+  const { browser } = await signIn(svc, 'ada')
+  await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
+  await browser.login('ada')
+  const wanted = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
+  const { token } = await svc.host.tokens.createFor(wanted)
+  const judged = countValidations()
+
+  const asGuest: TestBrowser['send'] = async (method, path, { body } = {}) => {
+    const answer = await svc.send(method, path, body === undefined ? {} : { body })
+    return { status: answer.status, headers: answer.headers, text: await answer.text(), body: {} }
+  }
+
+  return {
+    ...svc,
+    browser,
+    token,
+    judged,
+    asGuest,
+    /** Bytes of a body for a procedure. */
+    limitOf: (name: string) => bodyLimitOf(procedureAt(name), readBodyLimits(svc.env)),
+    /** Holds what was answered, and how much was judged for it. */
+    assertModest({ status, text }: Answer, what: string): void {
+      expect([200, 400, 401, 403, 404, 409, 415, 422, 431], `${what}: ${text.slice(0, 200)}`).toContain(status)
+      if (status >= 400) expect(text.length, `${what}: length of the answer`).toBeLessThanOrEqual(MAX_ANSWER)
+      expect(judged.take(), `${what}: elements that were judged`).toBeLessThanOrEqual(MAX_JUDGED)
+    },
+  }
+}
+
+export type AttackTarget = Awaited<ReturnType<typeof startAttackTarget>>

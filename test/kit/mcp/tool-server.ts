@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface Rpc {
+  id?: number
+  method: string
+  params?: { name?: string; cursor?: string; requestId?: number; arguments?: unknown }
+}
+
+export interface ToolServerRequest {
+  rpc: Rpc
+  request: IncomingMessage
+  response: ServerResponse
+  /** Answers with a result. */
+  reply(result: object): void
+}
+
+/** A tool as servers describe it. */
+export const buildTool = (name: string, more: object = {}) => ({
+  name,
+  description: `Does ${name}.`,
+  inputSchema: { type: 'object', properties: { text: { type: 'string', maxLength: 20 } }, required: ['text'] },
+  ...more,
+})
+
+/**
+ * A tool server of the stateless revision that behaves as a test tells it: by the method, or by what is said of `tools`.
+ * Beside that it answers as it should.
+ */
+export async function startToolServer(tools: object[] = [buildTool('echo')]) {
+  const server = {
+    tools,
+    behave: undefined as ((asked: ToolServerRequest) => boolean | Promise<boolean>) | undefined,
+    seen: [] as Rpc[],
+  }
+  const http = createServer(async (request, response) => {
+    const rpc = await readRpc(request)
+    server.seen.push(rpc)
+    const asked = { rpc, request, response, reply: createReply(rpc, response) }
+    if (!(await server.behave?.(asked))) answerCorrectly(asked, server.tools)
+  })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+  return Object.assign(server, {
+    url,
+    async [Symbol.asyncDispose]() {
+      http.closeAllConnections()
+      await new Promise((done) => http.close(done))
+    },
+  })
+}
+
+async function readRpc(request: IncomingMessage): Promise<Rpc> {
+  let text = ''
+  for await (const part of request) text += part
+  return text ? JSON.parse(text) : { method: request.method ?? '' }
+}
+
+const createReply = (rpc: Rpc, response: ServerResponse) => (result: object) => {
+  const body = { jsonrpc: '2.0', id: rpc.id, result: { resultType: 'complete', ...result } }
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+function answerCorrectly({ rpc, response, reply }: ToolServerRequest, tools: object[]): void {
+  if (rpc.method === 'server/discover') reply(discovered)
+  else if (rpc.method === 'tools/list') reply({ tools, ttlMs: 0, cacheScope: 'private' })
+  else if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: 'done' }] })
+  else response.writeHead(202).end()
+}
+
+const discovered = {
+  supportedVersions: ['2026-07-28'],
+  capabilities: { tools: {} },
+  _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version: '6.6.6' } },
+}
