@@ -39,9 +39,9 @@ function requests(tokens: readonly string[]): BenchRequest[] {
 
 interface AskingOptions {
   limits?: readonly object[]
-  /** Of the tokens, where they are not the usual. */
+  /** The abilities of the tokens, if not the usual ones. */
   abilities?: readonly Ability[]
-  /** As in the environment, beside the usual ones. */
+  /** Settings, as in the environment, beside the usual ones. */
   more?: Record<string, string>
 }
 

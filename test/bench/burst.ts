@@ -6,7 +6,7 @@ export interface BurstInput {
   token: string
   method: 'GET' | 'POST'
   path: string
-  /** What is sent, in turn. */
+  /** The bodies to send, in turn. */
   bodies: readonly string[]
 }
 

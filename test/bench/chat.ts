@@ -19,7 +19,7 @@ const question = {
   ],
 }
 
-/** As long as what people have open while they ask. */
+/** A conversation of the length that people usually have open. */
 const FILE_BYTES = 40_000
 const files = Array.from({ length: 10 }, (_, at) => {
   const text = `${at} `.repeat(FILE_BYTES / 2)

@@ -96,7 +96,7 @@ interface Chunk {
   usage?: Usage | null
 }
 
-/** What is sent of an answer that is streamed. */
+/** A streamed answer in the service's format. */
 interface Sending {
   piece(bytes: Buffer, chunks: readonly Chunk[]): string | Buffer
   end(usage: Usage): string
@@ -109,7 +109,7 @@ const ownEvents: Sending = {
     event('usage', { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: 0 }) + event('done', {}),
 }
 
-/** What the provider sends, as it is. */
+/** The provider's bytes, passed on unchanged. */
 const asSent: Sending = { piece: (bytes) => bytes, end: () => '' }
 
 /** Sends an answer on, and reads its usage on the way. */

@@ -60,7 +60,7 @@ async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise
   await using run = await openRunFolder('svc-bench-')
   const folder = run.path
   const parts: Part[] = []
-  // What the disk takes to sync, and to fill new segments of the log with zeros, is not what is compared; both parts share the settings.
+  // The comparison excludes the costs of syncing and of new log segments; both parts share the settings.
   const settings = ['fsync=off', 'full_page_writes=off', 'wal_init_zero=off']
   const cluster = await startCluster(
     join(folder, 'postgres'),

@@ -8,7 +8,7 @@ import type { PartUsage, Seen } from './serve.ts'
 /** A process that is measured, or that the measured ones call. */
 export interface Part {
   url: string
-  /** What its start had to tell beside the address. */
+  /** The data of its start beside the address. */
   details: Record<string, string>
   usage(): Promise<PartUsage>
   /** Megabytes that are still used once all else is collected. */
@@ -22,11 +22,11 @@ export interface Part {
 export interface PartOptions {
   /** Takes its standard output. */
   log: string
-  /** Where a CPU profile is written when it stops. */
+  /** The path of a CPU profile, written at the stop. */
   profile?: string | undefined
 }
 
-/** As `npm start` runs the service; the floor is run the same way. */
+/** The arguments of `npm start`; the floor runs in the same way. */
 const startFlags = manifest.scripts.start.split(' ').filter((word) => word.startsWith('--'))
 
 /** Starts a module of this folder in a process of its own; it talks through `servePart`. */

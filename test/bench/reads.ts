@@ -6,7 +6,7 @@ import { type BenchRequest, memory, type Suite, throughput } from './suite.ts'
 
 const base = '/api/svc/v1/ai-models'
 
-/** What many ask for at once is read once for all of them; the last one shows what pages take that nobody else asks for. */
+/** Reads that many callers make at once are shared; the last suite measures pages that nobody else requests. */
 function requests(tokens: readonly string[]): BenchRequest[] {
   const get = { method: 'GET', headers: { authorization: `Bearer ${tokens[0]}` }, tokens } as const
   const isWhole = (end: string) => end.endsWith('}')

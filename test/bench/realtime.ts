@@ -13,7 +13,7 @@ const ROUNDS = 7
 const EVENTS = 300
 const POSTS = 60
 const IDLE = 2000
-/** How much more an idle stream of server-sent events may take than an idle socket of the floor. */
+/** The largest factor of an idle event stream's memory over an idle socket of the floor. */
 const MAX_STREAM = 24
 
 /** One figure beside that of the least program. */
@@ -27,7 +27,7 @@ export interface Figure {
   isMet: boolean
 }
 
-/** Which of the two is measured, and who may subscribe there. */
+/** The measured part, and the tokens of people who may subscribe. */
 interface Side {
   part: Part
   tokens: readonly string[]

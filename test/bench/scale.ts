@@ -30,13 +30,13 @@ interface Size {
 const FULL: Size = { few: 1000, many: 100_000, sockets: 10_000 }
 const QUICK: Size = { few: 200, many: 5000, sockets: 500 }
 
-/** How much more a request may take among a hundred times as many people. */
+/** The largest factor for a request among a hundred times as many people. */
 const MAX_SLOWER = 2
 const ROUND_MS = 1500
 const base = '/api/svc/v1'
 const sealed = `aXYxMjM0NTY3ODkw|dGFnMTIzNDU2Nzg5MDEy|${'Y2lwaGVydGV4dA'.repeat(20)}`
 
-/** What a person leaves behind in a year of little use, in statements over those numbered from `$1` to `$2`. */
+/** The rows of a person after a year of light use, as statements over people from `$1` to `$2`. */
 const lives: readonly string[] = [
   `insert into users (id, username, email, name, public_key) overriding system value
    select n, 'p' || n, 'p' || n || '@example.org', 'Person ' || n, 'a2V5' from generate_series($1::int, $2::int) n`,
@@ -111,7 +111,7 @@ async function prepare(client: Client): Promise<void> {
   )
 }
 
-/** Those from the first to the last have used the service for a while. */
+/** Gives the people from the first to the last a history of use. */
 async function live(client: Client, first: number, last: number): Promise<void> {
   for (const text of lives) await client.query(text, [FIRST + first, FIRST + last])
   await client.query('vacuum analyze')
@@ -158,7 +158,7 @@ async function timeRequests({ url }: Part, requests: readonly BenchRequest[]): P
   return found
 }
 
-/** What reads all people by its nature, and is allowed some times a minute: its statements, one at a time. */
+/** Statements that read all people by design, run a few times a minute; one at a time. */
 async function timeSearches(client: Client): Promise<Timed[]> {
   const searches: [string, string, unknown[]][] = [
     ['statement: find somebody to invite', findPeople.text, ['Person 77', 2, 1]],
@@ -184,7 +184,7 @@ async function megabytes(client: Client): Promise<number> {
   return (await client.query<{ size: number }>(text)).rows[0]?.size ?? Number.NaN
 }
 
-/** What is done beside the requests, once for as many rows as there are. */
+/** Work beside the requests, once for each number of rows. */
 async function* keepUp(client: Client): AsyncGenerator<Growth> {
   const { rows } = await client.query<{ day: string; count: number }>(
     `select to_char(min(created_at at time zone 'utc'), 'YYYY-MM-DD') as day, (count(*) / 10)::int as count from usage_records`,

@@ -10,7 +10,7 @@ export interface PartUsage {
   peak: number
 }
 
-/** What happened since it was last watched. */
+/** Measurements since the last watch. */
 export interface Seen {
   /** Longest time without a turn of the event loop, in milliseconds. */
   delay: number

@@ -6,13 +6,13 @@ import { startService } from '../../server/service.ts'
 import { servePart } from './serve.ts'
 
 export interface SubjectInput {
-  /** As in the environment. */
+  /** Settings, as in the environment. */
   settings: Record<string, string>
   /** For files that must not be shared with a service of this machine. */
   temporaryDir: string
-  /** Whether the callers are administrators, by tokens for everything. */
+  /** True makes the callers administrators with tokens for everything. */
   isAdministrator?: boolean
-  /** What their tokens are for, where that is not the usual. */
+  /** The abilities of their tokens, if not the usual ones. */
   abilities?: readonly Ability[]
 }
 

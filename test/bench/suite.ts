@@ -3,13 +3,13 @@ import type { Part } from './part.ts'
 /** One thing that is measured: the service beside the least program that does the same. */
 export interface Suite {
   name: string
-  /** What is compared, in one sentence. */
+  /** The comparison in one sentence. */
   about: string
   open(world: World): Promise<Contest>
   wanted: readonly Wanted[]
 }
 
-/** What all suites share. */
+/** The resources that all suites share. */
 export interface World {
   databaseUrl: string
   /** A folder that is removed at the end. */
@@ -33,9 +33,9 @@ export interface BenchRequest {
   /** Callers who take turns, by their tokens. */
   tokens?: readonly string[]
   body?: string
-  /** Whether its first byte is timed, and not its end alone. */
+  /** True if the first byte is timed, too. */
   timesFirstByte?: true
-  /** Whether this is the end of the answer that was asked for. */
+  /** Returns true at the end of the requested answer. */
   isWhole(end: string): boolean
 }
 
@@ -50,7 +50,7 @@ export interface Figures {
   perSecond: number
   p50: number
   p99: number
-  /** Of the first byte, where it is timed; 50 of 100 come by then. */
+  /** The median time of the first byte, if it is timed. */
   first: number
   cpuPerRequest: number
 }
@@ -66,7 +66,7 @@ export interface Comparison {
   /** Highest memory up to now. */
   subjectPeak: number
   floorPeak: number
-  /** What the subject still used before the rounds and after them, once all else was collected. */
+  /** The subject's live memory before and after the rounds, after a collection. */
   heap: { before: number; after: number }
 }
 

@@ -6,7 +6,7 @@ import { addCopies, roomControls } from '../kit/web/rooms.ts'
 import type { Figure } from './realtime.ts'
 
 const [WRITERS, A_SECOND, HISTORY, SLOWER] = [20, 10, 5000, 4]
-/** What a browser does once when a room is opened is not what is measured. */
+/** Milliseconds to wait, as the one-time work of opening a room is not measured. */
 const WARM_UP_SECONDS = 5
 const MOST_SEARCH_SECONDS = 20
 
@@ -32,7 +32,7 @@ interface RoomInput {
   seconds: number
 }
 
-/** What a room takes of a slow browser while twenty people write in it. */
+/** The costs of a room in a slow browser while twenty people write. */
 export async function* measureRoom({ page, databaseUrl, tokens, seconds }: RoomInput): AsyncGenerator<Figure> {
   await page.goto('/rooms')
   const controls = roomControls(page)
@@ -67,7 +67,7 @@ async function searchAll(page: Page): Promise<void> {
   await panel.getByRole('button', { name: 'Close' }).click()
 }
 
-/** How long something takes, and the longest task of the page meanwhile. */
+/** Measures a duration and the longest task of the page in it. */
 async function trace(page: Page, act: () => Promise<void>): Promise<{ seconds: number; longest: number }> {
   const browser = page.context().browser()
   await browser?.startTracing(page, { categories: [TASKS] })

@@ -44,7 +44,7 @@ const part = (n: number) =>
     ...[formula(3), prose, prose, `### The end of part ${n}`, prose, code, formula(4), prose, list, formula(5), prose],
   ].join('\n\n')
 
-/** What a model says, as long as somebody asks for. */
+/** Streams a model's text as long as the client reads. */
 const tokensOf = (count: number): string[] => {
   const parts = Array.from({ length: Math.ceil(count / 400) }, (_, n) => part(n + 1))
   return [...parts.join('\n\n').matchAll(/\s*\S+/g)].map(([token]) => token).slice(0, count)
@@ -53,7 +53,7 @@ const tokensOf = (count: number): string[] => {
 export const webHeading =
   '\nweb: chat and rooms in Chromium, beside themselves with plain text in place of Markdown, or with little to show\n\n'
 
-/** What the chat takes of a browser. */
+/** The costs of the chat in a browser. */
 export async function* measureWeb(world: World, rounds: number): AsyncGenerator<Figure> {
   await using upstream = await startProvider(async ({ body }, response) => {
     const tokens = tokensOf(JSON.stringify(body.messages.at(-1)).includes(BRIEF) ? 150 : 400 * rounds)
@@ -88,13 +88,13 @@ export async function* measureWeb(world: World, rounds: number): AsyncGenerator<
 
 const composer = (page: Page) => page.getByRole('textbox', { name: 'Message' })
 
-/** What is asked for, and how much script comes, before one can type. */
+/** Requests and script size until the page accepts input. */
 async function* measureFirstView(page: Page, requests: { url: string }[]): AsyncGenerator<Figure> {
   const debug = await page.context().newCDPSession(page)
   const sizes = new Map<string, number>()
   page.on('requestfinished', async (request) => sizes.set(request.url(), (await request.sizes()).responseBodySize))
   await debug.send('Network.clearBrowserCache')
-  // What changes meanwhile is read once more, when one can type already.
+  // Changes meanwhile are read again when the page already accepts input.
   await page.route('**/trpc/users.changes**', (route) => route.abort())
   await page.goto('about:blank')
   requests.length = 0
@@ -202,7 +202,7 @@ const plainText = `
   export const Markdown = memo(({ text }) => createElement('div', { className: 'markdown question' }, text))
 `
 
-/** How long it takes until much can be seen, beside little. */
+/** Milliseconds until a large view appears, beside a small one. */
 async function* measureSizes(page: Page, { databaseUrl }: World, rounds: number): AsyncGenerator<Figure> {
   await streamOnce(page, BRIEF)
   const slug = page.url().split('/').at(-1) ?? ''

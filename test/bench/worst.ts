@@ -4,7 +4,7 @@ import type { Part } from './part.ts'
 import type { SubjectInput } from './subject.ts'
 import type { World } from './suite.ts'
 
-/** What one request of the worst kind did to the process that answered it. */
+/** The cost of one worst-case request for the process that answered it. */
 export interface Effort {
   what: string
   status: number
@@ -16,7 +16,7 @@ export interface Effort {
   growth: number
   /** Milliseconds of processor time. */
   cpu: number
-  /** As many of them are wanted at most, in place of a delay and a growth. */
+  /** Checks that at most so many are measured, instead of a delay and a growth. */
   maxCpu?: number
 }
 

@@ -21,14 +21,14 @@ export interface GivenRelation {
   many?: boolean | undefined
 }
 
-/** How resources of a type are made. */
+/** The document that creates resources of a type. */
 export interface Creation {
   /** Attributes of a new resource, with values of their own each time. */
   attributes(): JsonObject
   relations: GivenRelation[]
 }
 
-/** How resources of a type are updated. */
+/** The document that updates resources of a type. */
 export interface Update {
   /** An attribute that takes another value than the one that it has, and such a value. */
   change(attributes: JsonObject): { name: string; value: Json } | undefined
@@ -38,7 +38,7 @@ export interface Update {
 export interface TargetType {
   name: string
   path: string
-  /** Whether all that it offers is known, so that what is not named is known to be unsupported. */
+  /** True if the list is complete, so that other operations are known to be unsupported. */
   described: boolean
   verbs: Set<Verb>
   relations: Map<string, Relation>
@@ -52,7 +52,7 @@ export interface TargetType {
   update?: Update | undefined
 }
 
-/** What is known of a server before it is tested. */
+/** Knowledge about a server before it is tested. */
 export interface Api {
   types: TargetType[]
   actions: string[]

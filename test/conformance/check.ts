@@ -1,6 +1,6 @@
 import { type Json, short } from './json.ts'
 
-/** What was seen, and on which route or member. */
+/** A finding, with the route or member where it was seen. */
 export interface Finding {
   at: string
   seen: string
@@ -48,7 +48,7 @@ export function applies(holds: boolean, why: string): asserts holds {
   if (!holds) throw new NotApplicable(why)
 }
 
-/** What of an answer says whether it is a refusal. */
+/** The parts of an answer that tell a refusal. */
 interface Status {
   at: string
   status: number

@@ -10,11 +10,11 @@ export interface Answer {
   status: number
   headers: Headers
   text: string
-  /** What was sent, where that was a document. */
+  /** The document that was sent, if any. */
   sent: Json | undefined
   body: Json | undefined
   document: JsonObject
-  /** Whether its primary data, if any, is linkage. */
+  /** True if its primary data, if any, is linkage. */
   isLinkage: boolean
 }
 
@@ -32,7 +32,7 @@ export interface SendOptions {
   headers?: Record<string, string>
 }
 
-/** How long an answer may take. */
+/** Milliseconds that an answer may take. */
 const PATIENCE_MS = 30_000
 
 /** Sends requests and keeps every answer. The token and headers go to the one server, and so do all writes. */
@@ -88,7 +88,7 @@ export class Client {
   }
 }
 
-/** What a client has to show to the server. */
+/** Credentials of a client for the server. */
 export const credentialsOf = ({ token, headers }: ClientOptions): Record<string, string> => ({
   ...(token && { authorization: `Bearer ${token}` }),
   ...headers,

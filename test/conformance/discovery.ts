@@ -8,15 +8,15 @@ import type { TargetReader } from './target-reader.ts'
 import { dataOf, relationshipsOf } from './walk.ts'
 
 export interface ApiOptions extends ClientOptions {
-  /** Where the service describes itself; `{url}/openapi.json` unless said otherwise. */
+  /** The URL of the server's own description; `{url}/openapi.json` by default. */
   openapi?: string | undefined
   /** Only these types; where there is no description, the way to know them. */
   types?: string[] | undefined
-  /** What somebody wrote down of the server. */
+  /** A hand-written description of the server. */
   description?: ServerDescription | undefined
 }
 
-/** What a server says of itself, and what is said of it. */
+/** The server's own description and the hand-written one. */
 export async function describe({ openapi, types, description, ...client }: ApiOptions): Promise<Api> {
   const address = openapi ?? description?.openapi
   const api = address === false ? unknownApi : await readOpenApi(client, address)

@@ -6,7 +6,7 @@ export interface NamedException {
   reason: string
 }
 
-/** What this service does otherwise than the standard says, on purpose. */
+/** The deliberate deviations of this service from the standard. */
 export const exceptions: NamedException[] = [
   {
     obligation: 'names.edges',

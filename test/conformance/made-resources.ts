@@ -35,14 +35,14 @@ export class MadeResources {
     for (const [type, before] of this.#before) {
       const now = (await this.#pathsIn(type)).filter((path) => !before.has(path) && !left.includes(path))
       const answered = new Set(this.#server.seen.flatMap((answer) => this.#answeredTo(answer, type)))
-      // What somebody else made in the meantime stays.
+      // Resources of others, created meanwhile, stay.
       const ours = await this.#removeEach(now.filter((path) => answered.has(path)))
       others.push(...ours, ...now.filter((path) => !answered.has(path)))
     }
     return [...left, ...others].map((path) => this.#server.url + path)
   }
 
-  /** What stands in the way of another one goes first: as long as some can be removed, the rest is tried again. */
+  /** Removes resources repeatedly, since one may block the removal of another, until nothing more can be removed. */
   async #removeEach(paths: string[]): Promise<string[]> {
     let left = paths
     for (let before = Number.POSITIVE_INFINITY; left.length > 0 && left.length < before; ) {

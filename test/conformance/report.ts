@@ -8,7 +8,7 @@ const headings: Record<State, string> = {
   failed: 'Failed',
 }
 
-/** How many findings of one obligation are shown. */
+/** The largest number of findings shown for one obligation. */
 const SHOWN = 5
 
 /** The results in words: a line for each obligation, and what was seen where one failed. */

@@ -22,7 +22,7 @@ async function readType(server: TargetReader, type: TargetType, missingId: strin
   if (first) await read(server, server.pathOf(type, first['id']))
 }
 
-/** Where no answer comes there is none to judge; the obligations of reading tell it. */
+/** A missing answer is not judged here; the obligations of reading report it. */
 async function read(server: TargetReader, path: string, query = ''): Promise<void> {
   await server.get(path, query).catch((cause: unknown) => {
     if (!(cause instanceof Failure)) throw cause

@@ -8,7 +8,7 @@ export interface Linked {
   type: TargetType
   relation: Relation
   resource: JsonObject
-  /** Where the relationship and the related resources are read. */
+  /** The URLs of the relationship and of its related resources. */
   self: string
   related: string
 }

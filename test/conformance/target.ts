@@ -9,7 +9,7 @@ import { TargetReader } from './target-reader.ts'
 import { identifierOf } from './walk.ts'
 
 export interface TargetOptions extends ApiOptions {
-  /** Whether resources may be made, changed and removed. */
+  /** True if resources may be created, changed and removed. */
   write?: boolean | undefined
   /** Told what is there in the end and was not before. */
   onLeftBehind?: (urls: string[]) => void
@@ -134,7 +134,7 @@ export class TargetServer extends TargetReader {
   }
 }
 
-/** That one type cannot be made, or that no answer comes, is told by the obligations that need it. */
+/** Ignores failures, as the obligations that need the type or the answer report them. */
 function ifUnmade(cause: unknown): void {
   if (!(cause instanceof NotApplicable || cause instanceof Failure)) throw cause
 }

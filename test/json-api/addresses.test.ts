@@ -68,7 +68,7 @@ describe('addresses and methods', () => {
       })
 
       expect([path, get.status]).toEqual([path, 404])
-      // What cannot be an id stands at an address that has other methods.
+      // An invalid id matches an address with other methods.
       expect([404, 405]).toContain(post.status)
       for (const { headers, text } of [get, post]) {
         expect(headers['content-type']).toBe(mediaType)

@@ -235,13 +235,13 @@ test('a conditional creation is refused with a tag, and accepted with a star', a
   expect((await svc.admin.send('POST', '/ai-providers', body, { 'if-match': '*' })).status).toBe(201)
 })
 
-/** Lets changes of a model gather before it, so that all who can be are at work at once. */
+/** Blocks changes of a model with a row lock, so that all of them run at once. */
 async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: number) => Promise<T>): Promise<T[]> {
   await using holder = await openClient(env.DATABASE_URL)
   await holder.query('begin')
   await holder.query('select from ai_models where id = $1 for update', [model])
   const answers = Promise.all(Array.from({ length: 20 }, (_, index) => change(index)))
-  // Of changes of the catalogue two are at work at a time; the others wait in front of the pool.
+  // Two catalogue changes run at a time; the others wait for a connection.
   await waitForLocks(env.DATABASE_URL, 2)
   await holder.query('commit')
   return answers
@@ -265,7 +265,7 @@ test('of twenty conditional changes by procedures, only one is made', async () =
   const client = createClient({ url: svc.url, token: svc.people.admin.token })
   const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
 
-  // Not the label that it has by now: a change to that would leave the version as it is.
+  // A new value: an unchanged label would leave the row version as it is.
   const answers = await crowd(svc, model.main, (index) =>
     client.aiModels.update.mutate({ id: model.main, label: `Name ${index}`, ifVersion: rowVersion }).then(
       ({ label }) => label,

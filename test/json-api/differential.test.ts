@@ -21,7 +21,7 @@ const tokenOf = ({ people, reading }: JsonApiApp & { reading: string }, caller: 
 /** The service with a catalogue and a token of the administrator that can only read. */
 async function start(settings: Record<string, string> = {}) {
   const svc = await startJsonApi(settings)
-  // As if another replica had checked models and tool servers: two services would not do so at the same moment.
+  // Marks the periodic check of models and tool servers as done, since two services would not run it at the same moment.
   await svc.services.kv.setIfAbsent('catalogue:checked', '1', 3_600_000)
   if (svc.env.ALLOW_EXTERNAL_COMMUNICATION !== false) {
     await addCatalogue(svc)
@@ -71,7 +71,7 @@ const lateness = ({ answers, resource: { type } }: Route) => (answers === 'nothi
 const mutations = routes
   .filter(({ procedure }) => procedure?._def.type === 'mutation')
   .toSorted((a, b) => lateness(a) - lateness(b))
-/** Who can do everything with rows of a type. */
+/** The caller who may do everything with rows of a type. */
 const makerOf = (type: string) => (type.startsWith('room') ? 'ada' : 'admin')
 const nameOf = ({ method, url }: Route) => `${method} ${url}`
 

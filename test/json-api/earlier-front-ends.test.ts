@@ -9,10 +9,10 @@ import { CIPHERTEXT } from '../kit/rooms/messages.ts'
 import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
 const SNAKE = '/api/acme/v1'
-/** Where the pages of the service itself find every member as it is declared. */
+/** Addresses at which the service's own pages find every member in its declared case. */
 const DECLARED = '/req/v1'
 
-/** What JSON:API forbids to be called `type`. */
+/** Replacements of the member `type`, which JSON:API forbids. */
 const typeOf: Record<string, string> = {
   'ai-tools': 'toolType',
   attachments: 'fileType',
@@ -68,7 +68,7 @@ async function upload(svc: RoomsApp, token: string): Promise<string> {
   return data.id
 }
 
-/** Where each type is read: by the administrator where the catalogue is theirs, else by Ada. */
+/** The address at which each type is read, by the administrator for the catalogue and else by Ada. */
 const places: Record<string, { path: string; by?: 'ada' }> = {
   ...Object.fromEntries(Object.keys(shapes).map((type) => [type, { path: `/${type}` }])),
   attachments: { path: '/attachments', by: 'ada' },

@@ -87,7 +87,7 @@ async function attack(
   }
 }
 
-/** Who removes or demotes themselves cannot go on. */
+/** These callers cannot continue after they remove or demote themselves. */
 const isSuicide = ({ people }: JsonApiApp, { method, resource }: Route, ownId: string) =>
   method !== 'GET' && resource.type === 'users' && ownId === String(people.admin.id)
 
@@ -142,10 +142,10 @@ describe('whatever is thrown at any route', () => {
   })
 })
 
-/** What people write themselves: now and then what is thrown at a route is a room. */
+/** Types that people write themselves; some requests at other routes create rooms, too. */
 const own = ['users', 'rooms', 'room-members', 'room-messages', 'attachments', 'user-keychain-values']
 
-/** What only administrators change. */
+/** Types that only administrators change. */
 const stateOf = async ({ rows }: JsonApiApp) =>
   Promise.all(
     resources

@@ -19,7 +19,7 @@ const create = (client: Client, key: string, body: unknown = provider('p'), path
 const headersOf = ({ headers }: { headers: Headers }) =>
   ['location', 'etag', 'content-type'].map((name) => headers.get(name))
 
-/** Of this file alone, which looks at all that is kept there. */
+/** A Redis database of this file alone, which inspects all its keys. */
 const DATABASE = 2
 const redisUrl = inject('redisUrl') && redisDatabaseUrl(DATABASE)
 

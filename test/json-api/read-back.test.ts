@@ -38,7 +38,7 @@ test.for(writable.map((resource) => [resource.type, resource] as const))(
   'sending back %s as it was read is a valid update without effect',
   async ([type, { includes }]) => {
     const { list } = await svc.admin.get(`/${type}`)
-    // Nobody changes the AI user.
+    // The AI user cannot be changed.
     const isAi = ({ id, attributes }: (typeof list)[0]) =>
       type === 'users' ? id === '1' : attributes['role'] === 'assistant'
     const changeable = list.filter((resource) => !isAi(resource))

@@ -40,7 +40,7 @@ async function together(svc: JsonApiApp, calls: readonly (readonly [procedure: s
   return answers.map(({ result, error }) => result?.data ?? error?.data.code)
 }
 
-/** How many statements since the last look read rows of a table for a caller. */
+/** Number of statements since the last call that read rows of a table for a caller. */
 const readsOf = (table: string) => statements.take().filter(({ text }) => text.includes(`from ${table} t `)).length
 
 test('concurrent callers share a statement, and each gets only visible rows', async () => {
@@ -120,7 +120,7 @@ test('who asks in one turn sees what they would see alone, whoever else asks', {
     const atOnce = await Promise.all(asked.map((ask) => ask()))
     expect(atOnce.map(withoutRequest)).toEqual(alone)
   }
-  // Or all would have been told the same.
+  // Otherwise all callers would have got the same.
   expect(new Set(alone).size).toBeGreaterThan(12)
 })
 
@@ -135,7 +135,7 @@ test('concurrent callers share the failure of a statement, and the next succeeds
   expect(await together(svc, calls)).toMatchObject([{ id: model.external }, 'NOT_FOUND'])
 })
 
-/** A procedure that changes the record it was given, as no procedure may. */
+/** A procedure that changes the record it got, which no procedure may do. */
 const spoiling = router({
   models: router({
     spoil: host.input(z.strictObject({ id: resourceId })).query(async ({ ctx, input }) => {

@@ -70,7 +70,7 @@ async function fill({ rows, people }: JsonApiApp, count: number) {
   )
 }
 
-/** How many statements include paths take: `a.b` is one for `a` and one for `b`. */
+/** Number of statements for include paths: `a.b` takes one for `a` and one for `b`. */
 const steps = (include: string) =>
   new Set(include.split(',').flatMap((path) => path.split('.').map((_, at, names) => names.slice(0, at + 1).join('.'))))
     .size - (include === '' ? 1 : 0)
@@ -82,7 +82,7 @@ interface Prepared {
   uses: number
 }
 
-/** What PostgreSQL keeps in each connection of a pool of two: who waits has one for itself. */
+/** Lists the prepared statements of both connections of the pool. */
 async function preparedIn({ rows }: JsonApiApp): Promise<Prepared[]> {
   const look = () =>
     rows<Prepared>(
@@ -126,7 +126,7 @@ test('a related page takes one more statement, for its parent row', async () => 
     ['/ai-models/100/provider', 2],
     ['/ai-models/100/provider?include=models.tools', 4],
     ['/ai-models/100/relationships/provider', 2],
-    // What is on demand takes one statement, however many rows it is of.
+    // An attribute on demand takes one statement for all rows.
     ['/rooms/100/messages?fields[room-messages]=readBy', 3],
     ['/rooms/100/messages?fields[room-messages]=content', 2],
   ] as const) {
@@ -207,7 +207,7 @@ test('a statement has the same text for all callers with the same rights', async
 
 test('the text of a statement never holds a value that somebody sent', { timeout: 120_000 }, async () => {
   await fill(svc, 3)
-  // Long enough that no statement holds it by chance.
+  // A text too long to occur in a statement by chance.
   const number = fc.integer({ min: 100_000_000, max: 999_999_999 }).map(String)
   const hostile = fc
     .tuple(fc.stringMatching(/^[a-z]{12}$/), fc.constantFrom(`' or 1=1 --`, `"; drop table users; --`, '$1', '\\', ''))

@@ -30,7 +30,7 @@ interface UserOptions {
   username?: string
   role?: Role
   abilities?: Ability[]
-  /** Whether they have made their keys, and so are users in the browser, too. */
+  /** True if they have keys, and so are users in the browser, too. */
   keys?: boolean
 }
 

@@ -30,12 +30,12 @@ export function openBrowser(url: string) {
       return cookies.get('svc_session')
     },
     login: (account: string, password = PASSWORD) => send('POST', '/req/login', { body: { account, password } }),
-    /** How far the service says that this browser has come. */
+    /** Returns the connection type: how far this browser's sign-in has come. */
     async standing(): Promise<string> {
       const { body } = await send('GET', '/api/svc/v1/connections/svc')
       return (body as { data: { attributes: { connectionType: string } } }).data.attributes.connectionType
     },
-    /** What a browser makes of it: another one with the same cookies. */
+    /** Returns another browser with the same cookies. */
     copy() {
       const other = openBrowser(url)
       for (const [name, value] of cookies) other.cookies.set(name, value)
@@ -106,7 +106,7 @@ export async function signIn(svc: TestApp, username = 'ada', options = {}) {
 
 const encodeSealed = (text: string) => ['iv', 'tag', text].map((part) => Buffer.from(part).toString('base64')).join('|')
 
-/** What the handshake of a browser sends; for the service its values are any texts. */
+/** The request of a browser's handshake, whose values are any texts for the service. */
 export const buildFirstKeys = (name = 'first') => ({
   publicKey: makePublicKey(name),
   keychain: [

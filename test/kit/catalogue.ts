@@ -3,7 +3,7 @@ import { entities } from '../../entities/index.ts'
 import { resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 
-/** What the entities say of their tables, without a database. */
+/** The metadata of the entities, read without a database. */
 export const metadata = new MikroORM({ clientUrl: 'postgresql://nobody@127.0.0.1/none', entities }).getMetadata()
 
 export const catalogue = createCatalogue(resources, metadata)

@@ -15,19 +15,19 @@ export interface CommandResult {
   stderr: string
 }
 
-/** What somebody at the terminal waits to see, and types then. */
+/** A text that the terminal shows, and the input that follows it. */
 export type TypedInput = readonly [sees: string, types: string | (() => Promise<string>)]
 
 interface RunOptions {
   env: Record<string, string>
   program?: Program
-  /** Without it nobody is at the terminal. */
+  /** No terminal is attached by default. */
   typing?: readonly TypedInput[]
-  /** What is piped in, where nobody is at the terminal. */
+  /** Standard input, where no terminal is attached. */
   piped?: string
 }
 
-/** Runs a command line in this process, with somebody at its keyboard or nobody. */
+/** Runs a command line in this process, with or without a terminal. */
 export async function runCommand(
   argv: string[],
   { env, program = svc, typing, piped }: RunOptions,
@@ -78,7 +78,7 @@ export async function openHost(settings: Record<string, string> = {}) {
     folder,
     run: (argv: string[], options: Omit<RunOptions, 'env'> = {}) => runCommand(argv, { env, ...options }),
     rows: (text: string) => rowsOf(database.url, text),
-    /** The document that a command printed, and nothing else may have been printed. */
+    /** Runs a command that may print nothing but a document, and returns it. */
     json: async (...argv: string[]) => JSON.parse((await runCommand([...argv, '--json'], { env })).stdout),
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]()
@@ -87,7 +87,7 @@ export async function openHost(settings: Record<string, string> = {}) {
   }
 }
 
-/** Nothing listens there: whoever gets this far and connects fails with 1. */
+/** A database address that refuses connections: a command that connects to it exits with 1. */
 export const unreachableHost = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none', DATA_DIR: '/dev/null/none' }
 
 export const adaFlags = ['--username', 'ada', '--email', 'ada@example.org', '--name', 'Ada Example']

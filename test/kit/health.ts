@@ -18,7 +18,7 @@ export const findCheck = ({ checks }: Report, name: string) => checks.find((chec
 /** The names of the checks of a deep check of an installation without extensions. */
 export const deepChecks = ['database', 'cache', 'kvstore', 'storage']
 
-/** What a part of a replica says of itself. */
+/** Returns the message of a part of a replica. */
 export function readReplicaPart({ services }: TestApp, name: 'realtime' | 'changeBus'): string | undefined {
   const parts: Hooks['replica-asked']['parts'] = {}
   services.hooks.emit('replica-asked', { parts })
@@ -28,7 +28,7 @@ export function readReplicaPart({ services }: TestApp, name: 'realtime' | 'chang
 /** The file of the health timer. */
 export const markerPath = (folder: string) => join(folder, 'svc_health_timer_marker.json')
 
-/** What the marker says after a check that failed. */
+/** The marker's content after a failed check. */
 export const failedMarker = JSON.stringify({ failed: true, quickChecks: 0 })
 
 export async function createTemporaryFolder() {

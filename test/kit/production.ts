@@ -2,7 +2,7 @@ import { saltSettings } from '../../routers/identity/salts.ts'
 
 const key = 'q8Zt3vLr0XwYb5Nc7HdJf2KgMs9PaEuT4iVo6'
 
-/** What production insists on beside a database and models, and what lets a test in and out at once. */
+/** Settings that production requires beside a database and models, and that let a test start and stop quickly. */
 export const productionSettings = {
   NODE_ENV: 'production',
   APP_KEY: key,

@@ -16,12 +16,12 @@ export interface CommandLine {
   text: string
 }
 
-/** What somebody can type of a README: the lines of its blocks for a shell, and what its sentences quote. */
+/** Commands in a README: the lines of its shell blocks. */
 export const blockCommands: readonly CommandLine[] = readmes.flatMap((file) =>
   extractBlocks(file).flatMap((block) => extractCommands(block).map((text) => ({ file, text }))),
 )
 
-/** In sentences a command may stand by its words alone, with what follows in capitals. */
+/** Commands in the text of a README, which may lack arguments or have placeholders in capitals. */
 export const quotedCommands: readonly CommandLine[] = readmes.flatMap((file) =>
   [
     ...readText(file)
@@ -69,7 +69,7 @@ function isComplete(command: string): boolean {
   return !command.endsWith('\\') && quotes % 2 === 0
 }
 
-/** What cannot be run as it is printed, or is run elsewhere, and why. */
+/** Commands that cannot run as printed, or that another test runs, each with the reason. */
 const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npm install && npm (start|test)$/, '.ci/newcomer types both lines in a fresh folder'],
   [/^docker (compose (build|up)|buildx)\b/, 'there is no Docker here: test/process/deployment starts what they start'],

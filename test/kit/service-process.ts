@@ -67,7 +67,7 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
       return url || Promise.reject(new Error(`The service did not start.\n${said.out}${said.err}`))
     },
     kill: (signal: NodeJS.Signals) => child.kill(signal),
-    /** As a terminal does it: everything that was started from it hears it. */
+    /** Signals the whole process group, like a terminal. */
     signalAll: (signal: NodeJS.Signals) => process.kill(-(child.pid ?? 0), signal),
     stop: async () => {
       child.kill('SIGTERM')

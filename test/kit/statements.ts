@@ -44,6 +44,6 @@ const periodic = [
 /** Replicas ask now and then for jobs, and for the size of their indexes: in a schema that no request reads, or by its name. */
 const JOBS = 'svc_jobs'
 
-/** Whether a statement was sent for a request, and not by a service of its own accord. */
+/** Returns true for a statement of a request, and false for one of the service itself. */
 export const isRequestStatement = ({ name = '', text }: Pick<SentStatement, 'name' | 'text'>) =>
   !periodic.includes(name) && !text.includes(JOBS)

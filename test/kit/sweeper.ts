@@ -49,7 +49,7 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** What is gone or not ours to read is empty. */
+/** Returns an empty text for a file that is gone or not readable. */
 function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
@@ -66,7 +66,7 @@ function readEntries(folder: string): string[] {
   }
 }
 
-// What a terminal sends to a run that it ends is not for whoever cleans up after it.
+// The sweeper outlives the signals that a terminal sends to the run.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 // The pipe closes when the run ends, however it ends.

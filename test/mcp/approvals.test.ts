@@ -50,7 +50,7 @@ const proofOf = (by: By | undefined) =>
 const answer = async (by: By | undefined, body: object) =>
   (await svc.send('POST', '/trpc/ai.approve', { ...proofOf(by), body })).status
 
-/** Asks, and does something at the question whether the tool may be called; the names of the events. */
+/** Sends a question and runs a function when approval is requested; returns the names of the events. */
 async function asked(
   atQuestion: (question: { id: string }) => unknown,
   signal = new AbortController().signal,
@@ -67,7 +67,7 @@ async function asked(
   return [...new Set(events)]
 }
 
-/** Whether somebody is asked in a conversation, where they answer so. */
+/** Returns whether a question in a conversation asks for approval, and answers it. */
 async function isAsked(by: By, conversation: string | undefined, given: object = { allow: false }) {
   const atQuestion = ({ id }: { id: string }) => answer(by, { id, ...given })
   if (typeof by === 'object') return isAskedInBrowser(by, conversation, atQuestion)

@@ -45,7 +45,7 @@ beforeEach(async () => {
   upstream.requests.length = 0
 })
 
-/** What the model is told of its call. */
+/** Returns the tool result that the model got. */
 async function toldOf(input = '{"text":"hi"}') {
   upstream.behave = callsTool('foe_echo', input)
   const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })

@@ -87,7 +87,7 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 const ask = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })
-/** What the model was told of the tools that it called. */
+/** The tool results that the model got. */
 const told = () => upstream.requests.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
 
 const isGone = (pid: number) => {

@@ -24,7 +24,7 @@ beforeEach(() => {
 const proof = (name: string) => `${Buffer.alloc(3000, name).toString('base64')}+/==`
 const call = (text: string) => ({ functionCall: { name: 'mail_echo', args: { text } } })
 
-/** As Gemini does: of several calls in one round only the first has a proof. It says a word after the second round. */
+/** Behaves like Gemini: only the first of several calls in one round has a signature. Answers with text after the second round. */
 const calls: Behaviour = ({ path, body }, response) => {
   const said = (body['contents'] as { parts: object[] }[]).flatMap(({ parts }) => parts)
   const rounds = [
@@ -39,7 +39,7 @@ const calls: Behaviour = ({ path, body }, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(answer)}\n\n`)
 }
 
-/** The calls that the provider gets back, with their proofs. */
+/** The calls that the provider gets back, with their signatures. */
 function sentBack() {
   const contents = (mail.upstream.requests.at(-1)?.body['contents'] ?? []) as { parts: Record<string, unknown>[] }[]
   const sent = contents.flatMap(({ parts }) => parts).filter((part) => part['functionCall'])

@@ -53,7 +53,7 @@ async function newInstallation(settings: Record<string, string> = {}) {
   return {
     env,
     restore: (copy: string) => command(env, 'restore', copy),
-    /** Tells if there is nothing at all in it. */
+    /** Returns whether the installation is empty. */
     async isUntouched() {
       const [{ tables } = { tables: 0 }] = await rowsOf<{ tables: number }>(
         database.url,
@@ -76,7 +76,7 @@ test('a restored installation has all data, and clients read it again from the s
   const { one: file } = await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   await mkdir(join(svc.folder, 'announcements/rules'), { recursive: true })
   await writeFile(join(svc.folder, 'announcements/rules/en_US.md'), 'Be kind.')
-  // Somebody has asked for a copy of their data, which no backup has.
+  // A person has requested an export, which no backup contains.
   await svc.services.exportFiles.write(Readable.from([PNG]))
   const before = await svc.host.audit.verify({ anchors: [] })
 
@@ -110,7 +110,7 @@ describeWith('chromium')('the drill', () => {
       await chat.ask('What is a canary?')
       await chat.answered()
       await chat.messages().filter({ hasText: 'You wrote' }).waitFor()
-      // What is shown is stored a moment later.
+      // The page shows a message a moment before it is stored.
       const stored = 'select count(*)::int as messages from conversation_messages where is_complete'
       await expect.poll(() => lost.rows(stored)).toEqual([{ messages: 2 }])
     }
@@ -150,7 +150,7 @@ test('a restore that breaks off leaves no file behind, and succeeds the next tim
   await upload(svc, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   const copy = await backedUp('repeated')
   await using fresh = await newInstallation()
-  // A service that nobody used leaves the schema.
+  // An unused service still created the schema.
   await (await startApp(fresh.env)).stop()
   await rowsOf(
     fresh.env.DATABASE_URL,
@@ -257,7 +257,7 @@ test('a damaged backup, or one under other keys, is refused before any write', a
 })
 
 let made: Promise<string> | undefined
-/** A backup that nobody changes. */
+/** An unchanged backup. */
 const whole = () => {
   made ??= backedUp('kept')
   return made

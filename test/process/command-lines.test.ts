@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 
 const PASSWORD = 'correct horse battery'
-/** What the commands ask at a terminal, and what is typed then. */
+/** The prompts of the commands at a terminal, and the input for each. */
 const typing = [
   [/[Pp]assword; none|New password|The same again/g, `${PASSWORD}\r`],
   [/everything they own\?/g, 'y'],
@@ -77,7 +77,7 @@ async function type(command: string) {
   return { exitCode, said }
 }
 
-/** What is there where somebody types the line: the person, seven tokens, an announcement that is written. */
+/** The data that the command lines expect: a person, seven tokens and an announcement with a text. */
 async function prepare(command: string): Promise<void> {
   const people = await svc.rows<{ id: number }>(`select id from users where username = 'ada'`)
   if (people.length === 0 && /svc -- (?!add-user).*--username ada\b/.test(command))
@@ -92,7 +92,7 @@ async function prepare(command: string): Promise<void> {
   }
 }
 
-/** With the address, the token and the ids of this service for those that stand in their place. */
+/** Replaces the example address, token and ids by those of this service. */
 const placed = (text: string) => text.replace('http://127.0.0.1:3000', svc.url).replace('svc_1_…', env['TOKEN'] ?? '')
 
 // Requests first: one of the commands publishes what must be accepted before anything else is sent.

@@ -45,7 +45,7 @@ const curl = async (url: string, headers: Record<string, string>, ...more: strin
   return Number(stdout)
 }
 
-/** As programs do that read nothing before they have sent everything. */
+/** Sends the whole body before it reads, like simple clients. */
 async function patient(url: string, headers: Record<string, string>, version: string): Promise<number> {
   const { hostname, port, pathname } = new URL(url)
   const socket = connect(Number(port), hostname)

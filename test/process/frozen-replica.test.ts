@@ -66,7 +66,7 @@ const messageTo = (room: string, token: string) =>
 type Request = ReturnType<typeof request>
 
 interface Scene {
-  /** What the process that freezes waits for, and then has. */
+  /** The lock that the frozen process waits for and then holds. */
   lock: readonly [text: string, values: readonly unknown[]]
   frozen: Request
   other: Request
@@ -211,7 +211,7 @@ test('a replica that freezes with a row lock does not block the other', async ()
     replica.kill('SIGKILL')
     return void (await answer.catch(() => {}))
   }
-  // It ends connections that are silent for half a minute.
+  // PostgreSQL ends connections that are silent for half a minute.
   expect((await answer).status).toBe(503)
   expect((await messageTo(id, admin.token)(url)).status).toBe(201)
 })

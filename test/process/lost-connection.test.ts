@@ -21,7 +21,7 @@ afterEach(() => {
 
 type Headers = Record<string, string>
 
-/** Makes the calls differ, where what they write must be unique. */
+/** A counter that makes unique values in the calls. */
 let counter = 0
 
 /**
@@ -44,7 +44,7 @@ async function cutEverywhere(makeCall: (n: number) => Call, headersOf: Headers |
       expect(`${describeCall(call)}: ${answer.status} ${answer.text}`).toMatch(/^\S+ \S+: 20[01]/)
       return cutAt - 1
     }
-    // Where the connection is lost behind the last answer of the database, the call does not notice.
+    // A connection lost after the last response of the database does not fail the call.
     if (answer.status >= 300)
       expect([describeCall(call), readProblem(call, answer)]).toEqual([describeCall(call), 'unavailable'])
   }

@@ -5,7 +5,7 @@ import { base, clientOf, type JsonApiApp, mediaType, startJsonApi } from '../kit
 import { countWaiting, holdLock } from '../kit/locks.ts'
 import { createPerson, createRoom, type RoomPerson, sendRoomMessage } from '../kit/rooms/messages.ts'
 
-/** As many requests of one person wait as may at a time. */
+/** The largest number of waiting requests of one person. */
 const MAX_WAITING = 500
 
 let svc: JsonApiApp

@@ -314,7 +314,7 @@ describeWith(
 
 const isRefused = (status: string) => expect.objectContaining({ errors: [expect.objectContaining({ status })] })
 
-/** What front ends of earlier versions call beside JSON:API. */
+/** The requests of earlier front ends beside JSON:API. */
 const olderRoutes = [
   ...['GET /req/conv', 'GET /req/conv/*', 'POST /req/conv/createChat', 'POST /req/conv/updateInfo/*'],
   ...['DELETE /req/conv/removeConv/*', 'POST /req/conv/sendMessage/*', 'POST /req/conv/updateMessage/*'],

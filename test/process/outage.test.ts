@@ -34,7 +34,7 @@ async function everyCall(): Promise<Call[]> {
     path,
     ...(method !== 'GET' && { body: {} }),
   }))
-  // What ends the session comes last.
+  // The requests that end the session come last.
   return calls.sort((a, b) => Number(endsSession(a)) - Number(endsSession(b)))
 }
 

@@ -29,7 +29,7 @@ async function fillUsage({ rows }: TestApp) {
   await rows('analyze usage_records')
 }
 
-/** How often the table was read from one end to the other, and how often an index of it was walked, up to now. */
+/** Number of sequential scans of the table and of scans of an index so far. */
 async function scansOf({ rows }: TestApp) {
   const [scans] = await rows<{ whole: number; index: number }>(
     `select seq_scan::int as whole, idx_scan::int as index from pg_stat_user_tables where relname = 'usage_records'`,
@@ -50,7 +50,7 @@ describe('a statement over a table that grows without bound', () => {
 
   test('a statement over a growing table is planned with its values every time', async () => {
     for (let round = 0; round < 12; round++) await svc.host.usage.report(ALL)
-    // A connection that has nothing to do says after ten seconds what it has done.
+    // An idle connection reports its statistics after ten seconds.
     const patient = { timeout: 60_000, interval: 500 }
     await expect.poll(async () => (await scansOf(svc)).whole, patient).toBeGreaterThanOrEqual(12)
     const before = await scansOf(svc)
@@ -97,7 +97,7 @@ describe('a statement over a table that grows without bound', () => {
     const { statement, values } = createCatalogue([records], metadata).statementsOf(type).page(shape)
     const given = values({ limit: 50, offset: 0 })
     const run = () => svc.services.sql(statement, given)
-    // In both connections.
+    // Both connections of the pool run it.
     for (let round = 0; round < 12; round++)
       for (const rows of await Promise.all([run(), run()])) expect(rows).toHaveLength(50)
 
@@ -155,7 +155,7 @@ test('a page of 1,000 models scans the list once, and formats its own rows', asy
   const plan = lines.join('\n')
   expect(plan.match(/Scan on ai_models /g)).toHaveLength(1)
   expect(plan).toMatch(/Index Scan using ai_models_pkey on ai_models t \(actual rows=1(?:\.00)? loops=20\)/)
-  // What is written of a model stands below the plans of the statement's own parts.
+  // The output of a model is formatted below the plan nodes of the statement's own parts.
   const loops = lines
     .slice(lines.findIndex((line) => line.includes('SubPlan')))
     .map((line) => /loops=(\d+)/.exec(line)?.[1])

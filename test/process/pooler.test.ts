@@ -102,7 +102,7 @@ describeWith('pgbouncer')('a start through a pooler', () => {
     await using database = await cloneDatabase()
     await using pooler = await startPgbouncer(database.url, CONNECT_QUERY)
     await expect(startApp({ ...limits, DATABASE_URL: pooler.url })).rejects.toThrow(/DATABASE_DIRECT_URL/)
-    // Nobody but this test is left there.
+    // No other connection is left in that database.
     await using client = await openClient(database.url)
     const others = `select count(*)::int as count from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and application_name = 'svc'`
     await expect.poll(async () => (await client.query(others)).rows).toEqual([{ count: 0 }])

@@ -7,7 +7,7 @@ import { createWebReader } from '../../server/net/web-reader.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { redirectsTo, sendsPage, startSite } from '../kit/net/site.ts'
 
-/** Where names of these tests lead, by question: the last answer is given again. */
+/** Answers of the DNS for each name, by query; the last answer repeats. */
 const names: Record<string, string[][]> = {
   'site.test': [['127.0.0.2']],
   'site.test.': [['127.0.0.2']],

@@ -44,7 +44,7 @@ describe('README.md', () => {
 })
 
 describe('the guides', () => {
-  /** Floors, and their rooms of more than ten files; what generates migrations says how they are made. */
+  /** Top folders, and their subfolders of more than ten files; the generator's configuration says how migrations are made. */
   const rooms = () =>
     floors
       .flatMap((floor) => [floor, ...(floor === 'test' ? [] : largeFoldersOf(floor))])
@@ -110,7 +110,7 @@ describe('the guides', () => {
     expect(wrong.filter(({ why }) => why)).toEqual([])
   })
 
-  /** What is wrong with a line of `svc`, whoever starts it, before it is run. */
+  /** Returns the error in a `svc` command line before it runs. */
   async function whyWrong(text: string): Promise<string | undefined> {
     if (/^svc-console$|^curl …/.test(text)) return undefined
     const [, quoted] = /^(?:eval "\$\()?(?:npm run (?:--silent )?)?svc(?: --)? ?(.*?)(?:\)")?$/.exec(text) ?? []

@@ -57,7 +57,7 @@ describe('the first start', () => {
     expect(await second.stop()).toBe(0)
     const loaded = (await readFile(packages, 'utf8')).split('\n')
     expect(loaded).toEqual(expect.arrayContaining(['fastify', '@mikro-orm/core', 'zod', 'node:path']))
-    // Of login sources, stores, collectors, tool servers, providers, pictures, files, link previews and texts.
+    // Packages of login sources, stores, collectors, tool servers, providers, pictures, files, link previews and texts.
     const unused = [
       'ldapts',
       'openid-client',
@@ -78,7 +78,7 @@ describe('the first start', () => {
       'markdown-it',
       'ajv',
     ]
-    // Whoever imports it, rather than requires it, loads all of Node's `fetch`.
+    // An import of it, unlike a require, loads Node's whole `fetch`.
     const heavy = ['node:http', 'node:https']
     expect(loaded.filter((name) => [...unused, ...untilUsed, ...heavy].includes(name))).toEqual([])
   })

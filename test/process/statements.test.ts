@@ -39,7 +39,7 @@ async function exportedStatements() {
 
 interface DeclaredRow {
   members: Set<string>
-  /** Those that only some statements of the type select. */
+  /** Columns that only some statements of the type select. */
   optional: Set<string>
 }
 
@@ -65,7 +65,7 @@ function describeRow(row: ts.Type): DeclaredRow {
   return { members: new Set(members.map(({ name }) => name)), optional: new Set(optional.map(({ name }) => name)) }
 }
 
-/** Undefined of what is no statement, and of one that is declared to select nothing. */
+/** Returns undefined for a value that is no statement, and for a statement without a row type. */
 function rowOf(checker: ts.TypeChecker, type: ts.Type): ts.Type | undefined {
   const row = type.getProperty('text') && type.getProperty('row')
   const selected = row && checker.getNonNullableType(checker.getTypeOfSymbol(row))
@@ -100,7 +100,7 @@ function columnsOf(text: string): Promise<Set<string>> {
   return new Promise((resolve, reject) => client.query(new Description(text, resolve, reject)))
 }
 
-/** What the driver sends in place of a query: the text to be parsed, and the question what it selects. */
+/** Parse and Describe messages in place of the query. */
 class Description {
   readonly name = ''
   readonly #text: string

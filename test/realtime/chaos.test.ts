@@ -61,7 +61,7 @@ interface WorldRoom {
   slug: string
 }
 
-/** What goes wrong, in turn. */
+/** The failures to cause, in turn. */
 const faults: ((world: World, round: number) => Promise<void>)[] = [
   async ({ network }) => network.cut(0.5),
   async ({ network }) => network.hang(0.3),

@@ -12,7 +12,7 @@ const libraries = ['pusher-js/dist/web/pusher.js', 'laravel-echo/iife'].map((pat
   readFileSync(resolve(path), 'utf8'),
 )
 
-/** What a front end of others runs in its page, as it is written: it names nothing outside of itself. */
+/** Code of another front end, run in its page. It references nothing outside itself. */
 async function followRoom(slug: string): Promise<void> {
   const global = globalThis as unknown as Record<string, never> & {
     heard: unknown[]

@@ -19,7 +19,7 @@ describe.skipIf(!inject('redisUrl'))('a replica that was killed', () => {
     const bus = await createChangeBus({ url }, log)
     const { kv, close } = await createKeyValue({ url })
 
-    // What it has told and written before it died: its sign of life holds for a moment.
+    // State that a replica wrote before it died; its heartbeat still counts for a moment.
     const replica = crypto.randomUUID()
     await kv.set(`presence:${name}:${replica}`, JSON.stringify([['77', { name: 'Ghost', username: 'ghost' }]]), 60_000)
     const stats = { connections: 1, people: 1, channels: 1, subscriptions: 0, behind: 0, lagMs: 0 }

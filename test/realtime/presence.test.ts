@@ -12,7 +12,7 @@ import { joinRoom } from '../kit/rooms/rooms.ts'
 
 let pair: Pair
 beforeAll(async () => {
-  // All replicas of it are counted.
+  // The counts include all replicas.
   pair = await startPair({}, 8)
 })
 afterAll(() => pair[Symbol.asyncDispose]())
@@ -64,7 +64,7 @@ describe('who is here', () => {
     const second = members((await here.subscribe(name)).data)
     await there.subscribe(name)
     await beside.subscribe(name)
-    // Whoever is told of her knows who is there beside her.
+    // An event about her arrives after the list of present people.
     await first.until('pusher:member_added', 2)
     await expect.poll(() => there.pusher.channel(name)).toMatchObject({ members: { count: 3 } })
     here.pusher.unsubscribe(name)
@@ -114,7 +114,7 @@ describe('who is here', () => {
 
     here.pusher.disconnect()
     await expect.poll(() => readReplicaPart(svc, 'realtime')).toMatch(/^0 connections/)
-    // Where a later list of another channel is written, so is this one, unless it waits for the one before it.
+    // A list is written no earlier than an earlier list of another channel, unless it waits for its predecessor.
     const other = `presence-Rooms.${(await createChannel(svc)).slug}`
     using elsewhere = openPusher(urls[0] ?? '', { token: ada.token })
     await elsewhere.subscribe(other)
@@ -161,7 +161,7 @@ describe('who is here', () => {
 describe.skipIf(!inject('redisUrl'))('svc realtime', () => {
   test('shows what is open at each replica', async () => {
     const { svc } = pair
-    // Those of the tests before are closed on their own.
+    // Connections of earlier tests close on their own.
     await expect.poll(() => readReplicaPart(svc, 'realtime')).toMatch(/^0 connections.* to 0 channels/)
     const room = await createChannel(svc)
     using client = openPusher(svc.url, { token: svc.people.ada.token })

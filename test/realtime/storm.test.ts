@@ -42,7 +42,7 @@ test('where everybody subscribes to all their rooms, a few statements per person
   const asked = statements.take()
   const others = asked.filter(({ name }) => name !== 'find-token-owners')
   expect(asked.length - others.length).toBeLessThan(PEOPLE * ROOMS)
-  // It also looks for what has ended, and for what nobody told, more than twice a second.
+  // The service also checks for expired rows and missed notices more than twice a second.
   const seconds = (performance.now() - begun) / 1000
   expect(others.length).toBeLessThan(4 * PEOPLE + 3 * seconds)
   expect((await authorize(svc.url, people[0]?.token ?? '', '1.1', 'private-Rooms.room-21')).status).toBe(404)
@@ -113,7 +113,7 @@ test('a full process refuses more connections so that they come back', async () 
 })
 
 test('a silent connection is pinged, and one that does not answer is closed', async () => {
-  // Whoever answers is also late now and then.
+  // The answering side is also slow at times.
   await using svc = await startApp({ REVERB_APP_PING_INTERVAL: '2s' })
   using alive = await openSocket(svc.url)
   using dead = await openSocket(svc.url, { options: { autoPong: false } })

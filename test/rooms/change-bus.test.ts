@@ -104,7 +104,7 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
 
     await expect.poll(() => seqsIn(other, stream).length).toBe(200)
     expect(seqsIn(other, stream)).toEqual(Array.from({ length: 200 }, (_, n) => n + 1))
-    // What the other says afterwards comes after all that would come back to who said it.
+    // A later message of the other bus arrives after any echo would have.
     await untilConnected(other.bus, one)
     expect(seqsIn(one, stream)).toEqual(Array.from({ length: 200 }, (_, n) => n + 1))
   })

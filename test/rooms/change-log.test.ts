@@ -25,7 +25,7 @@ const logOf = (stream: Stream) =>
     [stream],
   )
 
-/** What the bus carries while the work is done. */
+/** Returns the messages of the bus during the work. */
 async function publishedBy(work: () => Promise<unknown>): Promise<LoggedChange[]> {
   const heard: LoggedChange[] = []
   const stop = svc.services.changeBus.subscribe({

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../facades/client/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
-/** What a browser sends; for the service it is any ciphertext. */
+/** The content that a browser sends, opaque ciphertext for the service. */
 const content = 'aXY=|dGFn|dGV4dA=='
 
 let svc: TestApp

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => shared[Symbol.asyncDispose]())
 
-/** Who is invited to a room. */
+/** Lists the people invited to a room. */
 const invitedTo = (svc: RoomsApp, ...rooms: string[]) =>
   svc.rows(
     `select user_id as person, room_id::text as room from room_members where state = 'invited' and room_id = any($1)`,
@@ -178,7 +178,7 @@ describe('an invitation for keys that its person has no more', () => {
       { stream: `room:${room}`, subject: one.id },
       { stream: `user:${cyd.id}`, subject: one.id },
     ])
-    // Nobody has the key of a room to which they are invited.
+    // Invited people do not have the key of the room yet.
     const asking = 'select from rooms where rekey_required_since is not null and id = any($1)'
     expect(await svc.rows(asking, [[room, second]])).toEqual([])
     expect((await accept(svc.cyd, byLink.one.id)).status).toBe(200)

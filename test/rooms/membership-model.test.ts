@@ -22,7 +22,7 @@ const action: fc.Arbitrary<Action> = fc.record({
   role,
 })
 
-/** Whoever administers a room no longer takes back whom they have invited, even where they are named again at once. */
+/** A member who loses the administrator role can no longer withdraw their invitations, even after a new appointment. */
 const demotion: Action[] = [
   { kind: 'invite', by: 'ada', who: 'bob', role: 'admin' },
   { kind: 'accept', by: 'bob', who: 'bob', role: 'viewer' },
@@ -62,7 +62,7 @@ class RoomModel {
     return 200
   }
 
-  /** By the invited person, too, who thereby declines. */
+  /** The invited person may do it, too, which declines the invitation. */
   withdraw({ by, who }: Action): number {
     if (!this.invitations.has(who) || (by !== who && this.members.get(by) !== 'admin')) return 404
     this.invitations.delete(who)
@@ -119,7 +119,7 @@ class RoomModel {
 class RoomInService {
   readonly #svc: RoomsApp
   readonly #room: string
-  /** The last ids that were there, so that one is asked for what is gone, too. */
+  /** The last known ids, so that deleted rows are requested, too. */
   readonly #ids = new Map<string, string>()
 
   constructor(svc: RoomsApp, room: string) {
@@ -149,7 +149,7 @@ class RoomInService {
     )
     for (const { id, username, state } of rows) {
       const key = `${username} ${state === 'invited' ? state : 'member'}`
-      // Who comes back has the membership that they had.
+      // A returning person has their former membership.
       if (state !== 'invited') expect(this.#ids.get(key) ?? id).toBe(id)
       this.#ids.set(key, id)
     }
@@ -158,7 +158,7 @@ class RoomInService {
       .sort()
   }
 
-  /** What each person sees of it: whether it is there, and their role. */
+  /** The room as each person sees it: its existence and their role. */
   async seenBy(): Promise<Record<Name, unknown>> {
     const seen = names.map(async (name) => {
       const { status, one } = await this.#svc[name].get(`/rooms/${this.#room}`)

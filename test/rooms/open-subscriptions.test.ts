@@ -40,7 +40,7 @@ test('idle subscriptions hold no connection to the database', async () => {
       `select query from pg_stat_activity
         where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`,
     )
-  // What the service does now and then holds one for a moment.
+  // A periodic task of the service briefly takes a connection.
   await expect.poll(held).toEqual([])
   await write(svc, person.id, 1)
   await Promise.all(open.map((following) => following.untilSeq(1)))

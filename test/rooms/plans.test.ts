@@ -36,7 +36,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** How many rows of a table are gone over by parts of a plan. */
+/** Number of rows of a table that the nodes of a plan read. */
 const goneOver = (plan: PlanNode | undefined, table: string) =>
   nodesOf(plan)
     .filter((node) => node['Relation Name'] === table)
@@ -53,7 +53,7 @@ async function explained(text: string, values: unknown[]): Promise<PlanNode | un
   return answer?.['QUERY PLAN'][0]?.Plan
 }
 
-/** How many rows of a table PostgreSQL looks at for a page of a type. */
+/** Number of rows of a table that PostgreSQL reads for a page of a type. */
 async function lookedAt(
   type: string,
   table: string,
@@ -132,7 +132,7 @@ test('the disclosures of a room are maintained without scanning other rooms', as
     goneOver(await explained(text, values), 'room_disclosures')
 
   const { id } = svc.people.ada
-  // The room's own, each found in the index and then deleted or not.
+  // The rows of the room alone, each found in the index and then deleted or not.
   expect(await looked(beginDisclosure.text, room?.id, id, 'p', 'm', '[]', 1000, 1000)).toBeLessThan(2500)
   expect(await looked(listDisclosures.text, room?.id, id, 2_147_483_647, 51)).toBeLessThan(60)
   expect(await looked(endLostDisclosures.text)).toBeLessThan(10)
@@ -158,7 +158,7 @@ test('keys of a room and expired invitations are deleted without scanning other 
   const keys = await explained(deleteKeychainsOfRoom.text, [room?.id])
   const invitations = await explained(deleteAllExpiredInvitations.text, [500])
 
-  // What the members have, of all rooms at most: 10 each, of 50,000 in all.
+  // At most the rows of the members in all rooms: 10 each, of 50,000 in all.
   expect(goneOver(keys, 'user_keychain_values')).toBeLessThanOrEqual(10 * Number(room?.members))
   expect(goneOver(invitations, 'room_members')).toBeLessThan(100)
   expect(await svc.rows(`select from room_members where state = 'invited'`)).toEqual([])

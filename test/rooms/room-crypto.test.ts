@@ -31,7 +31,7 @@ interface Vectors {
   sealedRoomKey: string
 }
 
-/** Names nothing outside of itself: it is sent to the browser. */
+/** Runs in the browser, so it references nothing outside itself. */
 async function openVectors(browser: typeof web, { roomKey, salts, invitation, sealedRoomKey }: Vectors) {
   const slug = 'my-room-AbC123'
   const key = await browser.passkeyKey('Datakey_123', salts)
@@ -76,7 +76,7 @@ describeWith('chromium')('in Chromium', () => {
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')
 
-    // As text: the test runner has made other code of an import that is written here.
+    // The function is text, as the test runner rewrites a dynamic import in code.
     const script = `import('/assets/crypto.js').then((web) => (${playRoomScenario})(web, ${JSON.stringify(given)}))`
     expect(await chromium.page.evaluate(script)).toEqual(expected(given))
   })
@@ -95,7 +95,7 @@ describeWith('chromium')('in Chromium', () => {
   })
 })
 
-/** Of a room that shares its earlier keys, as the service names them. */
+/** The next key of a room with shared earlier keys, as the service describes it. */
 const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecipients => ({
   ...{ keyEpoch: 1, version: 'v', recipients: given, sharesEarlierKeys: true, role: 'admin' },
   ...{ roomDescription: null, systemPrompt: null },

@@ -92,7 +92,7 @@ test('a room is deleted while one of its members marks it as read', async () => 
   const svc = await withOwnPeople(shared, 'ada', 'dan')
   const { dan } = svc.people
   const outcomes: number[][] = []
-  // Which of the two goes on first is chance.
+  // Either of the two may continue first.
   for (let tries = 0; tries < 8; tries++) {
     const room = await makeRoom(svc.ada)
     await joinRoom(svc, room, 'dan', 'editor')
@@ -137,7 +137,7 @@ test('a room can be deleted while a member renews their keys', async () => {
 
 test('a change that the database ends because of a deadlock may be tried again', async () => {
   await using database = await cloneDatabase()
-  // The service looks for a deadlock long after there is one, and the other side never does.
+  // The deadlock check of the service comes late, and that of the other side never.
   await runAdminStatement(`alter database ${database.name} set deadlock_timeout = '8s'`)
   await using svc = await startRooms({ DATABASE_URL: database.url })
   const room = await makeRoom(svc.ada)

@@ -18,7 +18,7 @@ async function startReplicas() {
   return { one, other, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-/** What the bus of a replica tells of a room behind a number: what was told before may still be on its way. */
+/** Returns the bus messages of a room after a number; earlier ones may still arrive. */
 function listen({ services }: TestApp, room: string, behind: number): LoggedChange[] {
   const heard: LoggedChange[] = []
   services.changeBus.subscribe({

@@ -73,7 +73,7 @@ const found = async (asked: Promise<{ status: number; list: { id: string }[] }>,
 
 const CONTENT = 'aXY=|dGFn|Y2lwaGVy'
 
-/** What is asked, as the status that it is answered with; 404 also where it is missing among what is answered. */
+/** Actions by name, each with its status; 404 also where the object is missing in a list. */
 const asks: Record<string, (place: Place) => Promise<number>> = {
   'read the room': async ({ client, room }) => (await client.get(`/rooms/${room}`)).status,
   'find the room in the list': ({ client, room }) => found(client.get('/rooms?page[size]=200&sort=-id'), room),
@@ -129,7 +129,7 @@ const asks: Record<string, (place: Place) => Promise<number>> = {
     (await client.post(`/rooms/${room}/actions/mark-read`, { upTo: ids['message'] })).status,
 }
 
-/** Of an invitation that nobody has. */
+/** A proof that belongs to no invitation. */
 const missing = async (client: Client, path: string) => (await client.get(`${path}/invitation-999999`)).status
 
 let svc: RoomsApp

@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** What an administrator reads of the log. */
+/** Reads the log as an administrator. */
 async function listed(filters: object): Promise<Entry[]> {
   const input = encodeURIComponent(JSON.stringify(filters))
   const { token } = svc.people.admin
@@ -244,7 +244,7 @@ test('old entries go by the setting, and the chain begins anew behind them', asy
   ])
 })
 
-/** What somebody does who has the database. */
+/** Manipulations by somebody with access to the database. */
 const tampering: [string, string, string][] = [
   ['a changed entry', `update audit_entries set actor = 'user:9' where seq = 2`, 'was changed'],
   ['a changed origin', `update audit_entries set origin = '{}' where seq = 2`, 'says another origin than it did'],

@@ -123,7 +123,7 @@ describe('an extension of the operator', () => {
   })
 })
 
-/** What a model that may call all tools of the example was asked by one person. */
+/** Sends one person's questions to a model that may call all tools of the example. */
 async function prepare(behave: Behaviour, model = 'mock-1') {
   upstream.behave = behave
   upstream.requests.length = 0
@@ -131,7 +131,7 @@ async function prepare(behave: Behaviour, model = 'mock-1') {
   return {
     ask: (headers: Record<string, string> = {}) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', model) }),
-    /** What the provider was told that the tool gave. */
+    /** The tool result that the provider got. */
     told: () =>
       upstream.requests.at(-1)?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? content : [])) ?? [],
     async records() {

@@ -87,7 +87,7 @@ test('the health marker stays in memory where the folder is not writable', async
   expect(await timer.deepIsDue()).toBe(true)
 })
 
-/** How often the marker could not be read as a whole. */
+/** Returns how often the marker could not be parsed. */
 async function readUntil(signal: AbortSignal, file: string): Promise<number> {
   let broken = 0
   while (!signal.aborted) {

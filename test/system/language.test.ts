@@ -28,11 +28,11 @@ async function languageOf(browser: TestBrowser, { query = '', headers = {} }: Wi
 
 type Locale = 'de_DE' | 'en_US'
 
-/** What a request says of its language, from the strongest word to the weakest. */
+/** The sources of a request's language, from the highest priority to the lowest. */
 const sources = ['header', 'query lang', 'query locale', 'session', 'cookie', 'preference'] as const
 type Words = Partial<Record<(typeof sources)[number], string>>
 
-/** Asks with all the words; in the session stands only what was put there. */
+/** Sends a request with all language sources; the session has a language only where it was set. */
 async function answered(browser: TestBrowser, words: Words) {
   if (words.session) await change(browser, words.session)
   browser.cookies.delete('locale')

@@ -179,7 +179,7 @@ describe('the files for operators', () => {
       labels: [...labels.matchAll(/(\w+)\s*(?:=|!=|=~|!~)\s*"/g)].map(([, label]) => label),
     }))
 
-  /** What a service gives, with the labels of each. */
+  /** The metrics of a service, with the labels of each. */
   async function given() {
     const metrics = createMetrics()
     const tokens = { inputTokens: 1, outputTokens: 2, cachedTokens: 1, cacheWriteTokens: 1, reasoningTokens: 1 }

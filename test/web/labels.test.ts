@@ -60,7 +60,7 @@ async function bracketedLabels() {
 
 /** The words of a page that come from no label, but for those that have one form in all languages. */
 async function foreignWords(page: Page): Promise<string[]> {
-  // What only shows without scripts is text to a browser with scripts; ids, names and addresses are no words.
+  // Browsers with scripts see the content of `noscript` as text; ids, names and addresses are no words.
   const texts = (await page.evaluate(`(() => {
     const page = document.documentElement.cloneNode(true)
     const parts = 'noscript, code, output, dd, .person, #other-address a'

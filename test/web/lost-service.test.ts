@@ -80,7 +80,7 @@ describeWith('chromium')('an answer whose service', () => {
           .toBe(1)
       await shownLater('This answer was interrupted.')
       expect(await page.getByRole('article').filter({ hasText: 'more more' }).count()).toBe(1)
-      // What came is to be stored, which the service does not answer either.
+      // The page then tries to store the partial answer, which the service does not answer either.
       await shownLater('The service cannot be reached.')
     } finally {
       service.kill('SIGCONT')

@@ -13,7 +13,7 @@ describeWith('chromium')('a page that lacks a file of its own', () => {
     const gone = /\/settings-page[^/]*\.js$/
     await page.route(gone, (route) => route.fulfill({ status: 404 }))
     page.once('load', () => page.unroute(gone))
-    // The page itself asks what a page loads now.
+    // The page itself fetches its address to compare its scripts.
     await page.route('**/*', async (route) => {
       if (route.request().resourceType() !== 'fetch' || route.request().url().includes('/trpc')) return route.fallback()
       const answer = await route.fetch()

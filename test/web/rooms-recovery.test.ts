@@ -97,7 +97,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await page.click('#reset button')
     await page.click('dialog .danger')
     await page.waitForURL(/register/)
-    // Other keys than those that all of a run are given.
+    // New keys, not those that all tests share.
     await page.addInitScript('delete crypto.subtle.generateKey')
     await makeKeys(page, { isGiven: false })
     await page.click('#on')

@@ -5,7 +5,7 @@ import { expectAccessible } from '../kit/web/chromium.ts'
 import { addCopies, gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
 
 const HISTORY = 5000
-/** As many messages are read by one request of the worker. */
+/** Number of messages that the worker reads by one request. */
 const PAGE = 200
 
 describeWith('chromium')('somebody who searches in a room', () => {

@@ -69,7 +69,7 @@ async function openViews(locale: Locale, account: string) {
     /** A text in the language of the page. */
     t: (key: string, values: Record<string, string> = {}) =>
       (labels[key] ?? key).replace(/:([a-z]+)\b/g, (word, name: string) => values[name] ?? word),
-    /** Looks at what is shown in both sizes and schemes; `open` shows anew what does not outlast another size. */
+    /** Checks the current view in both sizes and schemes; `open` reopens a view that a change of size closes. */
     async judge(what: string, open: (isNarrow: boolean) => Promise<void> = async () => {}) {
       seen.add(new URL(page.url()).pathname)
       for (const [colorScheme, size] of looks[locale]) {
@@ -85,9 +85,9 @@ async function openViews(locale: Locale, account: string) {
       await page.setViewportSize(wide)
       expect([what, faults.filter((fault) => !excused?.test(fault))]).toEqual([what, []])
     },
-    /** What was meant to go wrong. */
+    /** Failures that the test caused. */
     forgive: () => faults.splice(0),
-    /** What is meant to go wrong from now on. */
+    /** Expects these failures from now on. */
     excuse(pattern: RegExp) {
       excused = pattern
     },

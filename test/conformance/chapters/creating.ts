@@ -18,7 +18,7 @@ const NO_RELATIONS = 'no relationship can be given'
 const created = async (server: TargetServer, type: TargetType): Promise<Answer> =>
   server.create(type, await server.newDocument(type))
 
-/** Whether it can be made of what is known of it is not for the standard to say. */
+/** Failures of a creation are not judged, as the standard does not promise that a known document suffices. */
 const isRefused = ({ status }: Answer) => status >= 400 && status < 500
 
 /** A creation with an id that the client chose; not applicable where that is not supported. */
@@ -91,7 +91,7 @@ export const creating = [
         const { at, status, document } = await server.create(type, sent)
         const shown = object(object(document['data'])['attributes'])
         applies(status === 201, `no ${type.name} could be made: ${status}`)
-        // What is masked is not shown as it was sent.
+        // Masked values are not returned as they were sent.
         const plain = Object.entries(object(sent.data['attributes'])).filter(
           ([name]) => name in shown && !/^\*+$/.test(String(shown[name])),
         )

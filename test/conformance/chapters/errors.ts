@@ -9,7 +9,7 @@ const { must, should } = chapter('errors')
 
 const MEMBERS = ['id', 'links', 'status', 'code', 'title', 'detail', 'source', 'meta']
 const WORDS = ['id', 'status', 'code', 'title', 'detail']
-/** What a request, rather than what there is, brings about. */
+/** Errors that a request causes, whatever data there is. */
 const BAD_REQUESTS = [400, 406, 415, 422]
 const SOURCES = ['pointer', 'parameter', 'header']
 

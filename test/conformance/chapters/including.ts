@@ -23,7 +23,7 @@ const eachPath = (server: TargetServer, check: (answer: Answer, path: string) =>
     },
   )
 
-/** What a path leads to, step by step, by the linkage in the document. */
+/** Follows a path step by step through the linkage of the document. */
 function along(document: JsonObject, path: string): { keys: Set<string>; unshown: boolean } {
   const known = new Map(
     [...dataOf(document['data']), ...dataOf(document['included'])].map((it) => [keyOf(it), it] as const),

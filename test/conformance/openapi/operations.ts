@@ -13,7 +13,7 @@ export interface Operation {
   /** The schemas of what is sent and of what is answered. */
   body: JsonObject
   response: JsonObject
-  /** Whether it answers with something else than documents, as a file or plain JSON. */
+  /** True if it answers with something else than documents, as a file or plain JSON. */
   isPlain: boolean
 }
 

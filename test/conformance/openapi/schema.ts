@@ -96,5 +96,5 @@ function joinSchemas(left: JsonObject, right: JsonObject): JsonObject {
   }
 }
 
-/** Whether an attribute can be both written and read. */
+/** Returns true if an attribute can be both written and read. */
 export const isReadAsWritten = (schema: JsonObject) => schema['readOnly'] !== true && schema['writeOnly'] !== true

@@ -2,7 +2,7 @@ import type { Creation, Update } from '../api.ts'
 import { type Json, type JsonObject, list, object, text } from '../json.ts'
 import { isReadAsWritten, type Schemas } from './schema.ts'
 
-/** How resources are made, by the schema of the document that makes them. */
+/** Reads the creation of resources from the schema of its document. */
 export function creationFrom(schemas: Schemas, body: JsonObject): Creation {
   const data = schemas.member(body, 'data')
   const relationships = schemas.member(data, 'relationships')
@@ -17,7 +17,7 @@ export function creationFrom(schemas: Schemas, body: JsonObject): Creation {
   }
 }
 
-/** How resources are updated, by the schema of the document that updates them. */
+/** Reads the update of resources from the schema of its document. */
 export function updateFrom(schemas: Schemas, body: JsonObject): Update {
   const data = schemas.member(body, 'data')
   const attributes = schemas.properties(schemas.member(data, 'attributes'))

@@ -1,4 +1,4 @@
-/** What the reference server can be told to do wrong, one at a time, and the obligations that it then does not meet. */
+/** The defects that the reference server can have, one at a time, and the obligations that it then violates. */
 export const breakages = {
   'plain-json': [
     'negotiation.media-type',

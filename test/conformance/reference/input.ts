@@ -51,7 +51,7 @@ export class Reader {
     return Object.fromEntries(given)
   }
 
-  /** What the relationships of a resource hold; one that is made may name itself by its `lid`. */
+  /** The relationships of a resource; a new resource may refer to itself by its `lid`. */
   links({ relations }: Type, data: JsonObject, id = ''): Row['links'] {
     const local = { type: data['type'], lid: data['lid'], id }
     const given = Object.entries(object(data['relationships']))

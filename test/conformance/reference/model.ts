@@ -50,7 +50,7 @@ export const types: Record<string, Type> = {
   },
   people: {
     attributes: {
-      // Where there is one, stars are read.
+      // Stars are readable where they exist.
       pin: { type: ['string', 'null'], writeOnly: true },
       name: { type: 'string', minLength: 1 },
       bornOn: { type: ['string', 'null'], format: 'date' },

@@ -20,7 +20,7 @@ function isFit(range: string): boolean {
   return isKnown && names.every((name) => name === 'ext' || name === 'profile' || name === 'q')
 }
 
-/** What the client asks to be applied; throws where it accepts nothing that we send. */
+/** Returns the extensions that the client requests; throws where it accepts nothing that the server sends. */
 export function negotiate(
   { accept = '*/*', 'content-type': sent = '' }: IncomingHttpHeaders,
   hasBody: boolean,

@@ -12,7 +12,7 @@ export interface Query {
 
 const split = (value: string) => value.split(',').filter(Boolean)
 
-/** What of the standard parameters an address takes. */
+/** The standard parameters that an address supports. */
 export interface Takes {
   type: Type
   kind: 'collection' | 'resource' | 'linkage'

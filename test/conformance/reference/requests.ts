@@ -9,7 +9,7 @@ import { Refusal } from './refusal.ts'
 
 export interface Asked {
   method: string
-  /** Of the path below the base, decoded. */
+  /** The segments of the path below the base, decoded. */
   segments: string[]
   url: URL
   headers: IncomingHttpHeaders

@@ -48,7 +48,7 @@ interface Run {
   content?: object
   spoil?: Spoil
   break?: Breakage
-  /** What the names of the obligations begin with, where not all are tried. */
+  /** Prefixes of the obligations to run; all by default. */
   only?: string[]
 }
 

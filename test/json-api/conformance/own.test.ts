@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** What the standard leaves open, and this service does not offer. */
+/** Options that the standard allows and this service does not offer. */
 const notOffered = [
   'paging.relationship-data',
   'paging.relationship-each-once',

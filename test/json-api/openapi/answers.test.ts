@@ -25,7 +25,7 @@ async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promis
   return ((body.data ?? []) as { id: string }[]).slice(0, 3).map(({ id }) => path.replace('{id}', id))
 }
 
-/** Nobody gets an answer with a token alone, or before they have made keys. */
+/** These routes need a session with keys, so no token gets an answer. */
 const needsBrowser = /^\/(connections|user-keychain-values|migrations)\/|^\/ext-apps\/\{id\}$|\/actions\/link$/
 
 /** Every include path at once. */

@@ -154,7 +154,7 @@ test('GET /api/svc/v1/openapi.json is served to everybody with any Accept header
   expect(plain.headers.get('content-type')).toMatch(/^application\/json/)
   const served = (await plain.json()) as OpenApi
   expect(served).toMatchObject({ ...openApi, tags: expect.arrayContaining(openApi.tags) })
-  // What is beside it, a running service alone knows.
+  // The endpoints beside JSON:API are known to a running service alone.
   const others = Object.keys(served.paths).filter((path) => !openApi.paths[path])
   expect(others.filter((path) => !path.startsWith('/req/'))).toEqual([])
 })

@@ -61,7 +61,7 @@ const described = allOperations.filter(
   ({ path, operation }) => !path.startsWith(BASE) || operation.tags.includes('links'),
 )
 
-/** What is wrong with an answer by its description; the bytes of pictures are described as such. */
+/** Returns the errors of a response by its description; pictures are described as bytes. */
 async function wrongWithAnswer(method: string, path: string, response: Response) {
   const of = openApi.paths[path]?.[method.toLowerCase()]?.responses[response.status] as { $ref?: string } | undefined
   const type = response.headers.get('content-type')?.split(';')[0] ?? ''

@@ -46,7 +46,7 @@ async function run(program: string, args: readonly string[], { cwd, env }: RunOp
 
 interface AgentOptions {
   program: string
-  /** Of the service. */
+  /** URL of the service. */
   url: string
   token: string
   model: string
@@ -175,7 +175,7 @@ else told.push((await agent.invoke(input)).messages.at(-1).text)
 console.log(told.join(''))
 `
 
-/** What the model is to do by the tools of that agent. */
+/** The steps of the task with the tools of the LangChain agent. */
 export const langChainSteps: Step[] = [
   { tool: 'read_file', input: { file: 'greeting.txt' } },
   { tool: 'write_file', input: { file: 'greeting.txt', text: 'Good day\n' } },

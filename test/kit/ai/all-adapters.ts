@@ -25,7 +25,7 @@ const thinking = [
   { id: 'decides', upstreamId: 'claude-sonnet-4-6', parameters: {} },
 ]
 
-/** A service with all kinds of providers, which are on one server, each below its name, and keep what they are asked. */
+/** Starts a service with all kinds of providers on one server, each below its name, which record their requests. */
 export async function startAllAdapters() {
   await using starting = new AsyncDisposableStack()
   const asked: ProviderRequest[] = []
@@ -52,7 +52,7 @@ export async function startAllAdapters() {
   return {
     ...{ svc, token, asked },
 
-    /** What a provider of this kind is asked where a client asks so. */
+    /** Returns the request that a provider of this kind gets for a client's request. */
     async bodyFor(adapter: string, body: object) {
       const whole = { model: adapter, messages: buildMessages(), ...body }
       const response = await svc.send('POST', '/v1/chat/completions', { token, body: whole })

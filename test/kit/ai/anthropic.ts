@@ -11,13 +11,13 @@ interface Ending {
 
 export const message = { type: 'message', id: 'msg', role: 'assistant', model: 'up', stop_sequence: null }
 
-/** What it says, in one piece and as events. */
+/** Builds the answer in one piece and as events. */
 export const buildMessage = (content: readonly Block[], ending: Ending) => ({
   whole: { ...message, content, ...ending },
   events: buildStartEvents(content, ending.usage) + buildEndEvents(ending),
 })
 
-/** The beginning of its events: each block begins empty, where it is said bit by bit. */
+/** Builds the first events: each block starts empty and is then streamed. */
 export function buildStartEvents(content: readonly Block[], usage: Ending['usage'], piecesOf = keepWhole): string {
   const begun = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
   return (
@@ -57,7 +57,7 @@ function buildBlockEvents(block: Block, index: number, piecesOf: (text: string) 
 
 const formatEvent = (event: Block) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
-/** What it says that it read: a text, or base64 of another type. */
+/** Builds the result of a fetched page: a text, or base64 of another type. */
 export function buildFetchedPage(tool_use_id: string, url: string, data: string, media_type = 'text/plain'): Block {
   const source = { type: media_type === 'text/plain' ? 'text' : 'base64', media_type, data }
   const content = { type: 'document', title: 'Chess', source }

@@ -8,17 +8,17 @@ import { buildModel, buildProvider, startWithConfig } from './model-config.ts'
 import { type Behaviour, beginStream, buildQuestion, type ProviderRequest, stalls, startProvider } from './provider.ts'
 import { type TokenScript, tokenScripts } from './token-scripts.ts'
 
-/** Four letters a word, so that a token is the same to the provider and to whoever counts for it. */
+/** Words of four letters each, so that provider and service count the same tokens. */
 const words = ['one ', 'and ', 'two ', 'and ', 'six ']
 const text = 'How do you do?'
 export const PROMPT_TOKENS = 4
 
 export const NO_TOKENS: TokenCounts = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 }
 
-/** What the provider has counted so far. */
+/** The tokens that the provider has counted so far. */
 export const tokenCounts: TokenCounts = { ...NO_TOKENS }
 
-/** Sends so many words, with a thought before them, and counts each piece as a token. */
+/** Streams a thought and so many words, and counts each piece as a token. */
 export function streamsWords(
   script: TokenScript,
   many: number,
@@ -42,20 +42,20 @@ export function streamsWords(
     for (const word of words.slice(0, many)) {
       tokenCounts.output += 1
       response.write(script.word(word, tokenCounts, asked))
-      // Events that are sent apart arrive apart.
+      // Events that are sent with a pause arrive separately.
       await pause(2)
     }
     await then(response, asked)
   }
 }
 
-/** What is too little time: for the first byte, or for the whole answer. */
+/** Timeouts that are too short: for the first byte, or for the whole answer. */
 const shortTimeouts = { firstByte: { firstByte: '800ms' }, total: { total: '1200ms' } }
 type ShortTimeout = keyof typeof shortTimeouts
 
 const modelName = (script: TokenScript, limit?: ShortTimeout) => `${script.name} ${limit ?? ''}`.trim()
 
-/** A service with a provider for each script, which behaves as a test says, and the records of what was asked of it. */
+/** Starts a service with a provider for each script, whose behaviour a test sets, and reads its usage records. */
 export async function startBilling() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(stalls))
@@ -91,19 +91,19 @@ export async function startBilling() {
     upstream,
     limits: svc.host.limits,
     records,
-    /** Has the provider answer the next question so. */
+    /** Sets the behaviour of the provider for the next question. */
     answerBy(next: Behaviour) {
       upstream.behave = next
       upstream.requests.length = 0
     },
-    /** Asks as people of their own do for each script, with a limit of time where one is named. */
+    /** Returns a function that asks as a new person, by a script and with a short timeout where one is named. */
     async asker(script: TokenScript | 'demo', limit?: ShortTimeout) {
       const { token } = await svc.user()
       const body = buildQuestion(text, script === 'demo' ? script : modelName(script, limit))
       return (signal?: AbortSignal, accept = 'text/event-stream') =>
         svc.send('POST', '/api/ai-req', { token, headers: { accept }, body, ...(signal && { signal }) })
     },
-    /** The only record there is, which it takes away: one that comes late is found by who asks next. */
+    /** Returns the only usage record and deletes it, so that a late record fails the next test. */
     async record() {
       await vi.waitFor(async () => expect(await records()).not.toEqual([]), { ...SLOW, interval: 5 })
       const [record, ...more] = await records()
@@ -118,14 +118,14 @@ export async function startBilling() {
 export type Billing = Awaited<ReturnType<typeof startBilling>>
 export type Ask = Awaited<ReturnType<Billing['asker']>>
 
-/** The record of an answer that ended before its provider told the total. */
+/** The record of an answer that ended before its provider reported the total. */
 export function buildInterruptedRecord(script: TokenScript, outcome: string) {
   if (script.tells === 'everything') return { outcome, estimated: false, ...tokenCounts }
   const unknown = script.tells === 'nothing' && { cached: 0, cacheWrite: 0 }
   return { outcome, estimated: true, ...tokenCounts, ...unknown }
 }
 
-/** Asks, and goes away after so many words. */
+/** Asks, and disconnects after so many words. */
 export async function disconnectAfter({ upstream }: Billing, ask: Ask, many: number): Promise<void> {
   const gone = new AbortController()
   const asking = ask(gone.signal).then(async (response) => {

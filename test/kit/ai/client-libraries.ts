@@ -10,17 +10,17 @@ const model = 'mock-1'
 const content = 'How do you do?'
 const messages = [{ role: 'user' as const, content }]
 
-/** A library that programs ask with, as its user finds it. */
+/** A client library of programs, behind one interface. */
 interface ClientLibrary {
-  /** The text of a whole answer. */
+  /** Returns the text of a whole answer. */
   ask(signal?: AbortSignal): PromiseLike<string>
-  /** The pieces of an answer. */
+  /** Yields the pieces of an answer. */
   stream(signal?: AbortSignal): AsyncIterable<string>
 }
 
 export interface Access {
   apiKey: string
-  /** Of the service. */
+  /** URL of the service. */
   url: string
 }
 
@@ -53,7 +53,7 @@ function createAnthropicClient({ apiKey, url: baseURL }: Access): ClientLibrary 
   }
 }
 
-/** LangChain usually repeats six times what fails, which takes two minutes. */
+/** By default LangChain retries a failure six times, which takes two minutes. */
 export const createLangChain =
   (more: { maxRetries?: number } = {}) =>
   ({ apiKey, url }: Access): ClientLibrary => {

@@ -76,7 +76,7 @@ export async function startCompletionAdapters() {
       const text = await response.text()
       return { status: response.status, ...parseAnswer(stream && response.ok ? parseFrames(text) : [JSON.parse(text)]) }
     },
-    /** How each other surface calls the end of an answer. */
+    /** Returns how each other API reports the end of an answer. */
     async ends(name: string, stream: boolean): Promise<Record<string, unknown>> {
       const accept = { accept: stream ? 'text/event-stream' : 'application/json' }
       const payload = { model: name, messages: [{ role: 'user', content: { text: 'Hello' } }] }

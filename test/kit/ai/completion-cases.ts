@@ -1,4 +1,4 @@
-/** What a caller gets of an answer, in the words of chat completions. */
+/** A completion as its caller gets it. */
 export interface ExpectedAnswer {
   text?: string
   thoughts?: string
@@ -8,14 +8,14 @@ export interface ExpectedAnswer {
   tokens?: [input: number, output: number, cached?: number]
 }
 
-/** Of a whole answer that fails nothing is told. */
+/** Builds the expected answer: a whole answer that fails has only its end. */
 export const buildExpectedAnswer = (right: ExpectedAnswer, stream: boolean): ExpectedAnswer =>
   right.end === 'error' && !stream ? { end: 'error' } : right
 
 const tokens: ExpectedAnswer['tokens'] = [11, 7]
 const find = (q: string): [string, string] => ['find', `{"q":"${q}"}`]
 
-/** What is right for each file beside `cases.test.ts`. */
+/** The expected answer for each file beside `cases.test.ts`. */
 export const completionCases: Record<string, ExpectedAnswer> = {
   'streams/azfirst.sse': { text: 'azure', end: 'stop', tokens },
   'streams/bytes.sse': { text: 'Grüße 👩‍👩‍👧 日本', end: 'stop', tokens },

@@ -4,11 +4,11 @@ export interface Operation {
   endedAt: number
   /** `unknown`: the connection broke, so the call may have been made or not. */
   outcome: 'answered' | 'refused' | 'failed' | 'unknown'
-  /** Where an answer named it. */
+  /** The id of the request, if an answer named it. */
   requestId?: string | undefined
 }
 
-/** What was used and reserved of a limit at one moment, as the database had it. */
+/** Used and reserved amounts of a limit at one moment, from the database. */
 export interface Sample {
   used: number
   held: number
@@ -33,7 +33,7 @@ interface History {
   samples: readonly Sample[]
   records: readonly RecordedCall[]
   caps: readonly CapChange[]
-  /** What each call reserves at most and each answer takes at least, in the unit of the limit; one where it is in requests. */
+  /** Largest reservation of a call and smallest usage of an answer, in the unit of the limit; one for a limit in requests. */
   most?: number
   least?: number
 }

@@ -10,10 +10,10 @@ import { createDataFolder, startProcess } from '../service-process.ts'
 import type { Operation, Sample } from './limit-history.ts'
 import { answers, buildQuestion, startProvider, writeConfig } from './provider.ts'
 
-/** Of a thousandth of a euro for a token of the input, and twice as much for one of the answer. */
+/** A thousandth of a euro per input token, and twice as much per output token. */
 const price = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
 
-/** What the provider says that an answer took. */
+/** Token counts that the provider reports for an answer. */
 const countTokens = () => ({ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 })
 
 /** Replicas as processes over a PostgreSQL of their own and one Redis, and a provider that takes its time. */
@@ -96,7 +96,7 @@ function toOutcome(status: number): Operation['outcome'] {
   return status === 429 ? 'refused' : 'failed'
 }
 
-/** What the database says of a limit now. */
+/** Reads the state of a limit from the database. */
 export async function readSample({ svc }: Replicas, name: string): Promise<Sample | undefined> {
   const [sample] = await svc.rows<Sample>(
     `select c.used::int as used, c.held::int as held, (l.cap + c.topped_up)::int as cap,

@@ -8,7 +8,7 @@ const formatData = (...events: object[]) => events.map((event) => `data: ${JSON.
 const formatEvents = (...events: { type: string; [member: string]: unknown }[]) =>
   events.map((event) => `event: ${event.type}\n${formatData(event)}`).join('')
 
-/** How a provider that searches the web is asked for it, and tells of it. */
+/** A provider's tools for web search, and its answer in one piece and as events. */
 interface Dialect {
   tools: object[]
   whole: object

@@ -7,7 +7,7 @@ export const fetchTool = 'capability:web_fetch:native'
 export const messages = [{ role: 'user', content: 'Which opening is best?' }]
 
 const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30 }
-/** What each asks beside tokens, in units of a thousand uses. */
+/** The price of tool uses beside tokens, in units of a thousand uses. */
 const useRates: Record<string, object> = {
   openai: { webSearchPerThousand: 10 },
   anthropic: { webSearchPerThousand: 10, webFetchPerThousand: 0.5 },

@@ -6,12 +6,12 @@ import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 import { canary } from './provider.ts'
 
-/** How a provider of one kind is asked and answers, as far as one short conversation needs it. */
+/** The requests and answers of one kind of provider, for one short conversation. */
 export interface Protocol {
   adapter: Exclude<Adapter, 'demo'>
   path: string
   streamPath: string
-  /** What proves the caller. */
+  /** The header that authenticates the caller. */
   header: [name: string, value: string]
   answer: object
   /** The events of a stream: two pieces of text, then the end. */

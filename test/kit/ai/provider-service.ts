@@ -12,7 +12,7 @@ import {
 
 export const streamHeaders = { accept: 'text/event-stream' }
 
-/** A service with one provider that behaves so. */
+/** Starts a service with one provider that behaves so. */
 export async function startWithProvider(
   behave: Behaviour,
   provider: object = {},
@@ -39,7 +39,7 @@ export async function startWithProvider(
       upstream.behave = next
       upstream.requests.length = 0
     },
-    /** What was recorded since the last time. */
+    /** Returns the usage records since the last call. */
     takeRecords,
     ask: (headers: Record<string, string> = {}, signal?: AbortSignal) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion(), ...(signal && { signal }) }),
@@ -60,7 +60,7 @@ export async function readUsageRecords(svc: TestApp): Promise<UsageRecord[]> {
   )
 }
 
-/** Everything a provider may do wrong before it says anything. */
+/** Every failure of a provider before its first text. */
 export const providerFailures: [string, Behaviour][] = [
   ['refuses with 400', refuses(400)],
   ['refuses with 401', refuses(401)],

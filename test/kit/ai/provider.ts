@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What the provider was asked. */
+/** A request that the provider got. */
 export interface ProviderRequest {
   path: string
   headers: IncomingMessage['headers']
@@ -16,7 +16,7 @@ export interface ProviderRequest {
     string,
     unknown
   >
-  /** When the connection closed before the answer was complete, by `performance.now()`. */
+  /** The time, by `performance.now()`, at which the connection closed before the answer was complete. */
   abortedAt?: number
 }
 

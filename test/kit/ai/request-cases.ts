@@ -1,12 +1,12 @@
 import { expect } from 'vitest'
 
-/** What is right for a request of `test/ai/cases/requests`. */
+/** The expected outcome of a request of `test/ai/cases/requests`. */
 export interface RequestCase {
-  /** What the provider is sent, in part. */
+  /** A part of the request that the provider gets. */
   sent: object
   /** The members that the response names as ignored. */
   ignored?: string
-  /** What a model answers with, and what becomes of it. */
+  /** The model's tool call and the item of the response that it becomes. */
   answered?: { tool?: string; input?: string; item?: object }
 }
 

@@ -144,7 +144,7 @@ function answerRequest(wanted: DialectRequest): DialectAnswer {
   return { ...buildTextAnswer(text, { input: read, output, cached: 0, cacheWrite: 0, reasoning: 0 }), ...answer }
 }
 
-/** What was said, by whichever dialect. */
+/** Extracts the texts of a conversation in any dialect. */
 const extractTexts = (messages: DialectRequest['messages']): string[] =>
   [...JSON.stringify(messages).matchAll(/"(?:text|content)":"((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text)
 
@@ -231,7 +231,7 @@ export async function startScriptedService() {
   const resources = starting.move()
   return {
     asker: { svc, token, browser },
-    /** What the model answered since the last time, and what the service recorded of it. */
+    /** Returns the model's answers since the last call, and the usage records of them. */
     async take() {
       await svc.services.usageLedger.flush()
       const records = await svc.rows<UsageRecord>(

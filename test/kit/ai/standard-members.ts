@@ -3,7 +3,7 @@ export interface StandardApi {
   path: string
   /** The types of its SDK: a module and an interface in it. */
   types: [module: string, name: string][]
-  /** What every request has. */
+  /** The members of every request. */
   body: Record<string, unknown>
   examples: Record<string, unknown>
 }

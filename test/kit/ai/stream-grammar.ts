@@ -5,7 +5,7 @@ import { generateContent } from './dialects/generate-content.ts'
 import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
 
-/** What an answer is, however its bytes are written and cut. */
+/** The content of an answer, independent of its encoding and pieces. */
 export interface ReadAnswer {
   text: string
   thoughts: string
@@ -86,7 +86,7 @@ const call = fc.record({ id: fc.uuid(), name: fc.constantFrom('find', 'now'), in
 /** The most that can be counted of a short question and its answer: more is cut. */
 const count = fc.integer({ min: 1, max: 4000 })
 
-/** How a server labels the pieces of a call. */
+/** The ways in which servers label the pieces of a call. */
 const labels: ((index: number, id: string, isFirst: boolean) => Partial<Piece>)[] = [
   (index, id, isFirst) => ({ index, ...(isFirst && { id }) }),
   (index, id) => ({ index, id }),
@@ -113,7 +113,7 @@ const splitCall = ({ id, name, input }: Call, index: number, style: number, cuts
     function: { ...(at === 0 && { name }), arguments: text },
   }))
 
-/** What servers send between frames that says nothing. */
+/** Blocks without content that servers send between frames. */
 const noise = fc.constantFrom(
   ...[': still here', 'event: ping\ndata: hello', 'data: null', 'data:', 'event: ping\ndata: ping', ': a\n: b', ''],
 )

@@ -7,21 +7,21 @@ import { buildUserMessage, createAiRoom, KEY, openContent, waitForAnswer } from 
 import type { Call, Schema } from './dialects/dialect.ts'
 import { joinDeltas, parseEvents } from './event-stream.ts'
 
-/** What is asked beside the question. */
+/** Options of a request beside the question. */
 export interface RequestOptions {
   tools?: { name: string; schema: Schema }[]
   choice?: 'auto' | 'required' | 'none' | { name: string }
   parallelTools?: boolean
-  /** Any JSON. */
+  /** True for any JSON. */
   json?: true
-  /** JSON of a schema. */
+  /** The schema of a JSON answer. */
   schema?: Schema
   stop?: string[]
   maxTokens?: number
   seed?: number
 }
 
-/** What came of it; the end and the tokens where the face tells of them. */
+/** The received answer; the end and the tokens only where the API reports them. */
 export interface ReceivedAnswer {
   text: string
   calls: Pick<Call, 'name' | 'input'>[]
@@ -29,7 +29,7 @@ export interface ReceivedAnswer {
   tokens?: { input: number; output: number }
 }
 
-/** Somebody who asks a service, by a token or in a browser. */
+/** A person with a token and a browser. */
 export interface Asker {
   svc: TestApp
   token: string
@@ -43,17 +43,17 @@ interface Question {
   stream: boolean
 }
 
-/** One of the ways in which a model is asked. */
+/** One of the APIs by which a model is called. */
 export interface Surface {
   name: string
-  /** What it calls the parts of a wish; others it has no word for. */
+  /** The API's names for the options; others are not supported there. */
   words: Partial<Record<keyof RequestOptions, string>>
-  /** How it says why an answer ended. */
+  /** The API's names for the reasons of an answer's end. */
   ends?: Record<'stop' | 'length' | 'calls', string>
   ask(asker: Asker, question: Question): Promise<ReceivedAnswer>
 }
 
-/** The members that are set. */
+/** Returns the members that are not undefined. */
 const omitUndefined = (members: object) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
@@ -162,7 +162,7 @@ async function collectParts(parts: Parts): Promise<ReceivedAnswer> {
   throw new Error('the stream ended without its usage')
 }
 
-/** The procedures of the service, by its own client. */
+/** The procedures of the service, called by its own client. */
 export const procedureSurface: Surface = {
   name: 'tRPC',
   words: { tools: 'tools' },
@@ -178,7 +178,7 @@ export const procedureSurface: Surface = {
   },
 }
 
-/** A room of its own for each question, the answer of which is read from its messages. */
+/** Asks each question in a new room, and reads the answer from its messages. */
 export const roomSurface: Surface = {
   name: 'room',
   words: {},

@@ -14,16 +14,16 @@ export interface Step {
 /** The last word of a model that has taken all steps. */
 export const DONE = 'All steps are done.'
 
-/** How a model sums up a conversation. */
+/** The model's summary of a conversation. */
 export const SUMMARY = 'A summary of what was done so far.'
 
-/** Words by which the model knows the request for the task, and that for a summary, among others that agents make. */
+/** Phrases by which the model recognizes the request for the task and for a summary. */
 export const TASK = 'Carry out the greeting task'
 const COMPACTION = /summary of (?:the|our|this) conversation|CHECKPOINT COMPACTION/i
 
 const TOKENS = { input: 1000, output: 50, cached: 0, cacheWrite: 0, reasoning: 0 }
 
-/** A model of any kind of provider, by the address that it is asked at. */
+/** Behaves like a model of any kind of provider, chosen by the path of the request. */
 export const answerInDialect =
   (answerOf: (wanted: DialectRequest, sent: string) => DialectAnswer): Behaviour =>
   ({ path, body, sent }, response) => {
@@ -34,9 +34,9 @@ export const answerInDialect =
     response.end(dialect.events(answer, body).join(''))
   }
 
-/** A model that takes the steps of a task one by one, as it is shown the results of those before. */
+/** A model that takes the steps of a task one by one, when it gets the results of the earlier ones. */
 export function createTaskModel(steps: readonly Step[]) {
-  /** What it answered, in order. */
+  /** The tool or text of each answer, in order. */
   const said: string[] = []
   const behave = answerInDialect((wanted, sent) => {
     const answer = answerRequest(wanted, sent, steps)

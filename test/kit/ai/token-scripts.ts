@@ -20,12 +20,12 @@ import { messages, toMessageUsage, toStopReason } from './dialects/messages.ts'
 import { buildResponse, buildResponseWord, endResponse, responses, startResponse } from './dialects/responses.ts'
 import type { ProviderRequest } from './provider.ts'
 
-/** How a provider of one kind writes the events of a stream, one token in each. */
+/** The stream of one kind of provider, with one token per event. */
 export interface TokenScript {
   name: string
   adapter: Exclude<Adapter, 'demo'>
   provider?: object
-  /** What it says of tokens in the middle of a stream. */
+  /** Token counts that the provider reports within a stream. */
   tells: 'nothing' | 'input' | 'everything'
   counts: { thoughts: boolean; cacheWrite: boolean }
   begin(counted: TokenCounts): string

@@ -22,7 +22,7 @@ export const weather = {
     additionalProperties: false,
   },
 }
-/** As far as all kinds of providers carry it. */
+/** A schema of the features that every provider supports. */
 export const book: Schema = {
   type: 'object',
   properties: {

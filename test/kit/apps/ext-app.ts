@@ -44,7 +44,7 @@ export async function addApp(svc: TestApp, given: Partial<AppInput> = {}) {
     credential: String(app.credential),
     connection,
     connectRequest: async (user: string) => String((await connection(user)).extAppConnectRequest),
-    /** What a link brought it, opened with its key. */
+    /** Returns the secrets of a linked user, opened with the app's key. */
     async secrets(user: string) {
       const { extAppSecrets } = await connection(user)
       const { apiToken = '', privateKey: own } = extAppSecrets ?? {}
@@ -63,7 +63,7 @@ interface ConnectionAttributes {
   extAppSecrets: { passkey: string | null; apiToken: string; privateKey: string | null }
 }
 
-/** What a person's browser sends when they agree. */
+/** Sends the consent of a person's browser. */
 export const establishConnection = (
   browser: TestBrowser,
   connectRequest: string,

@@ -44,7 +44,7 @@ export async function startSampleApp(service: Service, name: string) {
     return { id: data.id, credential: data.attributes.credential }
   }
 
-  /** What the service has for a user of the app: a request to pass on or, once they have agreed, sealed secrets. */
+  /** Returns the connection of a user of the app: a request to pass on or, after consent, sealed secrets. */
   async function connection(user: string): Promise<Json> {
     const answer = await ask('GET', `/api/svc/v1/connections/${encodeURIComponent(user)}`, credential)
     return ((await answer.json()) as { data: { attributes: Json } }).data.attributes

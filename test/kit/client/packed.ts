@@ -41,9 +41,9 @@ export async function packClient() {
   return {
     /** A copy of the service, in which the client was packed. */
     copy,
-    /** Where the client is installed. */
+    /** The folder in which the client is installed. */
     consumer,
-    /** What the compiler has to say of a file of the program, or of several. */
+    /** Returns the compiler's messages about one or several files of the program. */
     async compile(name: string, options: object = { outDir: 'out' }, files = [`${name}.ts`]): Promise<string> {
       const project = join(consumer, `${name}.json`)
       await writeFile(project, JSON.stringify({ compilerOptions: { ...strict, ...options }, files }))
@@ -52,7 +52,7 @@ export async function packClient() {
         ({ stdout }: { stdout: string }) => stdout,
       )
     },
-    /** What a file of the program prints, which is JSON. */
+    /** Runs a file of the program and returns the JSON that it prints. */
     async run(file: string, ...given: string[]): Promise<unknown> {
       const { stdout } = await run(process.execPath, ['--no-warnings', join(consumer, file), ...given])
       return JSON.parse(stdout)

@@ -3,7 +3,7 @@ import { parse } from 'yaml'
 
 type Environment = Record<string, string | number>
 
-/** What of a service of `compose.yaml` matters to a process on this machine, and to those who look after it. */
+/** A service of `compose.yaml`: the parts that matter to a process and to operators. */
 export interface ComposeService {
   environment: Environment
   command?: string[]
@@ -50,7 +50,7 @@ export function readEnvironment({ environment, env_file }: ComposeService, dotEn
   return { ...(env_file && dotEnv), ...Object.fromEntries(declared) } as Record<string, string>
 }
 
-/** How the image starts the service: the arguments behind `node`. */
+/** Reads the image's arguments of `node` that start the service. */
 export async function readImageArguments(): Promise<string[]> {
   const dockerfile = await readFile(new URL('server/Dockerfile', root), 'utf8')
   const [, ...args] = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? '[]') as string[]

@@ -57,7 +57,7 @@ export async function startDeployment({ models, settings = {}, image: given }: D
     stack,
     /** Runs a command in the image of the first replica. */
     exec: (command: string) => exec(`${EXEC}${command}`),
-    /** What the commands printed. */
+    /** The output of the commands. */
     said,
     /** The token that the last command made. */
     token: findToken(said),

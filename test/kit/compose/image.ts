@@ -11,14 +11,14 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** Owners of folders are Docker's, and the cache of npm is this machine's. */
 const SKIPPED_STEPS = /^(install --directory|npm cache clean)/
 
-/** What takes the time of a build: the packages of the checkout are linked in its place. */
+/** Slow build steps, replaced by a link to the checkout's packages. */
 const INSTALL_STEPS = /^(npm ci|rm -rf node_modules|node facades\/web\/app-build)/
 
 /** The ordinary user of the image: nobody here, where root builds it. */
 const ORDINARY = 65_534
 
 interface ImageOptions {
-  /** Whether the packages are installed as the image has them, which takes a minute. */
+  /** True installs the packages as the image does, which takes a minute. */
   isInstalled?: boolean
 }
 
@@ -29,7 +29,7 @@ export async function buildImage({ isInstalled = true }: ImageOptions = {}) {
   try {
     const text = (await readFile(join(root, 'server/Dockerfile'), 'utf8')).replace(/\\\n/g, ' ')
     for (const [, step, rest = ''] of text.matchAll(/^(COPY|RUN) (.*)$/gm)) {
-      // What an earlier stage has made lies in the same folder.
+      // The files of an earlier stage are in the same folder.
       if (rest.startsWith('--from=')) continue
       await (step === 'COPY' ? copyFiles(rest, folder) : runSteps(rest, folder, isInstalled))
     }
@@ -40,7 +40,7 @@ export async function buildImage({ isInstalled = true }: ImageOptions = {}) {
     const [, path = ''] = /^ENV .*\bPATH=(\S+)/m.exec(text) ?? []
     return {
       folder,
-      /** Where the image looks for programs. */
+      /** The image's PATH. */
       path: path.replace('/svc', folder).replace('$PATH', `${dirname(process.execPath)}:${process.env['PATH']}`),
       ...selectUser(isInstalled),
       [Symbol.asyncDispose]: dispose,
@@ -63,7 +63,7 @@ async function runSteps(steps: string, folder: string, isInstalled: boolean): Pr
     await run('sh', ['-c', command], { cwd: folder, env: { ...process.env, NODE_ENV: 'production' } })
 }
 
-/** Who runs what is in the image: another user where this one may choose, and where nothing is linked that others may not read. */
+/** Chooses the user of the image: another one than root if this is root and nothing is linked that others cannot read. */
 function selectUser(isInstalled: boolean) {
   if (process.getuid?.() !== 0 || !isInstalled) return { as: [], give: async () => {} }
   const as = ['setpriv', `--reuid=${ORDINARY}`, `--regid=${ORDINARY}`, '--clear-groups']

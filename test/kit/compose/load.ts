@@ -9,11 +9,11 @@ import { download, upload } from '../rooms/attachments.ts'
 import { sendRoomMessage as sendMessage } from '../rooms/messages.ts'
 import { type Deployment, TYPED_PASSWORD } from './deployment.ts'
 
-/** What was asked of each surface while it was under load. */
+/** The outcome of the load on each surface. */
 export interface LoadOutcome {
-  /** How often each thing was done. */
+  /** Number of calls of each action. */
   counts: Record<string, number>
-  /** Of each request that failed, what it was and why. */
+  /** The name and error of each failed call. */
   failures: string[]
   /** The numbers of all changes of the room, as the log has them. */
   logged: number[]
@@ -33,7 +33,7 @@ export async function startLoad({ url }: Deployment, token: string) {
     new FrontEnd({ url, token, room: room.id }),
     new FrontEnd({ url, token, room: room.id, over }),
   ] as const
-  // What happens before somebody is there is told to nobody.
+  // Changes before the front ends subscribe are not delivered.
   while (!frontEnds.every(({ reads }) => reads > 0)) await pause(50)
   const content = { text: { ciphertext: 'dGV4dA==', iv: 'aXY=', tag: 'dGFn' } }
   const older = `/req/room/sendMessage/${room.attributes['slug']}`

@@ -22,7 +22,7 @@ import type { Image } from './image.ts'
 interface PartOptions {
   env?: Record<string, string>
   cwd: string
-  /** Whether it serves by now; asked again and again until it says so. */
+  /** Returns true once it serves; polled until then. */
   isReady: () => Promise<boolean>
 }
 
@@ -65,17 +65,17 @@ type Part = Awaited<ReturnType<typeof startPart>>
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
 
 interface StackOptions {
-  /** Where `.env` and `ai.yaml` stand, and where the volumes go. */
+  /** The folder of `.env`, `ai.yaml` and the volumes. */
   folder: string
   image: Image
-  /** Of each replica, beside what `.env` says. */
+  /** Settings of each replica, beside `.env`. */
   settings?: Record<string, string>
 }
 
 /** The containers of `compose.yaml` as processes of this machine, on ports of their own: all but Docker's walls between them. */
 export async function startStack({ folder, image, settings = {} }: StackOptions) {
   const compose = await readCompose()
-  // What the containers call the network of the proxy is one address here.
+  // The network of the proxy is one address on this machine.
   const known = parseEnv(await readFile(join(folder, '.env'), 'utf8'))
   const dotEnv: NodeJS.Dict<string> = { ...known, FRONT_NETWORK: '127.0.0.1/32' }
   await using starting = new AsyncDisposableStack()
@@ -105,11 +105,11 @@ export async function startStack({ folder, image, settings = {} }: StackOptions)
   const kept = starting.move()
   return {
     url: dotEnv['BASE_URL'] ?? '',
-    /** Where browsers that were told no scheme come first. */
+    /** The plain HTTP address, which browsers try first without a scheme. */
     httpUrl: caddy.httpUrl,
     /** The authority of the proxy's certificate, as a PEM file. */
     caFile: caddy.caFile,
-    /** What the commands of a container see. */
+    /** The environment of a container's commands. */
     env: (replicas[0]?.env ?? {}) as Record<string, string>,
     parts,
     /** Stops a replica as Docker does, and starts it again; resolves with the exit code once it serves. */

@@ -13,7 +13,7 @@ export const SIGNED_IN = 'internal_authenticated'
 
 export const GUEST = 'internal'
 
-/** What cookies are signed with, so replicas share it. */
+/** The key that signs cookies; replicas share it. */
 export const APP_KEY = 'aVzdCBrZXkgb2YgdGhlIHNlcnZpY2U6IGxvbmcgZW5vdWdo'
 
 export const readSessionCookie = (headers: Headers) =>
@@ -59,7 +59,7 @@ export const endOtherSessions = (browser: TestBrowser) => browser.send('POST', '
 
 export const readStandings = (...browsers: TestBrowser[]) => Promise.all(browsers.map((browser) => browser.standing()))
 
-/** What a session is called in its own list. */
+/** Reads the handle of the browser's own session. */
 export const readOwnHandle = async (browser: TestBrowser) =>
   (await readSessionList(browser)).find(({ isCurrent }) => isCurrent)?.handle ?? ''
 

@@ -26,7 +26,7 @@ function countValidations() {
     }
   }
   return {
-    /** How many since it was last asked. */
+    /** Returns the count since the last call. */
     take() {
       const taken = judged
       judged = 0
@@ -36,7 +36,7 @@ function countValidations() {
 }
 
 const MAX_ANSWER = 64 * 1024
-/** Of all shapes of one input together: the longest lists there are, nearly full, and what stands beside them. */
+/** The maximum for all shapes of one input together: nearly full lists and the members beside them. */
 const MAX_JUDGED = 5000
 
 interface Answer {

@@ -23,7 +23,7 @@ export const procedures: TestedProcedure[] = declared.map(([name, procedure]) =>
   return { name, isQuery, streams, access: accessOf(procedure), inputs: inputsOf(procedure) }
 })
 
-/** Those that are called over the wire with an input. What streams takes what its twin takes that answers at once. */
+/** Procedures with an input that are called over the network. A streaming one has the same input as its counterpart without a stream. */
 export const attackable = procedures.filter(
   ({ access, inputs, streams }) =>
     !['the host', 'external apps'].includes(access.callers) && inputs.length > 0 && !streams,
@@ -40,7 +40,7 @@ export const schemas: { name: string; schema: z.ZodType }[] = [
   ...resources.flatMap((from) => Object.values(from.relations).map((relation) => toRelationSchema(from, relation))),
 ]
 
-/** What zod knows of a schema, by its kind; of a schema around others, they are in here. */
+/** A schema's definition in zod by its type, including the schemas within it. */
 export interface Definition {
   type: string
   checks?: { _zod: { def: { check: string; maximum?: number; length?: number } } }[]

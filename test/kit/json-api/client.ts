@@ -101,7 +101,7 @@ export async function addPeople(svc: TestApp) {
 
 export type JsonApiApp = Awaited<ReturnType<typeof startJsonApi>>
 
-/** What the rows of the catalogue are called in the tests, with their ids. */
+/** Ids of the catalogue rows by their names in the tests. */
 export interface Catalogue {
   provider: Record<'open' | 'inner' | 'off', string>
   model: Record<'external' | 'main' | 'inactive' | 'orphan' | 'innerOnly', string>

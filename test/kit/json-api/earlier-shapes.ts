@@ -24,7 +24,7 @@ const pricing = z.union([
   z.looseObject({ ranges: z.array(range).nullable(), priority_ranges: z.array(range).nullable() }),
 ])
 
-/** What front ends of earlier versions read of each type; attributes beside these do not disturb them. */
+/** The attributes that earlier front ends read of each type; they ignore others. */
 export const shapes: Record<string, z.ZodRawShape> = {
   'ai-model-descriptions': { ai_model_id: whole, locale: text, description: text },
   'ai-model-flags': { title_label: label, description_label: label, color_code: text },

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Route } from '../../../facades/json-api/routes.ts'
 import { resources } from '../../../routers/index.ts'
 
-// What no test database keeps, and what no parser likes.
+// Texts that no database stores and no parser likes.
 const odd = fc.constantFrom(
   '\0',
   'a\0b',
@@ -46,7 +46,7 @@ const id = fc.oneof(
   { weight: 1, arbitrary: word },
 )
 
-/** As a form would send it; what is half a character cannot be. */
+/** Encodes like a form, which cannot contain a lone surrogate. */
 export const encodeParameter = (text: string) => encodeURIComponent(text.toWellFormed())
 
 const parameterName = fc.oneof(
@@ -95,7 +95,7 @@ const rubbish = fc.oneof(
 
 const wholeNumber = fc.integer({ min: 1, max: 100 }).map(String)
 
-/** What the address does take. */
+/** A query that the address accepts. */
 function anyFittingQuery({ method, answers, resource, relation }: Route) {
   const target = resources.find(({ type }) => type === relation?.of.to) ?? resource
   const isList = method === 'GET' && (relation ? relation.of.many : answers === 'page')
@@ -141,7 +141,7 @@ const json = fc.oneof(
 const identifier = fc.record({ type: fc.oneof(known, word), id: fc.oneof(id, json) }, { requiredKeys: [] })
 const linkage = fc.oneof(identifier, fc.array(identifier, { maxLength: 3 }), fc.constant(null), json)
 
-/** What would do, so that what is odd about one member gets further. */
+/** Valid documents, so that an odd member gets past the other checks. */
 const sound: Record<string, { attributes: object; relationships?: object }> = {
   'ai-providers': { attributes: { providerId: 'p', name: 'P', adapter: 'demo' } },
   'ai-models': {

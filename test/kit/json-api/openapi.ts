@@ -59,7 +59,7 @@ export const allOperations = Object.entries(openApi.paths).flatMap(([path, item]
   Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 )
 
-/** Those of JSON:API, by their paths below its base. */
+/** The operations of JSON:API, with paths below its base. */
 export const jsonApiOperations = allOperations
   .filter(({ path, operation }) => path.startsWith(BASE) && !operation.tags.includes('links'))
   .map((it) => ({ ...it, path: it.path.slice(BASE.length) }))
@@ -77,7 +77,7 @@ ajv.addSchema(openApi as object, 'svc')
 
 const encodePointerStep = (step: string) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))
 
-/** What is wrong with a value by the schema at a place of the document. */
+/** Returns the errors of a value by the schema at a path of the document. */
 export function findSchemaErrors(value: unknown, ...steps: string[]) {
   // By its place, so that each schema is compiled once.
   const validate = ajv.getSchema(`svc#/${steps.map(encodePointerStep).join('/')}`)
@@ -85,7 +85,7 @@ export function findSchemaErrors(value: unknown, ...steps: string[]) {
   return validate(value) ? [] : validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`)
 }
 
-/** What is wrong with an answer by the description of its operation. */
+/** Returns the errors of a response by the description of its operation. */
 export function findResponseErrors(method: string, path: string, status: number, body: unknown) {
   const place = ['paths', BASE + path, method.toLowerCase(), 'responses', String(status)]
   const response = operationOf(method, path).responses[status]
@@ -94,7 +94,7 @@ export function findResponseErrors(method: string, path: string, status: number,
   return findSchemaErrors(body, ...at, 'content', MEDIA, 'schema')
 }
 
-/** What is wrong with a body that is sent. */
+/** Returns the errors of a request body. */
 export const findBodyErrors = (method: string, path: string, body: unknown, media = MEDIA) =>
   findSchemaErrors(body, 'paths', BASE + path, method.toLowerCase(), 'requestBody', 'content', media, 'schema')
 

@@ -19,7 +19,7 @@ import { startApp, type TestApp, type TestUser } from '../app.ts'
 import { toOne } from './client.ts'
 import { serveJsonApi } from './serve.ts'
 
-/** What it takes to add a type: its entity ... */
+/** The entities of a new type ... */
 export const Planet = defineEntity({
   name: 'Planet',
   tableName: 'planets',

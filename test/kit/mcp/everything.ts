@@ -33,7 +33,7 @@ export async function startEverything(transport: 'http' | 'sse') {
 async function readPort(output: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface(output)) {
     const port = /^listening at (\d+)$/.exec(line)?.[1]
-    // What it says from now on must not fill the pipe.
+    // The rest of its output is read so that the pipe does not fill.
     if (!port) continue
     output.resume()
     return port

@@ -11,7 +11,7 @@ export const HELLO: Input = [{ role: 'user', content: 'Hello' }]
 export const createResponse = (client: OpenAI, input: Input, more: object = {}): Promise<Response> =>
   client.responses.create({ model: 'mock-1', input, ...more, stream: false })
 
-/** What was said so far, and what a response adds to it. */
+/** Appends a response to the conversation. */
 export const appendOutput = (input: Input, { output }: Response): Input => [...input, ...(output as Input)]
 
 export function findApprovalRequests({ output }: Response) {
@@ -59,7 +59,7 @@ export async function startMail(adapter = 'openai-compatible') {
   return {
     ...{ svc, server, upstream, start, clientOf, ada, eve: clientOf(other.token), adaId: one.id },
 
-    /** What the tool was called with. */
+    /** Returns the arguments of the tool calls. */
     calls: () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments),
 
     /** The last that the model was told. */

@@ -20,7 +20,7 @@ export async function startSite(host: string, paths: Record<string, RequestListe
     port: taken,
     /** Paths in the order in which they were asked for. */
     requestedPaths: asked,
-    /** What answers each path; more may be added. */
+    /** The handler of each path; more may be added. */
     paths,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -66,7 +66,7 @@ export const describeCall = ({ method, path }: Call) => `${method} ${path}`
 const isJsonApi = ({ path }: Call) => path.startsWith(base)
 const isHealth = ({ path }: Call) => path.startsWith('/health')
 
-/** What an answer says by the error shape of its surface, where it is a 503; else undefined. */
+/** Returns the error code of a 503 in the error format of its surface; undefined for another status. */
 export function readProblem(call: Call, { status, text }: Answer): string | undefined {
   if (status !== 503) return undefined
   if (isHealth(call)) return 'unavailable'

@@ -19,7 +19,7 @@ export async function startHaproxy(ports: readonly number[]) {
   const ended = once(balancer, 'close')
   return {
     url: `http://127.0.0.1:${port}`,
-    /** How many replicas get requests now. */
+    /** Returns the number of replicas that get requests. */
     async up(): Promise<number> {
       const states = await runAdminCommand(socket, 'show stat')
       return states.split('\n').filter((line) => /^replicas,replica\d+,.*,UP,/.test(line)).length

@@ -14,7 +14,7 @@ export function programPath(program: string): string | undefined {
 const chromium =
   process.env['CHROMIUM_PATH'] ?? (programPath('chromium-headless-shell') ? 'chromium-headless-shell' : 'chromium')
 
-/** What tests talk to beyond what npm brings: the program that shows it is there, and the Debian packages that bring it. */
+/** Programs that tests need beyond npm: those that prove a part is installed, and the Debian packages that install it. */
 const parts = {
   redis: { programs: ['redis-server'], packages: ['redis-server'] },
   chromium: { programs: [chromium], packages: ['chromium-headless-shell'] },
@@ -33,14 +33,14 @@ export type Part = keyof typeof parts
 
 const isInstalled = (part: Part) => parts[part].programs.every((program) => programPath(program) !== undefined)
 
-/** Whether tests that need a part must be skipped. In CI nothing is skipped: there a missing part is an error. */
+/** Returns true if tests of a part must be skipped. In CI a missing part is an error. */
 export function isMissing(part: Part): boolean {
   if (isInstalled(part)) return false
   if (process.env['CI']) throw new Error(`${part} is not installed, and in CI nothing is skipped.`)
   return true
 }
 
-/** What a person should know at the end of a run that could not test everything. */
+/** Returns a note about skipped tests for the end of a run. */
 export function missingPartsNote(): string | undefined {
   const missing = (Object.keys(parts) as Part[]).filter((part) => !isInstalled(part))
   if (missing.length === 0) return undefined

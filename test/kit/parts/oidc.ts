@@ -30,7 +30,7 @@ export async function startOidcProvider(svcUrl: string, settings: Record<string,
   return { issuer: `http://127.0.0.1:${port}`, port, kill, [Symbol.asyncDispose]: kill }
 }
 
-/** As much of a browser as a sign-in needs: cookies, redirects, forms. */
+/** The part of a browser that a sign-in needs: cookies, redirects, forms. */
 export function openOidcBrowser() {
   const cookies = new Map<string, string>()
 

@@ -34,7 +34,7 @@ export async function startS3() {
   await start()
   return {
     port,
-    /** What makes a service keep its files there. */
+    /** Settings with which a service stores its files there. */
     settings: {
       STORAGE_DISK: 's3',
       S3_ENDPOINT: `http://127.0.0.1:${port}`,
@@ -42,7 +42,7 @@ export async function startS3() {
       S3_ACCESS_KEY: 'S3RVER',
       S3_SECRET_KEY: 'S3RVER',
     },
-    /** Where its objects lie, each in a file that ends with `._S3rver_object`. */
+    /** The folder of its objects, each a file that ends with `._S3rver_object`. */
     directory: join(directory, BUCKET),
     start,
     stop,

@@ -12,7 +12,7 @@ const PASSWORD = 'word of the stores'
 const SENTINEL_PASSWORD = 'word of the sentinels'
 
 interface SentinelOptions {
-  /** Whether all of them speak TLS alone, with the certificate in `caFile`. */
+  /** True makes all of them accept TLS alone, with the certificate in `caFile`. */
   tls?: boolean
 }
 

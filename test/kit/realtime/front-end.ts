@@ -9,7 +9,7 @@ import {
 } from '../../../facades/client/live/index.ts'
 
 interface FrontEndOptions {
-  /** Where its requests go. */
+  /** The address of the service. */
   url: string
   token: string
   room: string
@@ -17,11 +17,11 @@ interface FrontEndOptions {
   over?: { pusher: PusherClient; channel: string }
 }
 
-/** How soon a front end tries again, and after how long it gives a request up, in milliseconds. */
+/** Milliseconds until a front end retries, and until it gives up a request. */
 const RETRY_MS = 200
 const TIMEOUT_MS = 4000
 
-/** What members see of a room: each message and member with what it says. */
+/** A room as its members see it: its messages and members with their attributes. */
 export type RoomSight = Record<string, unknown>
 
 /** A front end that shows one room by the module of the packed client, and notes all it was told. */
@@ -32,7 +32,7 @@ export class FrontEnd {
   /** The numbers of all changes that it applied, whether they were told or read behind a hole. */
   readonly appliedSeqs: number[] = []
   endedBy: string | undefined
-  /** How often it read everything. */
+  /** Number of full reads. */
   reads = 0
   readonly live: ReturnType<typeof follow>
   readonly #options: FrontEndOptions

@@ -3,7 +3,7 @@ import type * as browser from '../../../facades/web/browser/crypto.ts'
 
 type NewPusher = new (key: string, options: object) => live.PusherClient
 
-/** What a window is given from outside. */
+/** The options of a window. */
 export interface WindowOptions {
   url: string
   token: string

@@ -55,7 +55,7 @@ function readFrame(text: string): Frame {
   return { ...frame, data: typeof frame.data === 'string' ? JSON.parse(frame.data) : frame.data }
 }
 
-/** What the service signs for a connection and a channel; the status where it does not. */
+/** Requests the signature of a subscription; returns the status, too. */
 export async function authorize(url: string, token: string, socketId: string, channel: string) {
   const response = await fetch(`${url}/api/broadcasting/auth`, {
     method: 'POST',

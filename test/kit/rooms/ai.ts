@@ -66,11 +66,11 @@ export async function waitForAnswer(by: Asker, room: string): Promise<Disclosure
   return (await last()) as Disclosure
 }
 
-/** What a browser with the key of a room reads in a message. */
+/** Decrypts a message with the key of the room, like a browser. */
 export const openContent = async (content: unknown, key = KEY): Promise<{ text: string; citations?: unknown[] }> =>
   JSON.parse(await web.unseal(await web.importKey(key), web.readSealed(String(content))))
 
-/** What asking in a room has left in the account, in its order. */
+/** Reads the usage records of a room in order. */
 export const readUsage = ({ svc }: Pick<RoomAiApp, 'svc'>, room: string) =>
   svc.rows<{ context: string; outcome: string; model: string }>(
     'select context, outcome, model from usage_records where room_id = $1 order by id',

@@ -9,7 +9,7 @@ interface UploadOptions {
   name?: string
   /** Fields of the form in front of the file. */
   fields?: Record<string, string>
-  /** As a browser would say it; the service looks at the bytes. */
+  /** The media type that a browser would send; the service checks the bytes. */
   type?: string
 }
 

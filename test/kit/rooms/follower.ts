@@ -8,7 +8,7 @@ interface Change {
 const MORE = 'page[size]=200'
 const WITH_FILES = 'include=attachments'
 
-/** What a person sees of rooms, by `{type}/{id}`. */
+/** Rooms and their contents as a person sees them, by `{type}/{id}`. */
 export type RoomView = Map<string, Resource>
 
 /** Reads everything that a person sees of rooms, members, invitations and messages. */
@@ -46,7 +46,7 @@ export async function followRooms(client: Client) {
 
   async function read(key: string): Promise<void> {
     const { status, one } = await client.get(`/${key}${key.startsWith('room-messages/') ? `?${WITH_FILES}` : ''}`)
-    // Who was a member is found by what they wrote, and stands in no list.
+    // A former member is readable by id, but is in no list.
     if (status === 200 && one.attributes['state'] !== 'removed') sight.set(key, one)
     else sight.delete(key)
   }

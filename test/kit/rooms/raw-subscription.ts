@@ -3,14 +3,14 @@ import { expect } from 'vitest'
 
 interface SubscribeOptions {
   url: string
-  /** Of the subscription: `rooms.changes` or `users.changes`. */
+  /** Path of the subscription: `rooms.changes` or `users.changes`. */
   path: string
   input?: object
   token?: string
   headers?: Record<string, string>
 }
 
-/** What a program is told that follows a stream, as it stands on the wire. */
+/** A client that records the events of a subscription as they were sent. */
 export class RawSubscription {
   readonly events: EventSourceMessage[] = []
   readonly status: number
@@ -56,7 +56,7 @@ export class RawSubscription {
     return this.messages.flatMap(({ type, seq }) => (type === 'change' ? [Number(seq)] : []))
   }
 
-  /** Of the refusal with which it ended. */
+  /** The error that ended the subscription. */
   get problem(): Record<string, unknown> | undefined {
     const refusal = this.events.find(({ event }) => event === 'serialized-error')
     return refusal && JSON.parse(refusal.data).data

@@ -89,7 +89,7 @@ export async function playRoomScenario(web: typeof browser, { base, salts, ...ca
   type Message = { attributes: { content: string; keyEpoch: number } }
   const messages = async (): Promise<Message[]> =>
     (await call(ada, 'GET', `/rooms/${room.id}/messages?sort=number`)).data
-  /** What somebody can open of all that was written, whether or not the service would give it to them. */
+  /** Decrypts all messages with some keys, even messages that the service would not give to their owner. */
   const readWith = async (keys: browser.RoomKeys) =>
     Promise.all(
       (await messages()).map(async ({ attributes: { content, keyEpoch } }) => {

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 interface ConverterOptions {
-  /** What it answers a file with. */
+  /** The response to a file. */
   answer: Buffer | string
   status?: number
-  /** What it answers where it is asked for its formats. */
+  /** The response to a request for its formats. */
   formats?: unknown
-  /** What it waits for before it answers. */
+  /** A promise that delays the response. */
   until?: Promise<unknown>
 }
 

@@ -3,11 +3,11 @@ import { deflateSync } from 'node:zlib'
 interface PdfOptions {
   /** The line of each page. */
   lines: readonly string[]
-  /** How often the tree names each page. */
+  /** Number of times that the page tree lists each page. */
   repeated?: number
-  /** What each page draws before its line. */
+  /** Drawing operators of each page before its line. */
   drawing?: string
-  /** Whether it says that it needs a password, which nobody has. */
+  /** True declares that the file needs a password, which nobody has. */
   isEncrypted?: boolean
   /** The titles of its bookmarks, as they are written in it. */
   bookmarks?: readonly string[]

@@ -5,7 +5,7 @@ export interface ZipEntry {
   content: string | Buffer
   /** Bytes that are already deflated. */
   deflated?: Buffer
-  /** What the directory says of its size, where that is not the truth. */
+  /** A false size for the directory. */
   claimedSize?: number
   isEncrypted?: boolean
 }

@@ -42,7 +42,7 @@ interface NewRoom {
   sharesEarlierKeys?: boolean
 }
 
-/** What somebody does on the pages of rooms. */
+/** Actions of a person on the pages of rooms. */
 export function roomControls(page: Page) {
   const main = page.getByRole('main')
   return {

@@ -19,7 +19,7 @@ const run = promisify(execFile)
 
 const guide = await readFile(join(root, 'server/README.md'), 'utf8')
 const [, unit = ''] = /^```ini\n(.*?)^```/ms.exec(guide) ?? []
-/** What the unit says by the name of the directive; of one that is repeated, the last. */
+/** The directives of the unit by name; the last one where a name repeats. */
 const directives: Record<string, string> = Object.fromEntries(
   [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
 )
@@ -35,7 +35,7 @@ testWith('systemd')('the unit of the guide is one that systemd takes without a w
   expect(stdout + stderr).toBe('')
 })
 
-/** A place as the guide has it, with that of this test for it. */
+/** Replaces a folder of the guide by the one of this test. */
 type Places = Record<string, string>
 const placed = (text: string, places: Places) =>
   Object.entries(places).reduce((now, [from, to]) => now.replaceAll(from, to), text)
@@ -71,7 +71,7 @@ testWith('postgres')('a service started by the unit is in production, and its co
   await chmod(join(image.folder, '.env'), 0o640)
   const { ExecStart = '', WorkingDirectory = '', Environment = '', KillSignal = '', User } = directives
   const cwd = placed(WorkingDirectory, places)
-  // What systemd gives a unit, and nothing else.
+  // The environment that systemd gives a unit, and nothing else.
   const env = { PATH: image.path, ...Object.fromEntries([Environment.split('=')]) }
   const [program = '', ...words] = ExecStart.split(' ')
   const service = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })

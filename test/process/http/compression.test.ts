@@ -30,11 +30,11 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]()
 })
 
-/** What was sent, byte for byte: `fetch` unpacks, and hides that it did. */
+/** Returns the raw bytes of a response, as `fetch` decompresses it. */
 function ask(method: string, path: string, headers: Record<string, string> = {}, body?: object): Promise<Answer> {
   return new Promise((done, failed) => {
     const all = {
-      // Who is signed in is sent on from the sign-in page.
+      // The sign-in page redirects people who are signed in.
       ...(path !== '/login' && { authorization: `Bearer ${caller.token}` }),
       ...(body && { 'content-type': 'application/json' }),
       ...headers,

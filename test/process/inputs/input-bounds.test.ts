@@ -11,7 +11,7 @@ const isMaximum = ({ check, maximum, length }: { check: string; maximum?: number
 
 const checksOf = ({ checks = [] }: Definition) => checks.map(({ _zod }) => _zod.def)
 
-/** zod counts the elements before it judges any, where the maximum stands in front of what may rewrite the list. */
+/** zod checks the number of elements before any element only if the maximum precedes a transform of the list. */
 const isCounted = (definition: Definition) => {
   const checks = checksOf(definition)
   const rewriting = checks.findIndex(({ check }) => !/_length$|_equals$/.test(check))
@@ -65,7 +65,7 @@ test('every text that a procedure takes has a maximum length', () => {
 test('only listed inputs accept free JSON, and it is bounded', () => {
   const free = nodes
     .filter(({ definition: { type } }) => ['lazy', 'any', 'unknown', 'map', 'set'].includes(type))
-    // What `related` takes beside the relation is judged by the schema of that relation, which is in the list, too.
+    // The relation's own schema, which is in the list, too, validates what `related` accepts beside the relation.
     .filter(({ place }) => !place.endsWith('.related[]'))
 
   expect([...new Set(free.map(({ place }) => place))].sort()).toEqual([

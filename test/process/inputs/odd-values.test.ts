@@ -51,7 +51,7 @@ interface Outcome {
   error?: { message: string; data: { httpStatus: number; problem?: string } }
 }
 
-/** What a procedure answers to each input, asked in batches. */
+/** Returns the response of a procedure to each input, sent in batches. */
 async function outcomesOf({ name, isQuery }: TestedProcedure, inputs: unknown[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   const most = isQuery ? 10 : MAX_CALLS
@@ -67,7 +67,7 @@ async function outcomesOf({ name, isQuery }: TestedProcedure, inputs: unknown[])
   return outcomes
 }
 
-/** Nothing of these is said of an input. */
+/** Problems that never concern the input. */
 const keptOut = ['signed_out', 'csrf', 'session_only', 'admin_only', 'missing_ability', 'wrong_user_type']
 
 const onTheHost = procedures.filter(({ access, inputs }) => access.callers === 'the host' && inputs.length > 0)

@@ -28,7 +28,7 @@ async function send(method: string, path: string, body?: string) {
 
 const writes = buildRoutes(appRouter).filter(({ method }) => method !== 'GET')
 
-/** Where in a document the worst can stand, with the names that are known there. */
+/** The places in a document for the worst input, with the known member names of each. */
 function placesOf({ resource: { type, attributes, relations }, action, procedure }: Route) {
   const resource = `"type":"${type}","id":"1"`
   const own = action && procedure ? listMemberNames({ inputs: inputsOf(procedure) }) : []
@@ -58,7 +58,7 @@ const manyLinks = (bytes: number) => ({
 /** Routes of one kind read a document in one way, up to the names in it. */
 const kindOf = ({ method, answers, takesFile, procedure }: Route) => [method, answers, takesFile, !procedure].join()
 
-/** All routes in the soak, else about `count` and one of each kind: what procedures take is judged for each of them over tRPC. */
+/** Returns all routes in the soak, else about `count` with one of each kind; the inputs of every procedure are tested over tRPC. */
 function someOf(routes: Route[], count: number): Route[] {
   const sample = new Set(sampleList(routes, count))
   const firsts = new Map(routes.toReversed().map((route) => [kindOf(route), route]))

@@ -65,7 +65,7 @@ test('every closed procedure refuses a guest before it parses the body', async (
   }
 })
 
-/** What a client must have in front of it before a body of this length is read, and what it gets for the head alone. */
+/** Credentials required before a body of this length is read, and the response to the headers alone. */
 async function answerToHead(path: string, type: string, length: number, headers: Record<string, string> = {}) {
   return new Promise<number>((done, failed) => {
     const sent = request(svc.url + path, {

@@ -93,7 +93,7 @@ test.each<[string, Behaviour, string, string | null]>([
   for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key, canary, file.data]) expect(kept.includes(word)).toBe(false)
 })
 
-/** As if the process that makes an answer were gone. */
+/** Simulates the loss of the process that makes an answer. */
 async function lose({ rows, host }: RoomAiApp['svc'], disclosure: string): Promise<void> {
   await rows(
     `update room_disclosures set lease_until = now() - interval '1 s' where id = $1 and lease_until is not null`,
@@ -123,7 +123,7 @@ test("the room's channel receives the start and end of every answer, even lost o
 
   app.provider.behave = stalls
   const { meta } = await askRoomModel(admin, id, 'Hello')
-  // The answer says now and then that it goes on, also in between.
+  // The answer's lease is also renewed in between.
   await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])), SLOW)
   const error = 'The service is not available. Try again later.'
   await expect.poll(told).toEqual([...first, status({ isGenerating: true }), status({ isGenerating: false, error })])
@@ -131,7 +131,7 @@ test("the room's channel receives the start and end of every answer, even lost o
 })
 
 test('a room keeps a bounded number of disclosure records, without erased people', async () => {
-  // Of its own, as a service deletes old records a minute after its start.
+  // A service of its own, as it deletes old records a minute after its start.
   await using own = await startRoomAi({ ROOM_DISCLOSURES: '10', RETENTION_DISCLOSURES_MONTHS: '1' })
   const { svc } = own
   const { id, admin, editor, changes } = await createAiRoom(own, ['editor'])

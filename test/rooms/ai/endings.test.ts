@@ -164,12 +164,12 @@ test('whoever ends lost answers waits for no room in which somebody writes', asy
   await lapse()
 
   expect(await other.host.rooms.endLostAnswers()).toEqual({ ended: 0 })
-  // What a finished answer does last while it holds the room.
+  // The last statement of a finished answer, under the lock of the room.
   await writer.query(`update room_disclosures set error = null where id = ${at.disclosure}`)
   await writer.query('commit')
 
   await vi.waitFor(async () => {
-    // The process that makes it has renewed it, perhaps.
+    // The answering process may have renewed the lease.
     await lapse()
     await other.host.rooms.endLostAnswers()
     const [disclosure] = await listDisclosures(at.admin, at.id)

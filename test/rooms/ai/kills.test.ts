@@ -82,7 +82,7 @@ test('an answer of a killed replica ends within its lease and is billed', async 
   expect(said).not.toMatch(/CANARY/)
 })
 
-/** What the process says to the database at the beginning and the end of an answer, and whether that is heard. */
+/** Statements at the start and end of an answer, and whether the database receives them. */
 const moments: [string, RegExp, boolean, string[]][] = [
   ['before it has written down what it discloses', /begin-disclosure/, false, ['completed']],
   ['after it has written down what it discloses', /begin-disclosure/, true, ['completed']],

@@ -137,7 +137,7 @@ test.for([
     expect([404, 400, 422]).toContain((await get({}, 'GET', path)).status)
 })
 
-/** How many files of the store are open, as the kernel tells. */
+/** Number of open files of the store, by the kernel. */
 const openFiles = () =>
   readdirSync('/proc/self/fd').filter((fd) => {
     try {

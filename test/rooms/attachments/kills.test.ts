@@ -16,7 +16,7 @@ vi.setConfig({ testTimeout: 180_000 })
 const places = ['on a disk', 'in a bucket'] as const
 type Place = (typeof places)[number]
 
-/** Where a service stores files, which is a bucket where `onSent` hears what is said to its server. */
+/** The settings of a storage; for a bucket `onSent` sees the requests to its server. */
 async function openPlace(place: Place, folder: string, onSent: OnSent, resources: AsyncDisposableStack) {
   if (place === 'on a disk') return { settings: {}, directory: join(folder, 'files') }
   const { port, settings, directory } = resources.use(await startS3())
@@ -46,7 +46,7 @@ async function startMortal(place: Place) {
     address: `${address}${base}/attachments`,
     headers: { authorization: `Bearer ${token}` },
     ended: service.ended,
-    /** Kills the service once it has said something, and passes that on to the database, or not. */
+    /** Kills the service once it has sent a matching statement, which the database receives or not. */
     killAt(word: RegExp, passOn: boolean, after = /^/) {
       let isNear = false
       heard = (piece) => {
@@ -60,7 +60,7 @@ async function startMortal(place: Place) {
     kill: () => service.kill('SIGKILL'),
     files: () => filesIn(directory),
     rows: async () => (await client.query('select uuid from attachments')).rows.length,
-    /** Starts the service anew two hours later, as far as the files can tell, and sweeps. */
+    /** Starts the service again with a clock two hours later for the files, and sweeps. */
     async sweep() {
       heard = undefined
       const earlier = new Date(Date.now() - 2 * 60 * 60_000)
@@ -72,7 +72,7 @@ async function startMortal(place: Place) {
   }
 }
 
-/** The server of a bucket keeps beside each object what it knows of it. */
+/** The server of a bucket stores metadata beside each object. */
 const filesIn = async (folder: string) => {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const files = entries.filter(
@@ -102,7 +102,7 @@ async function setPicture({ base, headers }: Mortal) {
   return response?.status
 }
 
-/** Each test starts a process: what differs little from the others is there in the soak alone. */
+/** Each test starts a process, so variants run in the soak alone. */
 const inFull = inject('soak')
 const inSoak = (name: string, run: () => Promise<void>) => void (inFull && test(name, run))
 
@@ -135,7 +135,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
       duplex: 'half',
     } as RequestInit)
     const failed = sending.catch(() => 'failed')
-    // Only on a disk it is seen to come.
+    // Only a disk shows the growing file.
     const isComing = async () => place === 'in a bucket' || (await svc.files()).length === 1
     await expect.poll(isComing, { timeout: 20_000 }).toBe(true)
     svc.kill()

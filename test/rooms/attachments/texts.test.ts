@@ -24,7 +24,7 @@ type By = Awaited<ReturnType<typeof createPerson>>
 
 const facts = async (by: Pick<By, 'get'>, id: string) => (await by.get(`/attachments/${id}`)).one.attributes
 const state = async (by: Pick<By, 'get'>, id: string) => (await facts(by, id))['textState']
-/** Tests side by side share no `expect.poll`: it asks which test is running. */
+/** Concurrent tests cannot use `expect.poll`, which needs the current test. */
 const settled = (by: Pick<By, 'get'>, id: string) => vi.waitUntil(async () => (await state(by, id)) !== 'pending', SOON)
 
 async function textOf(token: string | undefined, id: string, headers: Record<string, string> = {}) {
@@ -141,7 +141,7 @@ const sentence = 'Nothing of this report keeps anybody waiting. '.repeat(10)
 const report = makePdf({ lines: Array.from({ length: 200 }, (_, index) => `Page ${index + 1}. ${sentence}`) })
 const endless = makePdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) })
 
-/** What curl is answered: the status, and the bytes. */
+/** Returns the status and the bytes of curl's response. */
 async function curl(token: string, ...args: string[]) {
   const { stdout } = await promisify(execFile)(
     'curl',
@@ -201,7 +201,7 @@ test('while an endless file is read, models answer and the service is healthy', 
     const ai = await hasty.send('POST', '/api/ai-req', { token: asking.token, body: buildQuestion('Hello', 'demo') })
     statuses.add(ai.status).add((await hasty.send('GET', '/health/ready')).status)
     asked += 1
-    // As people ask: what thousands of calls leave behind is not what is looked for here.
+    // The pace of a person, since the leftovers of thousands of calls are not measured here.
     await pause(50)
   }
   expect([...statuses]).toEqual([200])

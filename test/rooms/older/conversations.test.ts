@@ -135,7 +135,7 @@ test('the list and the messages come in parts, which together are the whole', as
   expect(messageNumbers(await open(slug))).toEqual([...messageNumbers(before), ...messageNumbers(last)])
 })
 
-/** What somebody sees of their conversations, by the names that the change log has. */
+/** The conversations as a person sees them, by the names of the change log. */
 async function sightOf(by: TestBrowser) {
   const sight = new Map<string, string>()
   const { body } = await by.send('GET', '/req/conv?size=200')

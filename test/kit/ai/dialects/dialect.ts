@@ -1,4 +1,4 @@
-/** What a provider counts of one request. */
+/** Tokens that a provider counts for one request. */
 export interface TokenCounts {
   input: number
   output: number
@@ -14,22 +14,22 @@ interface Tool {
   schema: Schema
 }
 
-/** What a request asks of the model, in whichever dialect. */
+/** A model request, parsed from any dialect. */
 export interface DialectRequest {
-  /** All that it reads: the conversation, of which the last is the newest. */
+  /** The conversation, with the newest message last. */
   messages: readonly unknown[]
-  /** What else it reads. */
+  /** The other inputs of the model, such as tools. */
   around: unknown
-  /** The tools that it may call. */
+  /** The tools that the model may call. */
   tools: readonly Tool[]
-  /** Whether it must call one of them. */
+  /** True if the model must call a tool. */
   mustCall: boolean
-  /** Whether it may call one of them only. */
+  /** True if the model may call at most one tool at a time. */
   isOneByOne: boolean
-  /** Whether it is to answer with JSON, and of which schema. */
+  /** The schema of a JSON answer; true for any JSON. */
   json: Schema | boolean
   stop: readonly string[]
-  /** Infinite where nothing is said of it. */
+  /** Infinity without a limit. */
   maxTokens: number
   seed: number | undefined
 }
@@ -42,19 +42,19 @@ export interface Call {
 
 export type End = 'stop' | 'length' | 'calls' | 'refusal'
 
-/** What the model says, why it ends, and what it counts. */
+/** The answer of the model with its end and its token counts. */
 export interface DialectAnswer {
   text: string
   calls: readonly Call[]
   end: End
-  /** The text at which it was told to stop, and did. */
+  /** The stop sequence that ended the answer. */
   stop?: string | undefined
   counted: TokenCounts
 }
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** How requests of one kind are read, and their answers are written. */
+/** Parses the requests of one API and writes its answers. */
 export interface Dialect {
   read(body: Body): DialectRequest
   whole(said: DialectAnswer): object
@@ -62,7 +62,7 @@ export interface Dialect {
   events(said: DialectAnswer, body: Body): readonly [begun: string, ended: string]
 }
 
-/** An answer that is a text. */
+/** Builds an answer that is a text. */
 export const buildTextAnswer = (text: string, counted: TokenCounts, end: End = 'stop'): DialectAnswer => ({
   text,
   calls: [],
@@ -70,13 +70,13 @@ export const buildTextAnswer = (text: string, counted: TokenCounts, end: End = '
   counted,
 })
 
-/** A word with what is between it and the next is a token. */
+/** Splits a text into tokens: a word with the space around it is one. */
 export const splitTokens = (text: string): string[] => text.match(/\s*\S+\s*/g) ?? []
 
 export const formatData = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
 export const formatEvent = (type: string, event: object = {}) => `event: ${type}\n${formatData({ type, ...event })}`
 
-/** What is asked of the choice of a tool. */
+/** Selects the tools that a tool choice allows. */
 export function selectTools<Named extends Tool>(
   tools: readonly Named[],
   choice: 'auto' | 'none' | 'any' | { name: string },

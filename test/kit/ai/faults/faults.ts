@@ -2,16 +2,16 @@ import type { ServerResponse } from 'node:http'
 import type { Protocol } from '../protocols.ts'
 import { beginStream, canary, sendJson } from '../provider.ts'
 
-/** How a fault is asked for: at which address, and which way of the provider. */
+/** A fault of a provider: the address of the request and the behaviour there. */
 export interface Fault {
   name: string
-  /** Requests that reach the provider; undefined where nothing of it does. */
+  /** Number of requests that reach the provider; undefined if it is unreachable. */
   calls?: number
-  /** Where it is only seen in a stream that has begun to speak. */
+  /** True if the fault follows the first text of a stream. */
   afterText?: true
-  /** Which of the addresses of a dialect; the usual one else. */
-  /** Whether the provider would refuse the same request again. */
+  /** True if the provider would refuse the same request again. */
   isFinal?: true
+  /** The address of the provider; the usual one by default. */
   address?: 'closed' | 'nameless' | 'not TLS' | 'impatient'
   behave?: FaultBehaviour
 }

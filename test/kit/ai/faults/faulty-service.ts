@@ -20,7 +20,7 @@ import type { Surface, SurfaceAnswer } from './surfaces.ts'
 
 type Address = NonNullable<Fault['address']> | 'usual'
 
-/** Which model commits a fault, in a dialect. */
+/** The name of the model that commits a fault in a dialect. */
 const modelName = ({ adapter }: Protocol, address: Address = 'usual') => `${adapter} ${address}`
 
 /** A question that has the provider commit a fault, and by whose number its requests are found. */
@@ -28,7 +28,7 @@ const buildFaultQuestion = (number: number, name: string) => `Case ${number}: ${
 
 const FAULT_QUESTION = /Case (\d+): ([^!]+)!/
 
-/** What a question has an openai-compatible provider do that is no fault. */
+/** Behaviours of an openai-compatible provider that are no faults. */
 const harmlessBehaviours: Record<string, Behaviour> = {
   echo: (asked, response) => {
     const [number] = FAULT_QUESTION.exec(JSON.stringify(asked.body))?.slice(1) ?? []
@@ -67,7 +67,7 @@ async function startFaultyProvider() {
   const kept = resources.move()
   return {
     file: config.file,
-    /** What must be in no answer: the key, its own words, and where it is. */
+    /** Texts that no response may contain: the key, the provider's details and its address. */
     secrets: [PROVIDER_KEY, canary, host, 'models.invalid', new URL(addresses.closed).host],
     /** The requests for a question, by its number. */
     asked: (number: number): ProviderRequest[] =>
@@ -97,13 +97,13 @@ export interface FaultCase {
   face: Surface
   protocol: Protocol
   fault?: Fault
-  /** What the provider is to do where it is to commit no fault. */
+  /** The behaviour of the provider in a case without a fault. */
   wish?: string
 }
 
 interface SendOptions {
   signal?: AbortSignal
-  /** Of somebody else. */
+  /** A token of another person. */
   token?: string
 }
 

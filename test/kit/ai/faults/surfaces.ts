@@ -1,13 +1,13 @@
 import { expect } from 'vitest'
 
-/** What came back, with all of its body. */
+/** A response with its whole body. */
 export interface SurfaceAnswer {
   status: number
   requestId: string
   text: string
 }
 
-/** What a face says: of the answer, and of each error. */
+/** The text of an answer and its errors. */
 interface ParsedAnswer {
   status: number
   said: string
@@ -19,12 +19,12 @@ interface Question {
   text: string
 }
 
-/** One of the ways in which a model is asked. */
+/** One of the APIs by which a model is called. */
 export interface Surface {
   name: string
   streams: boolean
   path: string
-  /** Whether a browser asks, which has a session. */
+  /** True if a browser with a session sends the request. */
   inSession?: true
   headers?: Record<string, string>
   body(question: Question): object
@@ -137,7 +137,7 @@ const buildLinesSurface = (stream: boolean): Surface => ({
       : { success: false, error: buildMessage(isFinal), code, requestId },
 })
 
-/** How tRPC writes an error, wherever it stands in its frames. */
+/** Reads the text and the errors from frames of tRPC. */
 const readTrpcErrors = ({ status, text }: SurfaceAnswer): ParsedAnswer => ({
   status,
   said: readWords(text),

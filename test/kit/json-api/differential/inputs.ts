@@ -23,7 +23,7 @@ export const examples: Partial<Record<string, Input>> = {
 
 const ids = ['1', '2', '3', '4', '5', '6', '99999', '0', 'x', 'open-weights', 'locale', 'de_DE', 'svc']
 
-/** What is asked of a route, of whatever type it is: all that somebody writes who can, else one in a few, or all in the soak. */
+/** The inputs of a route: all of them for writes by callers with rights and in the soak, else a sample. */
 export const buildInputs = (route: Route, caller = 'admin') =>
   route.method !== 'GET' && ['ada', 'admin'].includes(caller)
     ? buildAllInputs(route)

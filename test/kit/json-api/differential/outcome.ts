@@ -9,7 +9,7 @@ export interface Input {
   [member: string]: unknown
 }
 
-/** What a call came to, in terms of neither surface. */
+/** The outcome of a call, in the same form for both surfaces. */
 export type Outcome =
   | { refused: string }
   | { objects: unknown[]; around: unknown[]; total?: number | undefined; meta?: unknown }
